@@ -1,0 +1,122 @@
+"""Reads configuration from the environment, typed and loud; every setting describes itself.
+
+`settings.py` declares each setting once by calling a reader below. The declaration carries its default and its help,
+so the table in the README and `.env.example` are generated from the same place (`manage.py config_docs`).
+A secret `NAME` may also come from the file that `NAME_FILE` points to (Docker and Kubernetes secrets).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ConfigurationError(ValueError):
+    """A setting has a value that cannot be used; the message names it and says what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and README `section`."""
+
+    name: str
+    kind: str
+    default: str
+    help: str
+    section: str
+    secret: bool = False
+
+
+class Environment:
+    """Typed readers over a mapping of environment variables; remembers what was declared in `declared`."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values = os.environ if values is None else values
+        self._section = "General"
+        self.declared: list[Setting] = []
+
+    def section(self, title: str) -> None:
+        """Starts a section: what is declared next is documented under `title`."""
+        self._section = title
+
+    def text(
+        self,
+        name: str,
+        default: str,
+        help: str,
+        *,
+        choices: tuple[str, ...] = (),
+        secret: bool = False,
+        alias: str = "",
+        shown: str | None = None,
+    ) -> str:
+        """A string; `choices` limits it, `alias` is an older name, `shown` replaces the default in the docs."""
+        kind = " \\| ".join(choices) if choices else "secret" if secret else "text"
+        value = self._read(name, kind, default if shown is None else shown, help, secret=secret, alias=alias)
+        value = default if value is None else value
+        if choices and value not in choices:
+            raise ConfigurationError(f"{name}={value!r} is not one of: {', '.join(choices)}")
+        return value
+
+    def flag(self, name: str, default: bool, help: str) -> bool:
+        """A boolean: 1/0, true/false, yes/no, on/off."""
+        value = self._read(name, "0 \\| 1", "1" if default else "0", help)
+        if value is None:
+            return default
+        lowered = value.strip().lower()
+        if lowered in ("1", "true", "yes", "on"):
+            return True
+        if lowered in ("0", "false", "no", "off"):
+            return False
+        raise ConfigurationError(f"{name}={value!r} is not a yes or a no: use 1 or 0")
+
+    def integer(
+        self, name: str, default: int, help: str, *, minimum: int = 0, maximum: int = 2**31 - 1, alias: str = ""
+    ) -> int:
+        """A whole number between `minimum` and `maximum`."""
+        value = self._read(name, f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}", str(default), help, alias=alias)
+        if value is None:
+            return default
+        try:
+            number = int(value)
+        except ValueError:
+            raise ConfigurationError(f"{name}={value!r} is not a whole number") from None
+        if not minimum <= number <= maximum:
+            raise ConfigurationError(f"{name}={number} is outside {minimum}..{maximum}")
+        return number
+
+    def number(self, name: str, default: float, help: str, *, minimum: float = 0.0, maximum: float = 1e9) -> float:
+        """A number between `minimum` and `maximum`."""
+        value = self._read(name, f"{minimum:g}..{maximum:g}", f"{default:g}", help)
+        if value is None:
+            return default
+        try:
+            parsed = float(value)
+        except ValueError:
+            raise ConfigurationError(f"{name}={value!r} is not a number") from None
+        if not minimum <= parsed <= maximum:
+            raise ConfigurationError(f"{name}={value} is outside {minimum:g}..{maximum:g}")
+        return parsed
+
+    def words(self, name: str, default: str, help: str) -> list[str]:
+        """A comma-separated list."""
+        value = self._read(name, "comma-separated", default, help)
+        return [word.strip() for word in (default if value is None else value).split(",") if word.strip()]
+
+    def _read(
+        self, name: str, kind: str, default: str, help: str, *, secret: bool = False, alias: str = ""
+    ) -> str | None:
+        shown = f"{help} Also read as `{alias}`." if alias else help
+        self.declared.append(Setting(name, kind, default, shown, self._section, secret))
+        value = self._values.get(name) or (self._values.get(alias) if alias else None)
+        file = self._values.get(f"{name}_FILE")
+        if secret and file:
+            if value:
+                raise ConfigurationError(f"{name} and {name}_FILE are both set: keep one")
+            try:
+                return Path(file).read_text(encoding="utf-8").strip()
+            except OSError as error:
+                raise ConfigurationError(f"{name}_FILE={file!r} cannot be read: {error.strerror}") from error
+        return value or None

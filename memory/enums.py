@@ -1,0 +1,64 @@
+"""The words that rows, requests and answers share."""
+
+from django.db.models import TextChoices
+
+
+class Role(TextChoices):
+    USER = "user"
+    AGENT = "agent"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Tier(TextChoices):
+    """Where a memory lives; the labels are what existing clients compare with."""
+
+    L1 = "L1", "L1 Scratchpad (Redis)"
+    L2 = "L2", "L2 Semantic (Vector DB)"
+    L3 = "L3", "L3 Entity Graph (Neo4j)"
+
+
+class MemoryState(TextChoices):
+    """Only `active` memories take part in retrieval."""
+
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+
+
+class AccessScope(TextChoices):
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+class EmbeddingState(TextChoices):
+    """A model's vectors are `building` beside the `active` ones until they are complete; then they switch."""
+
+    BUILDING = "building"
+    ACTIVE = "active"
+    RETIRED = "retired"
+
+
+class AuditEvent(TextChoices):
+    INGEST = "INGEST"
+    QUERY = "QUERY"
+    CONTEXT_PACK = "CONTEXT_PACK"
+    CONDENSATION = "CONDENSATION"
+    SESSION_RESET = "SESSION_RESET"
+    DEV_SEED = "DEV_SEED"
+    MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
+    MEMORY_RESTORE = "MEMORY_RESTORE"
+    MEMORY_EDIT = "MEMORY_EDIT"
+    KEY_ISSUE = "KEY_ISSUE"
+    KEY_REVOKE = "KEY_REVOKE"
+    REEMBED = "REEMBED"
+
+
+class SummaryTrigger(TextChoices):
+    BOOTSTRAP = "bootstrap_summary"
+    NEW_MESSAGES = "new_messages_threshold"
+
+
+class ProcedureKind(TextChoices):
+    PROMPT = "prompt"
+    TOOL = "tool"

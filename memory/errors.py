@@ -1,0 +1,62 @@
+"""Refusals that callers are meant to read: each carries a stable code, a sentence and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MemosError(Exception):
+    """Base of every refusal. `status` is the HTTP status that the API answers with."""
+
+    status = 500
+    code = "internal_error"
+
+    def __init__(self, message: str, *, detail: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+
+
+class NotFound(MemosError):
+    status = 404
+    code = "not_found"
+
+
+class Forbidden(MemosError):
+    status = 403
+    code = "forbidden"
+
+
+class Conflict(MemosError):
+    status = 409
+    code = "conflict"
+
+
+class IdempotencyConflict(Conflict):
+    code = "idempotency_key_reused"
+
+
+class InvalidInput(MemosError):
+    status = 400
+    code = "invalid_request"
+
+
+class EmbeddingUnavailable(MemosError):
+    """The embedding provider did not answer; a query cannot be ranked by meaning until it does."""
+
+    status = 503
+    code = "embedding_unavailable"
+
+
+class WindowUnavailable(MemosError):
+    """Redis did not answer. Callers go on without the session window and say so."""
+
+    status = 503
+    code = "session_window_unavailable"
+
+
+class LLMUnavailable(MemosError):
+    """The language model did not answer, or answered what cannot be used."""
+
+    status = 503
+    code = "llm_unavailable"

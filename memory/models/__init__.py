@@ -1,0 +1,29 @@
+"""The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
+
+from memory.models.access import ApiKey
+from memory.models.audit import AuditLog
+from memory.models.condensation import Condensation
+from memory.models.idempotency import IdempotencyRecord
+from memory.models.memory import Memory, MemoryVersion
+from memory.models.namespace import Namespace, NamespaceStat
+from memory.models.pack import ContextPack
+from memory.models.procedure import Procedure
+from memory.models.search import EmbeddingModel, MemoryVector, Posting
+from memory.models.session import Session
+
+__all__ = [
+    "ApiKey",
+    "AuditLog",
+    "Condensation",
+    "ContextPack",
+    "EmbeddingModel",
+    "IdempotencyRecord",
+    "Memory",
+    "MemoryVector",
+    "MemoryVersion",
+    "Namespace",
+    "NamespaceStat",
+    "Posting",
+    "Procedure",
+    "Session",
+]

@@ -1,0 +1,61 @@
+"""API keys: shown once, stored as an HMAC, found by their prefix."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import AccessScope
+from memory.models.namespace import Namespace
+
+TOKEN_MARK = "mos"  # noqa: S105 - the visible mark in front of every key, not a secret
+
+
+def token_digest(secret: str) -> str:
+    """HMAC-SHA256 (hex) of a key's secret part under the server's own key."""
+    return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), secret.encode(), hashlib.sha256).hexdigest()
+
+
+class ApiKey(models.Model):
+    """One client's key: `mos_<prefix>_<secret>`. Only the prefix and a digest of the secret are stored."""
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=12, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    scopes = ArrayField(models.CharField(max_length=10, choices=AccessScope.choices), default=list)
+    all_namespaces = models.BooleanField(default=False)
+    namespaces = models.ManyToManyField(Namespace, blank=True, related_name="api_keys")
+    requests_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Empty: the server's own limit (MEMOS_RATE_LIMIT_PER_MINUTE)"
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({TOKEN_MARK}_{self.prefix}_…)"
+
+    def set_new_secret(self) -> str:
+        """Gives the key a fresh prefix and secret and returns the full key: it cannot be shown again."""
+        self.prefix = secrets.token_hex(4)
+        secret = secrets.token_urlsafe(32)
+        self.digest = token_digest(secret)
+        return f"{TOKEN_MARK}_{self.prefix}_{secret}"
+
+    @property
+    def is_usable(self) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

@@ -1,0 +1,47 @@
+"""Session summaries, one row for every version."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import SummaryTrigger
+from memory.models.keys import new_id
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+SUMMARY_VERSION = "memos.session_summary.v1"
+
+
+class Condensation(models.Model):
+    """One version of a session's summary: a JSON card, what it was made from and what it saves.
+
+    `token_original` counts the turns it stands for (all of them, since the first), `token_condensed` the card.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    session = models.CharField(max_length=128, db_collation="C")
+    number = models.IntegerField(help_text="1 for the session's first summary, then counting up")
+    version = models.CharField(max_length=40, default=SUMMARY_VERSION)
+    trigger_reason = models.CharField(max_length=40, choices=SummaryTrigger.choices)
+    trigger_details = models.JSONField(default=dict)
+    source_memory_ids = ArrayField(models.UUIDField(), default=list)
+    covers_to_turn = models.IntegerField()
+    condensed_text = models.TextField()
+    method = models.CharField(max_length=80, help_text="What wrote the card: extractive, or the language model's name")
+    token_original = models.IntegerField()
+    token_condensed = models.IntegerField()
+    tokenizer = models.CharField(max_length=40)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["namespace", "session", "number"], name="condensation_number")]
+        indexes = [models.Index(fields=["namespace", "-id"], name="condensation_recent")]
+
+    def __str__(self) -> str:
+        return f"{self.session} #{self.number}"

@@ -1,0 +1,95 @@
+"""Memories and their former versions."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import MemoryState, Role, Tier
+from memory.models.keys import new_id
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+
+def content_hash(text: str) -> bytes:
+    """SHA-256 of a memory's text: equal texts have equal hashes."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+class MemoryQuerySet(ScopedQuerySet["Memory"]):
+    def active(self) -> Self:
+        """What retrieval may return."""
+        return self.filter(state=MemoryState.ACTIVE)
+
+    def in_session(self, session: str) -> Self:
+        return self.filter(session=session)
+
+
+class Memory(models.Model):
+    """One remembered turn or document.
+
+    `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
+    gaps and in commit order. `terms` are its distinct index terms and `length` counts them with repeats.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="memories", db_index=False)
+    session = models.CharField(max_length=128, db_collation="C")
+    turn = models.IntegerField()
+    role = models.CharField(max_length=8, choices=Role.choices)
+    speaker = models.CharField(max_length=128, blank=True, default="")
+    text = models.TextField()
+    metadata = models.JSONField(default=dict, blank=True)
+    importance = models.FloatField(default=0.5)
+    tier = models.CharField(max_length=2, choices=Tier.choices, default=Tier.L2)
+    state = models.CharField(max_length=12, choices=MemoryState.choices, default=MemoryState.ACTIVE)
+    occurred_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now)
+    content_hash = models.BinaryField(max_length=32)
+    terms = ArrayField(models.CharField(max_length=64), default=list)
+    length = models.IntegerField(default=0)
+    tokens = models.IntegerField(default=0)
+
+    objects = MemoryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "memories"
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "session", "turn"], name="memory_place_in_session"),
+            models.CheckConstraint(
+                condition=models.Q(importance__gte=0, importance__lte=1), name="memory_importance_0_1"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "occurred_at"], name="memory_when"),
+            models.Index(fields=["namespace", "content_hash"], name="memory_same_text"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class MemoryVersion(models.Model):
+    """A memory's former text: nothing is overwritten silently."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="versions", db_constraint=False, db_index=False)
+    text = models.TextField()
+    metadata = models.JSONField(default=dict)
+    reason = models.CharField(max_length=300)
+    actor = models.CharField(max_length=150)
+    replaced_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["namespace", "memory", "-id"], name="version_of_memory")]
+
+    def __str__(self) -> str:
+        return str(self.id)

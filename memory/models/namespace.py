@@ -1,0 +1,39 @@
+"""Tenants, and the exact counts that ranking and the console need of them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+
+class Namespace(models.Model):
+    """A tenant: its memories are found from inside it only."""
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(max_length=128, unique=True, db_collation="C")
+    description = models.CharField(max_length=300, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NamespaceStat(models.Model):
+    """Counts of a namespace's searchable memories and their terms, kept in the transaction that changes them.
+
+    Split over shards so that concurrent writers do not queue for one row: the truth is the sum over the shards.
+    """
+
+    SHARDS = 16
+
+    pk = models.CompositePrimaryKey("namespace_id", "shard")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="stats", db_index=False)
+    shard = models.SmallIntegerField()
+    memories = models.BigIntegerField(default=0)
+    terms = models.BigIntegerField(default=0, help_text="Sum of the memories' lengths in terms")
+
+    def __str__(self) -> str:
+        return f"{self.namespace_id}/{self.shard}: {self.memories}"

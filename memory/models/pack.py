@@ -1,0 +1,37 @@
+"""Context packs: exactly what was handed to an agent, kept so that it can be looked at again."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from memory.models.keys import new_id
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+
+class ContextPack(models.Model):
+    """The answer to one query, as handed over."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    session = models.CharField(max_length=128, db_collation="C")
+    query_text = models.TextField()
+    session_summary_id = models.UUIDField(null=True, blank=True)
+    retrieved_count = models.IntegerField()
+    token_original = models.IntegerField()
+    token_condensed = models.IntegerField()
+    pack = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["namespace", "-id"], name="pack_recent"),
+            models.Index(fields=["namespace", "session", "-id"], name="pack_of_session"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)

@@ -1,0 +1,88 @@
+"""What the two search arms read: vectors by model, and postings by term."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+from pgvector.django import HalfVectorField
+
+from memory.enums import EmbeddingState
+from memory.models.memory import Memory, MemoryQuerySet
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+
+class EmbeddingModel(models.Model):
+    """A model whose vectors are stored. One is active; another may be building beside it (`manage.py reembed`)."""
+
+    id = models.SmallAutoField(primary_key=True)
+    provider = models.CharField(max_length=20)
+    name = models.CharField(max_length=200)
+    dimensions = models.IntegerField()
+    state = models.CharField(max_length=10, choices=EmbeddingState.choices)
+    created_at = models.DateTimeField(default=timezone.now)
+    activated_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "name", "dimensions"], name="embedding_model_identity"),
+            models.UniqueConstraint(
+                fields=["state"], condition=models.Q(state=EmbeddingState.ACTIVE), name="embedding_model_one_active"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name} ({self.dimensions})"
+
+
+class MemoryVectorQuerySet(ScopedQuerySet["MemoryVector"]):
+    def searchable(self) -> Self:
+        return self.filter(searchable=True)
+
+
+class MemoryVector(models.Model):
+    """A memory's vector under one embedding model; a memory has one for each model that is in use or being built.
+
+    `searchable` repeats whether the memory is active, so that the filter applies inside the vector search.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    model = models.ForeignKey(EmbeddingModel, models.PROTECT, related_name="vectors", db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="vectors", db_constraint=False, db_index=False)
+    embedding = HalfVectorField()
+    searchable = models.BooleanField(default=True)
+
+    objects = MemoryVectorQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} by {self.model_id}"
+
+
+class Posting(models.Model):
+    """One term of one searchable memory: what BM25 needs, in one index that covers it.
+
+    Rows exist for searchable memories only; archiving a memory removes them, restoring it writes them again.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "term", "memory_id")
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    term = models.CharField(max_length=64, db_collation="C")
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    frequency = models.SmallIntegerField(help_text="Occurrences of the term in the memory")
+    length = models.IntegerField(help_text="Terms in the memory, with repeats")
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.term} in {self.memory_id}"
+
+
+def lacking_vector(memories: MemoryQuerySet, model_id: int) -> MemoryQuerySet:
+    """The memories among `memories` that the embedding model `model_id` has no vector of yet."""
+    of_model = MemoryVector.objects.filter(
+        namespace_id=models.OuterRef("namespace_id"), model_id=model_id, memory_id=models.OuterRef("pk")
+    )
+    return memories.filter(~models.Exists(of_model))

@@ -1,0 +1,51 @@
+"""Sessions: how long they are, and how much of them their summary covers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+
+class SessionQuerySet(ScopedQuerySet["Session"]):
+    def active_since(self, moment: datetime) -> Self:
+        """Sessions with a message since `moment`."""
+        return self.filter(last_message_at__gte=moment)
+
+
+class Session(models.Model):
+    """One conversation of a namespace.
+
+    `message_count` is also the number of its newest turn; `summarised_turn` is the last turn its summary covers.
+    `summary_requested_at` is set while a summary is queued or being made (single flight) and empty otherwise.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "name")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="sessions", db_index=False)
+    name = models.CharField(max_length=128, db_collation="C")
+    message_count = models.IntegerField(default=0)
+    summarised_turn = models.IntegerField(default=0)
+    summary_requested_at = models.DateTimeField(null=True, blank=True)
+    first_message_at = models.DateTimeField(default=timezone.now)
+    last_message_at = models.DateTimeField(default=timezone.now)
+    audit_hidden_before = models.DateTimeField(
+        null=True, blank=True, help_text="A reset with clear_audit hides earlier events from the session's listing"
+    )
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["namespace", "-last_message_at"], name="session_recent")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def unsummarised(self) -> int:
+        """Messages that the summary does not cover yet."""
+        return self.message_count - self.summarised_turn

@@ -1,0 +1,1 @@
+"""Adapters to what makes vectors and writes summaries: one small interface each."""

@@ -1,0 +1,75 @@
+"""The interface of embedding providers, and the one place that knows which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from memory.providers.hashing import HashEmbedding
+from memory.providers.minilm import DEFAULT_MODEL as MINILM_MODEL
+from memory.providers.minilm import MiniLMEmbedding
+from memory.providers.openai_compatible import DEFAULT_MODEL as OPENAI_MODEL
+from memory.providers.openai_compatible import OpenAIEmbedding
+
+PROVIDERS = ("minilm", "openai", "hash")
+
+
+class EmbeddingProvider(Protocol):
+    """Makes vectors of one model."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector. Raises EmbeddingUnavailable when that has to be asked for and nobody answers."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dimensions], each row of unit length; the same text always gives the same row.
+
+        Raises EmbeddingUnavailable.
+        """
+        ...
+
+    def familiarity(self, text: str) -> float:
+        """0..1: how much of `text` is in languages that the model has learned; search trusts it that far."""
+        ...
+
+
+def configured() -> tuple[str, str]:
+    """(provider, model name) that the settings ask for."""
+    provider = settings.MEMOS_EMBEDDING_PROVIDER
+    default = {"minilm": MINILM_MODEL, "openai": OPENAI_MODEL, "hash": "hash-256"}[provider]
+    return provider, settings.MEMOS_EMBEDDING_MODEL or default
+
+
+@lru_cache(maxsize=4)
+def provider_for(provider: str, name: str) -> EmbeddingProvider:
+    """The provider of one stored model; made once a process.
+
+    Raises ValueError for a provider that is not one of PROVIDERS.
+    """
+    if provider == "minilm":
+        return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
+    if provider == "openai":
+        return OpenAIEmbedding(
+            name,
+            base_url=settings.MEMOS_EMBEDDING_BASE_URL,
+            api_key=settings.MEMOS_EMBEDDING_API_KEY,
+            timeout=settings.MEMOS_EMBEDDING_TIMEOUT_SECONDS,
+            dimensions=settings.MEMOS_EMBEDDING_DIMENSIONS,
+        )
+    if provider == "hash":
+        return HashEmbedding(name)
+    raise ValueError(f"unknown embedding provider {provider!r}: choose one of {', '.join(PROVIDERS)}")
+
+
+def _forget_providers(*, setting: str, **_: object) -> None:
+    if setting.startswith(("MEMOS_EMBEDDING", "MEMOS_MODEL")):
+        provider_for.cache_clear()
+
+
+setting_changed.connect(_forget_providers, dispatch_uid="memory.providers.embedding")

@@ -1,0 +1,66 @@
+"""Embeddings from any OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, text-embeddings-inference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import openai
+
+from memory.errors import EmbeddingUnavailable
+
+DEFAULT_MODEL = "text-embedding-3-small"
+BATCH = 128
+
+
+class OpenAIEmbedding:
+    """Calls `POST {base_url}/embeddings`; `dimensions` 0 asks the model for a vector once to learn its length."""
+
+    def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float, dimensions: int) -> None:
+        self._name = name
+        self._dimensions = dimensions
+        self._asks_for_dimensions = dimensions > 0
+        self._client = openai.OpenAI(
+            # Local servers want no key, the client insists on one.
+            api_key=api_key or "none",
+            base_url=base_url or None,
+            timeout=timeout,
+            max_retries=1,
+        )
+
+    @property
+    def dimensions(self) -> int:
+        if not self._dimensions:
+            self._dimensions = int(self.embed(["dimensions"]).shape[1])
+        return self._dimensions
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        parts = [self._embed_part(list(texts[i : i + BATCH])) for i in range(0, len(texts), BATCH)]
+        vectors = np.concatenate(parts) if parts else np.zeros((0, self.dimensions), dtype=np.float32)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32)
+
+    def familiarity(self, text: str) -> float:  # noqa: ARG002 - nothing is known of the model's languages
+        return 1.0
+
+    def _embed_part(self, texts: list[str]) -> np.ndarray:
+        try:
+            answer = self._client.embeddings.create(
+                model=self._name,
+                # An endpoint refuses empty input; a space is the nearest that it takes.
+                input=[text if text.strip() else " ." for text in texts],
+                encoding_format="float",
+                dimensions=self._dimensions if self._asks_for_dimensions else openai.omit,
+            )
+        except openai.OpenAIError as error:
+            raise EmbeddingUnavailable(
+                f"The embedding endpoint {self._client.base_url} did not answer for {self._name}: "
+                f"{type(error).__name__}. Check MEMOS_EMBEDDING_BASE_URL and MEMOS_EMBEDDING_API_KEY."
+            ) from error
+        vectors = np.asarray([row.embedding for row in answer.data], dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or (self._dimensions and vectors.shape[1] != self._dimensions):
+            raise EmbeddingUnavailable(
+                f"The embedding endpoint answered vectors of shape {vectors.shape} to {len(texts)} texts; "
+                f"expected {self._dimensions or 'any number of'} dimensions."
+            )
+        return vectors

@@ -1,0 +1,14 @@
+"""Search arms. Each maps (scope, question) to scored memory ids of the namespace, best first."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ArmHit:
+    """One memory as one arm sees it: `score` in the arm's own unit, higher is better."""
+
+    memory_id: uuid.UUID
+    score: float

@@ -1,0 +1,49 @@
+"""Search by words: BM25 over the postings table."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from memory.retrieval.arms import ArmHit
+from memory.retrieval.question import Question
+from memory.types import Scope
+
+# Robertson et al. 1995; the usual values.
+K1 = 1.2
+B = 0.75
+
+_BM25 = """
+WITH corpus AS (
+    SELECT greatest(sum(memories), 1)::float8 AS memories,
+           greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
+    FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
+), hits AS MATERIALIZED (
+    SELECT memory_id, term, frequency, length FROM memory_posting
+    WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s)
+), idf AS (
+    SELECT term, ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5)) AS idf
+    FROM hits, corpus c GROUP BY term, c.memories
+)
+SELECT h.memory_id,
+       sum(i.idf * h.frequency * (%(k1)s + 1)
+           / (h.frequency + %(k1)s * (1 - %(b)s + %(b)s * h.length / c.mean_length))) AS score
+FROM hits h JOIN idf i USING (term), corpus c
+GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
+LIMIT %(limit)s
+"""
+
+
+def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+    """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics."""
+    if not question.terms:
+        return []
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "terms": list(question.terms),
+        "k1": K1,
+        "b": B,
+        "limit": limit,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_BM25, parameters)
+        return [ArmHit(memory_id, score) for memory_id, score in cursor.fetchall()]

@@ -1,0 +1,87 @@
+"""The context pack: what is handed to the agent, in a shape that clients know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from memory.enums import Tier
+from memory.retrieval.pipeline import Hit
+from memory.types import Scope, WindowMessage
+
+SCHEMA = "memos.context_pack.v1"
+
+
+def chunk(hit: Hit) -> dict[str, Any]:
+    """One retrieved memory. `score` is its cosine similarity; `metadata` is the client's own plus ours."""
+    return {
+        "id": str(hit.id),
+        "tier": Tier(hit.tier).label,
+        "text": hit.text,
+        "score": round(hit.similarity, 6),
+        "metadata": {
+            **hit.metadata,
+            "role": hit.role,
+            "speaker": hit.speaker,
+            "session_id": hit.session,
+            "turn": hit.turn,
+            "occurred_at": hit.occurred_at.isoformat(),
+            "created_at": hit.created_at.isoformat(),
+            "overlap": round(hit.overlap, 6),
+            "rerank_score": round(hit.score, 6),
+        },
+    }
+
+
+def build(
+    scope: Scope,
+    *,
+    session: str,
+    query_text: str,
+    procedural: Mapping[str, Any],
+    window: Sequence[WindowMessage],
+    summary: Mapping[str, Any] | None,
+    summary_id: str | None,
+    chunks: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The pack; the parts that change least come first, so that a provider's prompt cache can keep them."""
+    return {
+        "schema": SCHEMA,
+        "namespace": scope.namespace,
+        "session_id": session,
+        "query_text": query_text,
+        "procedural": dict(procedural),
+        "working_memory": {
+            "l1_window": [asdict(message) for message in window],
+            "session_summary": summary,
+            "session_summary_id": summary_id,
+        },
+        "retrieval": {"raw_chunks": list(chunks)},
+    }
+
+
+def context_text(
+    window: Sequence[WindowMessage], summary: str | None, hits: Sequence[Hit], *, window_holds: frozenset[str]
+) -> str:
+    """The words that an agent reads: summary, retrieved memories (those the window shows are not said twice), window."""
+    lines = []
+    if summary:
+        lines += ["Summary of the session:", summary, ""]
+    told = [hit for hit in hits if str(hit.id) not in window_holds]
+    if told:
+        lines.append("Memories:")
+        lines += [f"- [{hit.occurred_at:%Y-%m-%d}] {hit.speaker or hit.role}: {hit.text}" for hit in told]
+        lines.append("")
+    if window:
+        lines.append("Latest messages:")
+        lines += [f"{message.speaker or message.role}: {message.text}" for message in window]
+    return "\n".join(lines).strip()
+
+
+def card_of(text: str) -> dict[str, Any]:
+    """The card that a condensation's text spells."""
+    card = json.loads(text)
+    assert isinstance(card, dict)
+    return card

@@ -1,0 +1,124 @@
+"""The read route: arms → fusion → the memories themselves."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from memory.enums import MemoryState
+from memory.retrieval.arms import dense, lexical
+from memory.retrieval.fusion import Candidate, fuse, weights_for
+from memory.retrieval.question import Question
+from memory.text.vectors import halfvec_literal
+from memory.types import Scope
+
+# What each arm hands to the fusion. More than top_k, so that a memory both arms like can pass one that a single arm loves.
+POOL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector)."""
+
+    id: uuid.UUID
+    session: str
+    turn: int
+    role: str
+    speaker: str
+    text: str
+    metadata: dict[str, Any]
+    tier: str
+    occurred_at: datetime
+    created_at: datetime
+    importance: float
+    tokens: int
+    similarity: float
+    overlap: float
+    rank: int
+    candidate: Candidate
+
+    @property
+    def score(self) -> float:
+        """The fused score that the ranking follows."""
+        return self.candidate.score
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Hits, best first; how many memories were considered; the arms' weights; milliseconds of each step."""
+
+    hits: list[Hit]
+    considered: int
+    weights: dict[str, float]
+    milliseconds: dict[str, float]
+
+
+def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
+    """The `top_k` memories of the namespace that answer the question best."""
+    clock = _Clock()
+    found = {"dense": dense.search(scope, question, limit=max(POOL, top_k))}
+    clock.lap("dense")
+    found["lexical"] = lexical.search(scope, question, limit=max(POOL, top_k))
+    clock.lap("lexical")
+    weights = weights_for(question.familiarity)
+    candidates = fuse(found, weights)
+    clock.lap("fusion")
+    hits = _fetch(scope, question, candidates[:top_k])
+    clock.lap("fetch")
+    return Retrieval(hits, len(candidates), weights, clock.laps)
+
+
+_ROWS = """
+SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
+       m.importance, m.tokens, m.terms, coalesce(1 - (v.embedding <=> %(vector)s::halfvec), 0)
+FROM memory_memory m
+LEFT JOIN memory_memoryvector v
+       ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s) AND m.state = %(state)s
+"""
+
+
+def _fetch(scope: Scope, question: Question, candidates: Sequence[Candidate]) -> list[Hit]:
+    if not candidates:
+        return []
+    parameters = {
+        "vector": halfvec_literal(question.vector),
+        "model_id": question.model_id,
+        "namespace_id": scope.namespace_id,
+        "ids": [candidate.memory_id for candidate in candidates],
+        "state": MemoryState.ACTIVE.value,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, parameters)
+        rows = {row[0]: row for row in cursor.fetchall()}
+    # A memory may have been archived between the search and this read: then it is not there.
+    kept = [(candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows]
+    return [_hit(question, candidate, row, rank) for rank, (candidate, row) in enumerate(kept, start=1)]
+
+
+def _hit(question: Question, candidate: Candidate, row: tuple, rank: int) -> Hit:
+    (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[:12]
+    terms, similarity = row[12:]
+    shared = len(set(question.terms) & set(terms or ())) / len(question.terms) if question.terms else 0.0
+    return Hit(
+        identity, session, turn, role, speaker, text, orjson.loads(metadata), tier, occurred_at, created_at, importance,
+        tokens, similarity, shared, rank, candidate,
+    )  # fmt: skip
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = round((now - self._last) * 1000, 3)
+        self._last = now

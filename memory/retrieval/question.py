@@ -1,0 +1,26 @@
+"""A question as the arms see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory.text.analysis import terms
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`vector` is float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1) says how far to trust it."""
+
+    text: str
+    terms: Sequence[str]
+    vector: np.ndarray
+    model_id: int
+    familiarity: float
+
+
+def question(text: str, *, vector: np.ndarray, model_id: int, familiarity: float) -> Question:
+    """A question with its distinct index terms, in order."""
+    return Question(text, list(dict.fromkeys(terms(text))), vector, model_id, familiarity)

@@ -1,0 +1,156 @@
+"""Session summaries: when one is due, and making it. No LLM is needed; one is used when it is configured."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+
+from memory import audit
+from memory.enums import AuditEvent, SummaryTrigger
+from memory.errors import LLMUnavailable
+from memory.models import Condensation, Memory, Session
+from memory.providers.llm import configured_llm
+from memory.services import queue
+from memory.text.card import Turn, build_card
+from memory.text.tokens import count_tokens
+from memory.types import Scope
+
+log = logging.getLogger("memos.condense")
+
+EXTRACTIVE = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """New turns of a session, in order, and the summary they follow."""
+
+    turns: list[Turn]
+    tokens: int
+    last_turn: int
+    previous: Condensation | None
+
+
+def request_if_due(scope: Scope, *, session: str, has_summary: bool, now: datetime) -> bool:
+    """Queues a summary when the session has none yet, or enough new messages; call it inside a transaction.
+
+    Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
+    nobody fulfilled is void after MEMOS_SUMMARY_LOCK_SECONDS.
+    """
+    enough = settings.MEMOS_SUMMARY_REFRESH_MESSAGES if has_summary else 1
+    claimed = (
+        Session.objects.in_scope(scope)
+        .filter(name=session, message_count__gte=F("summarised_turn") + enough)
+        .filter(Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now)))
+        .update(summary_requested_at=now)
+    )
+    if claimed:
+        queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
+    return bool(claimed)
+
+
+def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Condensation]:
+    """Brings a session's summary up to date, MEMOS_SUMMARY_BATCH_MESSAGES turns a version; returns the new versions.
+
+    Idempotent: with nothing new it changes nothing, and of two runs at once one stores each version.
+    """
+    made = []
+    while batch := _next_batch(scope, session):
+        card, method = _write_card(batch)
+        stored = _store(scope, session, batch, card, method, now=now)
+        if stored is None:
+            break
+        made.append(stored)
+    if not made:
+        Session.objects.in_scope(scope).filter(name=session).update(summary_requested_at=None)
+    return made
+
+
+def _next_batch(scope: Scope, session: str) -> _Batch | None:
+    state = Session.objects.in_scope(scope).filter(name=session).first()
+    if state is None or state.unsummarised <= 0:
+        return None
+    rows = list(
+        Memory.objects.in_scope(scope)
+        .in_session(session)
+        .filter(turn__gt=state.summarised_turn)
+        .order_by("turn")
+        .only("id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state")[
+            : settings.MEMOS_SUMMARY_BATCH_MESSAGES
+        ]
+    )
+    if not rows:
+        return None
+    previous = Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
+    turns = [Turn(str(row.pk), row.text, row.role, row.speaker, row.occurred_at) for row in rows]
+    return _Batch(turns, sum(row.tokens for row in rows), rows[-1].turn, previous)
+
+
+def _write_card(batch: _Batch) -> tuple[dict[str, Any], str]:
+    """The card and what wrote it: the language model when one is configured and answers well, else the extractor."""
+    previous = orjson.loads(batch.previous.condensed_text) if batch.previous else None
+    llm = configured_llm()
+    if llm is not None:
+        try:
+            return llm.write_card(batch.turns, previous=previous), llm.name
+        except LLMUnavailable as error:
+            log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
+    return build_card(batch.turns, previous=previous), EXTRACTIVE
+
+
+def _store(
+    scope: Scope, session: str, batch: _Batch, card: Mapping[str, Any], method: str, *, now: datetime
+) -> Condensation | None:
+    """Keeps the version, unless another run has covered its turns or the session was reset meanwhile."""
+    before = batch.previous.covers_to_turn if batch.previous else 0
+    with transaction.atomic():
+        state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
+        if state is None or state.summarised_turn != before:
+            return None
+        text = orjson.dumps(card).decode()
+        stored = Condensation.objects.create(
+            namespace_id=scope.namespace_id,
+            session=session,
+            number=batch.previous.number + 1 if batch.previous else 1,
+            trigger_reason=SummaryTrigger.NEW_MESSAGES if batch.previous else SummaryTrigger.BOOTSTRAP,
+            trigger_details={"new_messages": len(batch.turns), "from_turn": before + 1, "to_turn": batch.last_turn},
+            source_memory_ids=[turn.id for turn in batch.turns],
+            covers_to_turn=batch.last_turn,
+            condensed_text=text,
+            method=method,
+            token_original=batch.tokens + (batch.previous.token_original if batch.previous else 0),
+            token_condensed=count_tokens(text, settings.MEMOS_TOKENIZER),
+            tokenizer=settings.MEMOS_TOKENIZER,
+            created_at=now,
+        )
+        remaining = state.message_count - batch.last_turn
+        Session.objects.in_scope(scope).filter(name=session).update(
+            summarised_turn=batch.last_turn, summary_requested_at=now if remaining > 0 else None
+        )
+        audit.record(
+            scope,
+            AuditEvent.CONDENSATION,
+            session=session,
+            subject=str(stored.pk),
+            details={
+                "number": stored.number,
+                "method": method,
+                "trigger_reason": stored.trigger_reason,
+                "messages": len(batch.turns),
+                "token_original": stored.token_original,
+                "token_condensed": stored.token_condensed,
+            },
+            now=now,
+        )
+    return stored
+
+
+def _expired(now: datetime) -> datetime:
+    return now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS)

@@ -1,0 +1,205 @@
+"""Which embedding model is in use, vectors for memories that lack one, and the switch to another model."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db import IntegrityError, connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, EmbeddingState, MemoryState
+from memory.errors import EmbeddingUnavailable, InvalidInput
+from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.search import lacking_vector
+from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.text.vectors import halfvec_literal
+
+log = logging.getLogger("memos.embedding")
+
+# How long a process may go on with the model it knows after another one became active.
+KNOWN_SECONDS = 3.0
+BATCH = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveModel:
+    """The model that search uses: its row's id and what makes its vectors."""
+
+    id: int
+    provider_name: str
+    name: str
+    dimensions: int
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        return provider_for(self.provider_name, self.name)
+
+
+_known: tuple[float, ActiveModel] | None = None
+
+
+def active_model() -> ActiveModel:
+    """The active model; on an empty server the configured one becomes it. Raises EmbeddingUnavailable."""
+    global _known  # noqa: PLW0603 - one small cache a process
+    if _known is not None and time.monotonic() - _known[0] < KNOWN_SECONDS:
+        return _known[1]
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first() or _first_model()
+    model = ActiveModel(row.pk, row.provider, row.name, row.dimensions)
+    _known = (time.monotonic(), model)
+    return model
+
+
+def forget_active_model() -> None:
+    """Makes the next `active_model()` look at the database."""
+    global _known  # noqa: PLW0603 - one small cache a process
+    _known = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors, float32 [texts, dimensions], and the stored model that made them."""
+
+    model_id: int
+    vectors: np.ndarray
+
+
+def embed_or_none(texts: Sequence[str]) -> Embedded | None:
+    """Vectors of `texts`, or None (logged) when the provider is away: the worker will make them later."""
+    try:
+        model = active_model()
+        return Embedded(model.id, model.provider.embed(texts))
+    except EmbeddingUnavailable as error:
+        log.warning("embedding put off", extra={"memories": len(texts), "reason": error.message})
+        return None
+
+
+def embedded_text(text: str, speaker: str) -> str:
+    """What is embedded and indexed of a memory: who said it belongs to its meaning."""
+    return f"{speaker}: {text}" if speaker else text
+
+
+def pending_count() -> int:
+    """Active memories that wait for their vector."""
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    return lacking_vector(Memory.objects.active(), row.pk).count() if row else 0
+
+
+def embed_pending(*, limit: int = 10_000) -> int:
+    """Makes missing vectors of the active model, in batches that are each kept; returns how many were made.
+
+    Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
+    """
+    return sum(_fill(active_model(), limit=limit))
+
+
+def reembed(
+    *, provider: str, name: str, actor: str, now: Callable[[], datetime], progress: Callable[[int, int], None]
+) -> EmbeddingModel:
+    """Builds the vectors of another model beside the present ones and switches when none is missing.
+
+    Search keeps using the present model until the switch, which is one row's change. Resumable: a second call goes on
+    where the first ended. `progress(done, total)` is called after every batch. The former model's vectors are kept
+    until `prune_retired`. Raises EmbeddingUnavailable, InvalidInput.
+    """
+    target = _model_row(provider, name)
+    if target.state == EmbeddingState.ACTIVE:
+        raise InvalidInput(f"{target} is the active model already: there is nothing to switch to.")
+    model = ActiveModel(target.pk, target.provider, target.name, target.dimensions)
+    total = Memory.objects.count()
+    done = MemoryVector.objects.filter(model_id=target.pk).count()
+    progress(done, total)
+    for made in _fill(model, limit=None, every_state=True):
+        done += made
+        progress(min(done, total), total)
+    with transaction.atomic():
+        former = EmbeddingModel.objects.select_for_update().filter(state=EmbeddingState.ACTIVE).first()
+        EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).update(state=EmbeddingState.RETIRED)
+        EmbeddingModel.objects.filter(pk=target.pk).update(state=EmbeddingState.ACTIVE, activated_at=now())
+        audit.record_system(
+            actor,
+            AuditEvent.REEMBED,
+            subject=str(target),
+            details={"from": str(former) if former else None, "to": str(target), "vectors": done},
+            now=now(),
+        )
+    forget_active_model()
+    # Processes that still know the former model may have stored memories with its vectors only.
+    time.sleep(KNOWN_SECONDS + 0.5)
+    for made in _fill(model, limit=None, every_state=True):
+        done += made
+        progress(done, max(done, total))
+    target.refresh_from_db()
+    return target
+
+
+def prune_retired() -> int:
+    """Deletes the vectors of models that are no longer active; returns how many."""
+    deleted, _ = MemoryVector.objects.filter(model__state=EmbeddingState.RETIRED).delete()
+    EmbeddingModel.objects.filter(state=EmbeddingState.RETIRED).delete()
+    return deleted
+
+
+def _first_model() -> EmbeddingModel:
+    provider, name = configured()
+    row = _model_row(provider, name)
+    try:
+        with transaction.atomic():
+            EmbeddingModel.objects.filter(pk=row.pk).update(state=EmbeddingState.ACTIVE)
+    except IntegrityError:
+        # Another process was faster with another model.
+        return EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE)
+    row.state = EmbeddingState.ACTIVE
+    return row
+
+
+def _model_row(provider: str, name: str) -> EmbeddingModel:
+    dimensions = provider_for(provider, name).dimensions
+    row, _ = EmbeddingModel.objects.get_or_create(
+        provider=provider, name=name, dimensions=dimensions, defaults={"state": EmbeddingState.BUILDING}
+    )
+    return row
+
+
+def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -> Iterator[int]:
+    """Makes missing vectors batch by batch, oldest memories first; yields how many each batch made."""
+    wanted = Memory.objects.all() if every_state else Memory.objects.active()
+    made = 0
+    last_id = None
+    while limit is None or made < limit:
+        rows = lacking_vector(wanted, model.id)
+        if last_id is not None:
+            rows = rows.filter(pk__gt=last_id)
+        batch = list(rows.order_by("pk").values_list("pk", "namespace_id", "text", "speaker", "state")[:BATCH])
+        if not batch:
+            return
+        last_id = batch[-1][0]
+        vectors = model.provider.embed([embedded_text(text, speaker) for _, _, text, speaker, _ in batch])
+        _insert_vectors(model.id, batch, vectors)
+        made += len(batch)
+        yield len(batch)
+
+
+def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) -> None:
+    # Joined to the memory as it is now: it may have been erased or archived while its vector was made.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
+            SELECT m.namespace_id, %s, m.id, v.embedding::halfvec, m.state = %s
+            FROM unnest(%s::uuid[], %s::bigint[], %s::text[]) AS v (memory_id, namespace_id, embedding)
+            JOIN memory_memory m ON m.namespace_id = v.namespace_id AND m.id = v.memory_id
+            ON CONFLICT DO NOTHING
+            """,
+            [
+                model_id,
+                MemoryState.ACTIVE,
+                [row[0] for row in batch],
+                [row[1] for row in batch],
+                [halfvec_literal(vector) for vector in vectors],
+            ],
+        )

@@ -1,0 +1,117 @@
+"""Takes in what was said: embeds it, makes it durable and findable, and asks for a new summary when one is due."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from memory.errors import IdempotencyConflict, WindowUnavailable
+from memory.models import IdempotencyRecord
+from memory.services import queue
+from memory.services.embedding import embed_or_none, embedded_text
+from memory.services.write import Row, prepare, write
+from memory.stores import window
+from memory.types import Idempotency, Ingested, NewMemory, Scope, WindowMessage
+
+log = logging.getLogger("memos.ingest")
+
+EMBEDDING_DELAYED = "embedding_delayed"
+WINDOW_SKIPPED = "session_window_unavailable"
+
+
+def ingest(
+    scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None
+) -> Ingested:
+    """Remembers one turn. See `ingest_batch`."""
+    return ingest_batch([(scope, memory)], now=now, idempotency=idempotency)
+
+
+def ingest_batch(
+    items: Sequence[tuple[Scope, NewMemory]], *, now: datetime, idempotency: Idempotency | None = None
+) -> Ingested:
+    """Remembers turns, all or none, in their order. When it returns they are durable and both search arms find them.
+
+    With the embedding provider away they are stored and found by words; the worker embeds them later. With Redis away
+    they miss the session window only. Both are named in `degraded`. All items are of one caller.
+
+    Raises IdempotencyConflict when the key came with another body before.
+    """
+    if idempotency and (answered := _answered(idempotency)):
+        return answered
+    rows = prepare(items)
+    embedded = embed_or_none([embedded_text(row.memory.text, row.memory.speaker) for row in rows])
+    ids = [row.id for row in rows]
+    with transaction.atomic():
+        if idempotency and not _remember_answer(idempotency, ids, now=now):
+            answered = _answered(idempotency)
+            assert answered is not None
+            return answered
+        for session in write(rows, embedded, now=now):
+            if session.summary_due:
+                queue.enqueue(queue.CONDENSE, session.namespace_id, session.name)
+        if embedded is None:
+            queue.enqueue(queue.EMBED_PENDING)
+    degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
+    if not _append_to_windows(rows, now=now):
+        degraded.append(WINDOW_SKIPPED)
+    return Ingested(ids, degraded)
+
+
+def _answered(idempotency: Idempotency) -> Ingested | None:
+    """The answer already given to this key, if any."""
+    record = (
+        IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key)
+        .values_list("body_hash", "memory_ids")
+        .first()
+    )
+    if record is None:
+        return None
+    body_hash, memory_ids = record
+    if body_hash != idempotency.body_hash:
+        raise IdempotencyConflict(
+            f"The Idempotency-Key {idempotency.key!r} was used with another body: use a new key for a new request.",
+            detail={"header": "Idempotency-Key"},
+        )
+    return Ingested([uuid.UUID(value) for value in memory_ids], [], replayed=True)
+
+
+def _remember_answer(idempotency: Idempotency, ids: Sequence[uuid.UUID], *, now: datetime) -> bool:
+    """Claims the key; False when a request that ran beside this one has claimed it and committed."""
+    IdempotencyRecord.objects.bulk_create(
+        [
+            IdempotencyRecord(
+                principal=idempotency.principal,
+                key=idempotency.key,
+                body_hash=idempotency.body_hash,
+                memory_ids=[str(value) for value in ids],
+                keep_forever=idempotency.keep_forever,
+                created_at=now,
+            )
+        ],
+        ignore_conflicts=True,
+    )
+    stored = IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).values_list(
+        "memory_ids", flat=True
+    )
+    return stored.get() == [str(value) for value in ids]
+
+
+def _append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
+    """Adds the rows to their session windows; False (logged) when Redis is away."""
+    messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)
+    for row in rows:
+        memory = row.memory
+        messages[row.scope.namespace_id, memory.session].append(
+            WindowMessage(str(row.id), memory.role, memory.speaker, memory.text, (memory.occurred_at or now).isoformat())
+        )
+    try:
+        window.append(messages)
+    except WindowUnavailable as error:
+        log.warning("session window skipped", extra={"reason": error.message, "memories": len(rows)})
+        return False
+    return True

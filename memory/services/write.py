@@ -1,0 +1,202 @@
+"""The one statement that makes memories durable and findable."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import connection
+
+from memory.enums import AuditEvent, MemoryState, Tier
+from memory.models import NamespaceStat
+from memory.models.keys import new_id
+from memory.models.memory import content_hash
+from memory.services.embedding import Embedded, embedded_text
+from memory.text.analysis import terms
+from memory.text.tokens import count_tokens
+from memory.text.vectors import halfvec_literal
+from memory.types import NewMemory, Scope
+
+# A term said more often than this in one memory says nothing more.
+MAX_FREQUENCY = 32_767
+DEFAULT_IMPORTANCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory ready to be written."""
+
+    id: uuid.UUID
+    scope: Scope
+    memory: NewMemory
+    frequencies: Counter[str]
+    length: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session after the write; `summary_due` says that this write claimed the right to ask for a new summary."""
+
+    namespace_id: int
+    name: str
+    message_count: int
+    summary_due: bool
+
+
+def prepare(items: Sequence[tuple[Scope, NewMemory]]) -> list[Row]:
+    """Gives every item its id (in order) and its index terms. No I/O."""
+    rows = []
+    for scope, memory in items:
+        found = terms(embedded_text(memory.text, memory.speaker))
+        tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
+        rows.append(Row(new_id(), scope, memory, Counter(found), len(found), tokens))
+    return rows
+
+
+# Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
+# row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
+# writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
+_WRITE = """
+WITH input AS (
+    SELECT * FROM unnest(
+        %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
+        %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
+        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[]
+    ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
+            length, tokens)
+), sessions AS (
+    INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, summary_requested_at,
+                                     first_message_at, last_message_at)
+    SELECT namespace_id, session, count(*), 0, CASE WHEN count(*) >= %(refresh)s THEN %(now)s::timestamptz END,
+           %(now)s, %(now)s
+    FROM input GROUP BY namespace_id, session ORDER BY namespace_id, session
+    ON CONFLICT (namespace_id, name) DO UPDATE SET
+        message_count = s.message_count + EXCLUDED.message_count,
+        last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at),
+        summary_requested_at = CASE
+            WHEN s.message_count + EXCLUDED.message_count - s.summarised_turn >= %(refresh)s
+                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s)
+            THEN %(now)s ELSE s.summary_requested_at END
+    RETURNING namespace_id, name, message_count, coalesce(summary_requested_at = %(now)s, false) AS summary_due
+), memories AS (
+    INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
+                               occurred_at, created_at, content_hash, terms, length, tokens)
+    SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
+           i.metadata::jsonb, %(importance)s, %(tier)s, %(state)s, i.occurred_at, %(now)s, i.content_hash,
+           string_to_array(nullif(i.terms, ''), ' '), i.length, i.tokens
+    FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
+), vectors AS (
+    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
+    SELECT namespace_id, %(model_id)s::smallint, id, embedding::halfvec, true
+    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(vector)s::text[])
+         AS v (id, namespace_id, embedding)
+), postings AS (
+    INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
+    SELECT p.namespace_id, p.term, p.id, p.frequency, p.length
+    FROM unnest(%(posting_id)s::uuid[], %(posting_namespace_id)s::bigint[], %(term)s::text[], %(frequency)s::int[],
+                %(posting_length)s::int[]) AS p (id, namespace_id, term, frequency, length)
+), stats AS (
+    INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
+    SELECT namespace_id, pg_backend_pid() %% %(shards)s, count(*), sum(length)
+    FROM input GROUP BY namespace_id ORDER BY namespace_id
+    ON CONFLICT (namespace_id, shard) DO UPDATE
+        SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
+), audited AS (
+    INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
+                                 created_at)
+    SELECT a.id, i.namespace_id, a.namespace, i.session, %(event)s, %(actor)s, i.id::text, a.details::jsonb,
+           %(request_id)s, %(now)s
+    FROM unnest(%(audit_id)s::uuid[], %(id)s::uuid[], %(namespace)s::text[], %(details)s::text[])
+         AS a (id, memory_id, namespace, details)
+    JOIN input i ON i.id = a.memory_id
+)
+SELECT namespace_id, name, message_count, summary_due FROM sessions
+"""
+
+
+def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
+    """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
+
+    All or nothing; call it inside the transaction that also queues work.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE, _parameters(rows, embedded, now=now))
+        return [SessionState(*state) for state in cursor.fetchall()]
+
+
+def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
+    columns = {
+        "id": [row.id for row in rows],
+        "namespace_id": [row.scope.namespace_id for row in rows],
+        "session": [row.memory.session for row in rows],
+        "from_end": _distances_from_end(rows),
+        "role": [row.memory.role for row in rows],
+        "speaker": [row.memory.speaker for row in rows],
+        "text": [row.memory.text for row in rows],
+        "metadata": [orjson.dumps(row.memory.metadata).decode() for row in rows],
+        "occurred_at": [row.memory.occurred_at or now for row in rows],
+        "content_hash": [content_hash(row.memory.text) for row in rows],
+        # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
+        "terms": [" ".join(row.frequencies) for row in rows],
+        "length": [row.length for row in rows],
+        "tokens": [row.tokens for row in rows],
+        "namespace": [row.scope.namespace for row in rows],
+        "audit_id": [new_id() for _ in rows],
+        "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
+    }
+    with_vectors = rows if embedded else []
+    postings = [
+        (row.id, row.scope.namespace_id, term, min(count, MAX_FREQUENCY), row.length)
+        for row in rows
+        for term, count in row.frequencies.items()
+    ]
+    posting_columns: list[tuple] = list(zip(*postings, strict=True)) or [()] * 5
+    names = ("posting_id", "posting_namespace_id", "term", "frequency", "posting_length")
+    return {
+        **columns,
+        **{name: list(values) for name, values in zip(names, posting_columns, strict=True)},
+        "vector_id": [row.id for row in with_vectors],
+        "vector_namespace_id": [row.scope.namespace_id for row in with_vectors],
+        "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
+        "model_id": embedded.model_id if embedded else None,
+        "now": now,
+        "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
+        "importance": DEFAULT_IMPORTANCE,
+        "tier": Tier.L2.value,
+        "state": MemoryState.ACTIVE.value,
+        "shards": NamespaceStat.SHARDS,
+        "event": AuditEvent.INGEST.value,
+        "actor": rows[0].scope.actor,
+        "request_id": rows[0].scope.request_id,
+    }
+
+
+def _distances_from_end(rows: Sequence[Row]) -> list[int]:
+    """For each row, how many later rows of the batch belong to the same session."""
+    later: Counter[tuple[int, str]] = Counter()
+    distances = []
+    for row in reversed(rows):
+        place = (row.scope.namespace_id, row.memory.session)
+        distances.append(later[place])
+        later[place] += 1
+    return distances[::-1]
+
+
+def _audit_details(row: Row, *, embedded: bool) -> str:
+    return orjson.dumps(
+        {
+            "memory_id": str(row.id),
+            "role": row.memory.role,
+            "characters": len(row.memory.text),
+            "tokens": row.tokens,
+            "embedded": embedded,
+        }
+    ).decode()

@@ -1,0 +1,36 @@
+"""The raw Redis client behind django-redis, and what counts as Redis being away."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import redis
+from django_redis import get_redis_connection
+
+# After a failure Redis is left alone this long, so that an outage costs one timeout and not one a request.
+PAUSE_SECONDS = 2.0
+
+_paused_until = 0.0
+
+
+class RedisAway(Exception):
+    """Redis did not answer, or did not a moment ago."""
+
+
+def call(operation: Any) -> Any:
+    """Runs `operation(client)`; raises RedisAway instead of the client's connection errors."""
+    global _paused_until  # noqa: PLW0603 - one breaker a process
+    if time.monotonic() < _paused_until:
+        raise RedisAway("Redis did not answer a moment ago")
+    try:
+        return operation(get_redis_connection("default"))
+    except (redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError) as error:
+        _paused_until = time.monotonic() + PAUSE_SECONDS
+        raise RedisAway(str(error)) from error
+
+
+def resume() -> None:
+    """Forgets an earlier failure: the next call tries Redis again."""
+    global _paused_until  # noqa: PLW0603 - one breaker a process
+    _paused_until = 0.0

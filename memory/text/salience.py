@@ -1,0 +1,131 @@
+"""Which sentences of a session say the most for their tokens, and which say the same.
+
+Selection is greedy over a relevance that falls with what has already been covered: maximal marginal relevance
+(Carbonell & Goldstein 1998) by weighted term coverage, scaled by cost (Lin & Bilmes 2010, "Multi-document summarization
+via budgeted maximization of submodular functions"), with lazy re-evaluation (Minoux 1978).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory.text.analysis import is_cjk, terms
+
+NOVELTY_SHARE = 0.8
+DUPLICATE_SIMILARITY = 0.75
+
+LIGHT_WEIGHT = 0.35
+CJK_PAIR_WEIGHT = 0.5
+POSTING_LIMIT = 64
+
+_CJK_FUNCTION = frozenset(
+    "的了是在我你他她它们这那就也都和与及吗呢吧啊呀哦嗯很还又才个之而且但把被给让对从到着过得地不没会要能可么什怎谁哪"
+)
+# Stems of the words that conversations are full of, whatever they are about.
+_LIGHT = frozenset(
+    """absolut actual also alway amaz anyth awesom beauti bet bit bye can cool correct could cute day definit delici enjoy
+    even ever everyon everyth exact excit fantast feel felt find found fun gave get give glad go goe gone good gorgeous got
+    great guess happi hear heard help hey hi hope incred interest just keep kept kind know knew let like look lot love made
+    make mani may mayb might much need never new next nice oh ok okay peopl perfect pleas pretti probabl proud put quit
+    realli right said saw say see seem seen someon someth sorri sort start still super sure sweet take talk tell thank thing
+    think thought time today told took total tri true use veri want watch way went wish wonder would wow ye yeah""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence to choose: its content terms, its relevance (>= 0) and its cost in tokens (> 0)."""
+
+    terms: frozenset[str]
+    relevance: float
+    cost: int
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """The index terms of `text` that stand for content: of Chinese, the character pairs without function characters."""
+    return frozenset(term for term in terms(text) if not _is_function(term))
+
+
+def is_light(term: str) -> bool:
+    """Whether `term` is of a word that most conversations contain."""
+    return term in _LIGHT
+
+
+def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
+    """A weight for each term of `documents` (one collection of terms per sentence).
+
+    A term that comes back in the session is its topic, but one that is in every sentence tells nothing apart: the
+    weight is (1 + ln df) * ln(1 + n / df), less for light words and for the overlapping pairs of Chinese characters.
+    """
+    frequency = Counter(term for document in documents for term in set(document))
+    count = len(documents)
+    return {term: (1 + math.log(df)) * math.log(1 + count / df) * _specificity(term) for term, df in frequency.items()}
+
+
+def select(candidates: Sequence[Candidate], weights: Mapping[str, float], budget: int) -> list[int]:
+    """The positions of the candidates to keep, best first, whose costs add up to at most `budget` tokens."""
+    covered: set[str] = set()
+    chosen: list[int] = []
+    heap = [(-_gain(candidate, weights, covered), position) for position, candidate in enumerate(candidates)]
+    heapq.heapify(heap)
+    while heap and budget > 0:
+        _, position = heapq.heappop(heap)
+        candidate = candidates[position]
+        if candidate.cost > budget:
+            continue
+        gain = -_gain(candidate, weights, covered)
+        if heap and gain > heap[0][0]:
+            heapq.heappush(heap, (gain, position))
+            continue
+        chosen.append(position)
+        covered |= candidate.terms
+        budget -= candidate.cost
+    return chosen
+
+
+def duplicate_of(documents: Sequence[frozenset[str]], keys: Sequence[object]) -> list[int]:
+    """For each document, the position of the first near-identical one (its own if there is none before it).
+
+    Near-identical: equal keys and a Jaccard similarity of the terms of at least DUPLICATE_SIMILARITY. Only documents
+    that share one of their rarest terms are compared (prefix filtering, Bayardo, Ma & Srikant 2007), and of those at
+    most the POSTING_LIMIT latest for each term, so that the time is linear in the number of documents.
+    """
+    frequency = Counter(term for document in documents for term in document)
+    index: dict[tuple[object, str], deque[int]] = {}
+    first: list[int] = []
+    for position, document in enumerate(documents):
+        ranked = sorted(document, key=lambda term: (frequency[term], term))
+        prefix = ranked[: len(ranked) - math.ceil(DUPLICATE_SIMILARITY * len(ranked)) + 1]
+        seen = dict.fromkeys(other for term in prefix for other in index.get((keys[position], term), ()))
+        same = next((other for other in seen if _jaccard(document, documents[other]) >= DUPLICATE_SIMILARITY), position)
+        first.append(same)
+        if same == position:
+            for term in prefix:
+                index.setdefault((keys[position], term), deque(maxlen=POSTING_LIMIT)).append(position)
+    return first
+
+
+def _gain(candidate: Candidate, weights: Mapping[str, float], covered: set[str]) -> float:
+    total = sum(weights.get(term, 0.0) for term in candidate.terms)
+    new = sum(weights.get(term, 0.0) for term in candidate.terms if term not in covered)
+    novelty = new / total if total else 0.0
+    return candidate.relevance * (1 - NOVELTY_SHARE + NOVELTY_SHARE * novelty) / candidate.cost
+
+
+def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+    shared = len(left & right)
+    return shared / (len(left) + len(right) - shared) if shared else 0.0
+
+
+def _is_function(term: str) -> bool:
+    return is_cjk(term[0]) and (len(term) == 1 or not _CJK_FUNCTION.isdisjoint(term))
+
+
+def _specificity(term: str) -> float:
+    if is_cjk(term[0]):
+        return CJK_PAIR_WEIGHT
+    return LIGHT_WEIGHT if term in _LIGHT else 1.0

@@ -1,0 +1,31 @@
+"""Token counts by a named tokenizer, so that a budget means the same to MemOS and to the model that is paid for.
+
+`o200k_base` and `cl100k_base` are OpenAI's byte-pair encodings, as `rs_bpe` ships them (no download).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Protocol
+
+from rs_bpe.bpe import openai as _encodings
+
+TOKENIZERS = ("o200k_base", "cl100k_base")
+DEFAULT_TOKENIZER = "o200k_base"
+
+
+class _Encoding(Protocol):
+    def count(self, text: str) -> int: ...
+
+
+@cache
+def _encoding(name: str) -> _Encoding:
+    if name not in TOKENIZERS:
+        raise ValueError(f"unknown tokenizer {name!r}: choose one of {', '.join(TOKENIZERS)}")
+    encoding: _Encoding = getattr(_encodings, name)()
+    return encoding
+
+
+def count_tokens(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
+    """How many tokens `text` costs under the named encoding."""
+    return _encoding(tokenizer).count(text)

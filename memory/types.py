@@ -1,0 +1,83 @@
+"""Plain values that travel between layers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memory.enums import AccessScope
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who is calling and what they may reach. Built once, in authentication; reaches nothing by default."""
+
+    actor: str
+    key_id: int | None = None
+    scopes: frozenset[str] = frozenset()
+    all_namespaces: bool = False
+    namespace_ids: frozenset[int] = frozenset()
+    requests_per_minute: int = 0
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes
+
+
+# What the system itself runs with: the worker, management commands and staff in the admin.
+def system_access(actor: str) -> Access:
+    """Full access in the name of `actor` (for example `worker`, `command:seed_demo`, `staff:ann`)."""
+    return Access(actor=actor, scopes=frozenset(AccessScope.values), all_namespaces=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One caller inside one namespace: the first argument of everything that touches a tenant's rows."""
+
+    namespace_id: int
+    namespace: str
+    actor: str
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A turn to be remembered, already validated."""
+
+    session: str
+    role: str
+    text: str
+    speaker: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    occurred_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A client's promise that the same `key` means the same request; `body_hash` is checked against it."""
+
+    principal: str
+    key: str
+    body_hash: str
+    keep_forever: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMessage:
+    """One message of the session window (L1)."""
+
+    memory_id: str
+    role: str
+    speaker: str
+    text: str
+    occurred_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of a batch: the ids in the order of the items, and what did not work fully (`degraded`)."""
+
+    memory_ids: list[uuid.UUID]
+    degraded: list[str]
+    replayed: bool = False

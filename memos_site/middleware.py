@@ -1,0 +1,74 @@
+"""The outermost layer of every request: its id, its log line, its size limit."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from uuid_utils.compat import uuid7
+
+from memos_site.errors import error_response
+from memos_site.logging import current_request_id
+from memos_site.metrics import observe_request
+
+log = logging.getLogger("memos.request")
+_CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
+
+
+class RequestMiddleware:
+    """Gives the request an id (the client's `X-Request-ID` if it is a plain one), times it and logs one line.
+
+    Refuses bodies without a length (411) or above MEMOS_MAX_BODY_BYTES (413) before anything reads them.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        started = time.perf_counter()
+        offered = request.headers.get("X-Request-ID", "")
+        request_id = offered if _CLIENT_ID.fullmatch(offered) else str(uuid7())
+        request.request_id = request_id  # type: ignore[attr-defined]
+        token = current_request_id.set(request_id)
+        try:
+            response = self._refusal(request) or self.get_response(request)
+            seconds = time.perf_counter() - started
+            response["X-Request-ID"] = request_id
+            route = getattr(request.resolver_match, "route", "") or "unmatched"
+            observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
+            log.info(
+                "request",
+                extra={
+                    "method": request.method,
+                    "route": route,
+                    "status": response.status_code,
+                    "ms": f"{seconds * 1000:.1f}",
+                    "key": getattr(request, "key_label", "-"),
+                },
+            )
+            return response
+        finally:
+            current_request_id.reset(token)
+
+    @staticmethod
+    def _refusal(request: HttpRequest) -> HttpResponse | None:
+        if request.headers.get("Transfer-Encoding"):
+            return error_response(
+                request, 411, "length_required", "The body has no length: send Content-Length instead of chunks."
+            )
+        try:
+            length = int(request.META.get("CONTENT_LENGTH") or 0)
+        except ValueError:
+            return error_response(request, 400, "invalid_request", "Content-Length is not a number.")
+        if length > settings.MEMOS_MAX_BODY_BYTES:
+            return error_response(
+                request,
+                413,
+                "payload_too_large",
+                f"The body has {length} bytes; the limit is {settings.MEMOS_MAX_BODY_BYTES}. Send fewer items a batch.",
+            )
+        return None

@@ -1,0 +1,65 @@
+"""How processes of one data folder find each other.
+
+While `make run` is up it keeps `runtime.json` in the data folder: the URLs of its PostgreSQL and Valkey and its process
+id. A management command reads it, so that `manage.py ask …` in a second terminal talks to the same servers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+
+RUNTIME_FILE = "runtime.json"
+SECRET_FILE = "secret_key"  # noqa: S105 - a file name
+
+
+def discover(data_dir: Path) -> dict[str, str]:
+    """Settings that the running servers of `data_dir` imply: their URLs (if they are up) and the kept secret key."""
+    found: dict[str, str] = {}
+    secret = data_dir / SECRET_FILE
+    if secret.is_file() and os.access(secret, os.R_OK):
+        found["MEMOS_SECRET_KEY"] = secret.read_text(encoding="ascii").strip()
+    runtime = data_dir / RUNTIME_FILE
+    if runtime.is_file():
+        state = json.loads(runtime.read_text(encoding="utf-8"))
+        if _is_alive(int(state["pid"])):
+            found |= {name: state[name] for name in ("DATABASE_URL", "REDIS_URL") if state.get(name)}
+    return found
+
+
+def keep_secret_key(data_dir: Path) -> str:
+    """The data folder's secret key, made on the first call (file mode 0600)."""
+    path = data_dir / SECRET_FILE
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text(encoding="ascii").strip()
+    with os.fdopen(handle, "w", encoding="ascii") as out:
+        secret = secrets.token_urlsafe(50)
+        out.write(secret)
+    return secret
+
+
+def write_runtime(data_dir: Path, **urls: str) -> None:
+    """Says where the servers of `data_dir` are, for as long as this process lives."""
+    path = data_dir / RUNTIME_FILE
+    scratch = path.with_suffix(".tmp")
+    scratch.write_text(json.dumps({"pid": os.getpid(), **urls}), encoding="utf-8")
+    scratch.chmod(0o600)
+    scratch.replace(path)
+
+
+def remove_runtime(data_dir: Path) -> None:
+    (data_dir / RUNTIME_FILE).unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,353 @@
+"""Django settings. Every value that an operator may change is declared here once, with its help (see memory.conf)."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import dj_database_url
+
+from memory.conf import ConfigurationError, Environment
+from memos_site.runtime import discover
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Environment()
+
+# --- General -----------------------------------------------------------------------------------------------------
+env.section("General")
+DEBUG = env.flag("MEMOS_DEBUG", False, "Development mode: tracebacks in the browser. Never where others can reach it.")
+MEMOS_DATA_DIR = Path(
+    env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder of everything `make run` keeps.", shown="./data")
+).expanduser().resolve()
+MEMOS_HOST = env.text("MEMOS_HOST", "127.0.0.1", "Address that the web server listens on.")
+MEMOS_PORT = env.integer(
+    "MEMOS_PORT", 8000, "Port that the web server listens on.", minimum=1, maximum=65535, alias="MEMOS_API_PORT"
+)
+_runtime = discover(MEMOS_DATA_DIR)
+SECRET_KEY = env.text(
+    "MEMOS_SECRET_KEY",
+    _runtime.get("MEMOS_SECRET_KEY", ""),
+    "Signs cookies and API keys; changing it ends every login and every API key. "
+    "`make run` makes one and keeps it in the data folder; elsewhere it must be set.",
+    secret=True,
+    shown="made by `make run`",
+)
+ALLOWED_HOSTS = env.words(
+    "MEMOS_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names under which the server may be called; `*` is any."
+)
+CSRF_TRUSTED_ORIGINS = env.words(
+    "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) that staff log in from behind a proxy."
+)
+MEMOS_HTTPS = env.flag(
+    "MEMOS_HTTPS", False, "The server is reached by HTTPS through a proxy that sets X-Forwarded-Proto: secure cookies, HSTS."
+)
+MEMOS_LOG_LEVEL = env.text(
+    "MEMOS_LOG_LEVEL", "INFO", "Memory text is never logged at INFO.", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+)
+MEMOS_WEB_WORKERS = env.integer("MEMOS_WEB_WORKERS", 2, "Web server processes.", minimum=1, maximum=64)
+MEMOS_WEB_THREADS = env.integer("MEMOS_WEB_THREADS", 4, "Threads a web server process.", minimum=1, maximum=64)
+
+# --- Storage -----------------------------------------------------------------------------------------------------
+env.section("Storage")
+DATABASE_URL = env.text(
+    "DATABASE_URL",
+    _runtime.get("DATABASE_URL", ""),
+    "PostgreSQL 16+ with pgvector 0.7+, as `postgresql://user:password@host:5432/name`. Empty: `make run` starts its own.",
+    secret=True,
+    shown="embedded",
+)
+REDIS_URL = env.text(
+    "REDIS_URL",
+    _runtime.get("REDIS_URL", ""),
+    "Redis or Valkey, as `redis://host:6379/0`. Empty: `make run` starts its own.",
+    secret=True,
+    shown="embedded",
+)
+MEMOS_WINDOW_MESSAGES = env.integer(
+    "MEMOS_WINDOW_MESSAGES", 20, "Messages that the session window (L1) keeps.", minimum=1, maximum=1000
+)
+MEMOS_WINDOW_TTL_SECONDS = env.integer(
+    "MEMOS_WINDOW_TTL_SECONDS", 3600, "Seconds after its last message that a session window lives.", minimum=1
+)
+
+# --- Access ------------------------------------------------------------------------------------------------------
+env.section("Access")
+MEMOS_ANONYMOUS = env.flag(
+    "MEMOS_ANONYMOUS", False, "Opens the API, with every right, to clients that send no key. Only with MEMOS_DEBUG=1."
+)
+MEMOS_RATE_LIMIT_PER_MINUTE = env.integer(
+    "MEMOS_RATE_LIMIT_PER_MINUTE", 60_000, "Requests a minute that one API key may make; 0 is no limit. A key may have its own."
+)
+MEMOS_MAX_BODY_BYTES = env.integer(
+    "MEMOS_MAX_BODY_BYTES", 32 * 1024 * 1024, "Largest request body in bytes; more is answered 413.", minimum=100_000
+)
+MEMOS_IDEMPOTENCY_HOURS = env.integer(
+    "MEMOS_IDEMPOTENCY_HOURS", 24, "Hours that an Idempotency-Key is remembered.", minimum=1, maximum=24 * 365
+)
+MEMOS_METRICS_PUBLIC = env.flag(
+    "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
+)
+
+# --- Embedding ---------------------------------------------------------------------------------------------------
+env.section("Embedding")
+MEMOS_EMBEDDING_PROVIDER = env.text(
+    "MEMOS_EMBEDDING_PROVIDER",
+    "minilm",
+    "Who makes vectors: `minilm` (all-MiniLM-L6-v2 on this machine's CPU, nothing to download), `openai` (any "
+    "OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, TEI), `hash` (deterministic, for tests). On a server that holds "
+    "memories, change it by `manage.py reembed`.",
+    choices=("minilm", "openai", "hash"),
+)
+MEMOS_EMBEDDING_MODEL = env.text(
+    "MEMOS_EMBEDDING_MODEL",
+    "",
+    "Model name. For `minilm`: `all-MiniLM-L6-v2-int8` (default) or `all-MiniLM-L6-v2-fp32` (half the speed).",
+    shown="the provider's own",
+)
+MEMOS_EMBEDDING_DIMENSIONS = env.integer(
+    "MEMOS_EMBEDDING_DIMENSIONS", 0, "Dimensions of the `openai` provider's vectors; 0 asks the model once.", maximum=16000
+)
+MEMOS_EMBEDDING_BASE_URL = env.text(
+    "MEMOS_EMBEDDING_BASE_URL", "", "Endpoint of the `openai` provider, e.g. `http://localhost:11434/v1`.", shown="OpenAI's"
+)
+MEMOS_EMBEDDING_API_KEY = env.text("MEMOS_EMBEDDING_API_KEY", "", "Key of the `openai` provider.", secret=True)
+MEMOS_EMBEDDING_TIMEOUT_SECONDS = env.number(
+    "MEMOS_EMBEDDING_TIMEOUT_SECONDS", 10.0, "Seconds that the `openai` provider may take.", minimum=0.1, maximum=600
+)
+MEMOS_EMBEDDING_THREADS = env.integer(
+    "MEMOS_EMBEDDING_THREADS", 2, "Threads a process embeds a batch with (`minilm`).", minimum=1, maximum=64
+)
+MEMOS_MODEL_DIR = Path(
+    env.text(
+        "MEMOS_MODEL_DIR",
+        str(MEMOS_DATA_DIR / "models"),
+        "Folder of the ONNX graph that is made once from the bundled weights.",
+        shown="`models` in the data folder",
+    )
+).expanduser()
+
+# --- Retrieval ---------------------------------------------------------------------------------------------------
+env.section("Retrieval")
+MEMOS_TOKENIZER = env.text(
+    "MEMOS_TOKENIZER", "o200k_base", "Encoding that tokens are counted with.", choices=("o200k_base", "cl100k_base")
+)
+
+# --- Condensation ------------------------------------------------------------------------------------------------
+env.section("Condensation")
+MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(
+    "MEMOS_SUMMARY_REFRESH_MESSAGES", 4, "New messages after which a session's summary is made again.", minimum=1
+)
+MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
+    "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
+)
+MEMOS_SUMMARY_LOCK_SECONDS = env.integer(
+    "MEMOS_SUMMARY_LOCK_SECONDS", 30, "Seconds after which a summary that was asked for and never came is asked for again.", minimum=1
+)
+MEMOS_LLM_ENABLED = env.flag(
+    "MEMOS_LLM_ENABLED", False, "Summaries by a language model, in the background; the extractive card stays the fallback."
+)
+MEMOS_LLM_API_KEY = env.text("MEMOS_LLM_API_KEY", "", "Key of the language model; without one it stays off.", secret=True)
+MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
+MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
+MEMOS_LLM_TIMEOUT_SECONDS = env.number(
+    "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
+)
+
+# --- Background work ---------------------------------------------------------------------------------------------
+env.section("Background work")
+MEMOS_JOB_WORKERS = env.integer("MEMOS_JOB_WORKERS", 1, "Background worker processes.", minimum=1, maximum=64)
+MEMOS_JOB_TIMEOUT_SECONDS = env.integer(
+    "MEMOS_JOB_TIMEOUT_SECONDS", 60, "Seconds after which a background job is stopped.", minimum=2, maximum=86_400
+)
+MEMOS_JOB_RETRY_SECONDS = env.integer(
+    "MEMOS_JOB_RETRY_SECONDS",
+    90,
+    "Seconds after which a job whose worker died is given to another; more than MEMOS_JOB_TIMEOUT_SECONDS.",
+    minimum=3,
+    maximum=172_800,
+)
+MEMOS_JOB_ATTEMPTS = env.integer("MEMOS_JOB_ATTEMPTS", 5, "Times a failing job is tried.", minimum=1, maximum=100)
+
+if not SECRET_KEY:
+    raise ConfigurationError(
+        "MEMOS_SECRET_KEY is not set: start with `make run` (which makes one), or set it to the output of "
+        "`python -c 'import secrets; print(secrets.token_urlsafe(50))'`"
+    )
+if MEMOS_ANONYMOUS and not DEBUG:
+    raise ConfigurationError(
+        "MEMOS_ANONYMOUS=1 opens every memory to everyone and is refused when MEMOS_DEBUG is off: "
+        "set MEMOS_DEBUG=1 on a development machine, or give clients a key (`manage.py issue_api_key`)"
+    )
+if MEMOS_JOB_RETRY_SECONDS <= MEMOS_JOB_TIMEOUT_SECONDS:
+    raise ConfigurationError(
+        f"MEMOS_JOB_RETRY_SECONDS={MEMOS_JOB_RETRY_SECONDS} must be more than "
+        f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or a slow job would run twice at once"
+    )
+
+# API keys are checked against an HMAC under this key; it differs from SECRET_KEY so that neither reveals the other.
+MEMOS_KEY_PEPPER = hashlib.sha256(b"memos.api-key:" + SECRET_KEY.encode()).hexdigest()
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_q",
+    "memory",
+    "ops",
+]
+
+MIDDLEWARE = [
+    "memos_site.middleware.RequestMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "memos_site.urls"
+WSGI_APPLICATION = "memos_site.wsgi.application"
+APPEND_SLASH = True
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": {
+        **dj_database_url.parse(
+            DATABASE_URL or "postgresql://postgres@localhost:5432/memos", conn_max_age=600, conn_health_checks=True
+        ),
+        "TEST": {"NAME": "test_memos"},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": REDIS_URL or "redis://localhost:6379/0",
+        "KEY_PREFIX": "memos",
+        "OPTIONS": {
+            "SOCKET_CONNECT_TIMEOUT": 0.5,
+            "SOCKET_TIMEOUT": 1.0,
+            "CONNECTION_POOL_KWARGS": {"max_connections": 100, "health_check_interval": 30},
+        },
+    }
+}
+
+# Only the ORM broker queues inside the transaction and gives a dead worker's job to another one.
+Q_CLUSTER = {
+    "name": "memos",
+    "orm": "default",
+    "workers": MEMOS_JOB_WORKERS,
+    "timeout": MEMOS_JOB_TIMEOUT_SECONDS,
+    "retry": MEMOS_JOB_RETRY_SECONDS,
+    "max_attempts": MEMOS_JOB_ATTEMPTS,
+    "ack_failures": False,
+    "queue_limit": MEMOS_JOB_WORKERS,
+    "bulk": 1,
+    "poll": 0.2,
+    "guard_cycle": 1,
+    "catch_up": False,
+    "save_limit": 1000,
+    "recycle": 2000,
+    "label": "Background jobs",
+    "cache": "default",
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["memory.api.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["memory.api.permissions.HasScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["memory.api.throttling.KeyThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["memory.api.renderers.FastJSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "memory.api.schema.MemosSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "memory.api.renderers.JSONAlways",
+    "EXCEPTION_HANDLER": "memory.api.errors.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "MemOS",
+    "DESCRIPTION": "Memory-as-a-service for AI agents: remember what was said, find it again, condense it.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/v1",
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "/ops/"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = MEMOS_DATA_DIR / "static"
+STATICFILES_DIRS: list[Path] = []
+WHITENOISE_USE_FINDERS = True
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = MEMOS_HTTPS
+CSRF_COOKIE_SECURE = MEMOS_HTTPS
+SECURE_SSL_REDIRECT = False
+SECURE_HSTS_SECONDS = 31_536_000 if MEMOS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = MEMOS_HTTPS
+SECURE_HSTS_PRELOAD = MEMOS_HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if MEMOS_HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# Redirecting to HTTPS is the proxy's part: health checks reach this server by HTTP from inside.
+SILENCED_SYSTEM_CHECKS = ["security.W008"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "memos_site.logging.LineFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": MEMOS_LOG_LEVEL},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        # The request log of MemOS says the same in one line with the request's id.
+        "django.request": {"level": "ERROR"},
+        "httpx": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},
+    },
+}
