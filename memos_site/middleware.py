@@ -11,9 +11,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from uuid_utils.compat import uuid7
 
-from memos_site.errors import error_response
+from memory.api.responses import error_response
 from memos_site.logging import current_request_id
-from memos_site.metrics import observe_request
+from memory.metrics import observe_request
 
 log = logging.getLogger("memos.request")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")

@@ -56,6 +56,28 @@ def request_if_due(scope: Scope, *, session: str, has_summary: bool, now: dateti
     return bool(claimed)
 
 
+def request_overdue(*, now: datetime, limit: int = 500) -> int:
+    """Queues the summaries of sessions that have been waiting longer than a job takes; returns how many.
+
+    The safety net behind `request_if_due`: it finds sessions whose job was lost or given up.
+    """
+    overdue = (
+        Session.objects.filter(
+            message_count__gte=F("summarised_turn") + settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+            last_message_at__lt=_expired(now),
+        )
+        .filter(Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now)))
+        .order_by("last_message_at")
+        .values_list("namespace_id", "namespace__name", "name")[:limit]
+    )
+    queued = 0
+    for namespace_id, namespace, session in list(overdue):
+        scope = Scope(namespace_id, namespace, "worker")
+        with transaction.atomic():
+            queued += request_if_due(scope, session=session, has_summary=True, now=now)
+    return queued
+
+
 def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Condensation]:
     """Brings a session's summary up to date, MEMOS_SUMMARY_BATCH_MESSAGES turns a version; returns the new versions.
 

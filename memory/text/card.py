@@ -1,7 +1,7 @@
 """Condenses the turns of a session into a card of short extracted statements, without a model.
 
-Sentences are sorted into buckets, ranked by what they add for their tokens, and quoted with their speaker. A card can be
-rolled on: the statements of the previous card compete with those of the new turns for the same budget.
+Sentences are sorted into buckets, ranked by what they add for their tokens, and quoted with their speaker. A card can
+be rolled on: the statements of the previous card compete with those of the new turns for the same budget.
 """
 
 from __future__ import annotations
@@ -43,27 +43,9 @@ BUCKET_WEIGHTS = {
     "risks": 1.3,
     "actions": 1.1,
 }
-FIRST_PERSON_WEIGHT = 1.6
-SECOND_PERSON_WEIGHT = 0.7
-REACTION_WEIGHT = 0.5
-ANNOTATION_WEIGHT = 0.6
-NAME_WEIGHT = 1.15
-NUMBER_WEIGHT = 1.25
 OLDEST_WEIGHT = 0.9
 
 _PREFIX = re.compile(r"(?P<speaker>[^\s():：]{1,24}(?: [^\s():：]{1,24}){0,2})?(?: ?\((?P<day>\d{4}-\d{2}-\d{2})\))?: ")
-_NAME = re.compile(
-    r"(?<=[^.!?\s] )[A-Z](?!\b)[\w'’-]*|\b[A-Z]{2,}\b|[a-z][A-Z]|[\"“「《『][^\"”」》』]{2,40}[\"”」》』]"
-)
-_NUMBER = re.compile(
-    r"\d[\d.,:/-]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|(?:mon|tues|wednes|thurs"
-    r"|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december|yesterday"
-    r"|tomorrow|tonight|(?:last|next) (?:week|month|year|night|summer|winter|fall|spring|weekend)|ago)\b"
-    r"|[一二两三四五六七八九十百千万]+(?:[个天周月年点号日元块次人岁]|小时|分钟)|(?:周|星期|礼拜)[一二三四五六日天末]"
-    r"|[昨明][天晚]|后天|[上下]周|去年|明年",
-    re.IGNORECASE,
-)
-_SECOND_PERSON = re.compile(r"\byour?\b|[你您]", re.IGNORECASE)
 _YES_NO = re.compile(r"(?:yes|yeah|yep|yup|no|nope|nah)\b|是的?|对|有|没有?|不", re.IGNORECASE)
 
 
@@ -104,8 +86,8 @@ def build_card(
 
     A JSON-able dict: "schema"; the BUCKETS, each a list of items "Speaker (YYYY-MM-DD): sentence", oldest first;
     "pitfalls", the same as "risks"; "commands", a list of shell commands; "period", with "from" and "to" (ISO 8601 or
-    None); "raw_excerpt", a string, for long input only; "sources", for each bucket a list of lists of turn ids, parallel
-    to its items. Where the whole card is of one day, its items leave the date to the period, unless `date_every_item`.
+    None); "raw_excerpt", a string, for long input only; "sources", for each bucket a list of lists of turn ids,
+    parallel to its items. Items leave the date to the period in a card of a single day, unless `date_every_item`.
 
     The card without "sources" takes at most `max_tokens` (see `card_tokens`) but for the frame of an empty card, about
     80 tokens. The default is a quarter of the tokens of the turns on top of the items of the previous card, at least
@@ -123,7 +105,7 @@ def build_card(
     card["commands"] = _commands(turns, earlier, int(spare * COMMAND_SHARE))
     if sum(len(turn.text) for turn in turns) > LONG_INPUT_CHARS:
         excerpt = _excerpt(turns)
-        if _item_tokens(excerpt) <= spare * EXCERPT_SHARE:
+        if excerpt and _item_tokens(excerpt) <= spare * EXCERPT_SHARE:
             card["raw_excerpt"] = excerpt
 
     chosen = _choose(statements, max_tokens - card_tokens(card), dated=dated)
@@ -153,7 +135,7 @@ def _choose(statements: Sequence[_Statement], budget: int, *, dated: bool) -> li
     weights = salience.term_weights([statement.terms for statement in statements])
     candidates = []
     for position, statement in enumerate(statements):
-        mass = sum(weights[term] for term in sorted(statement.terms))
+        mass = math.fsum(weights[term] for term in statement.terms)
         age = OLDEST_WEIGHT + (1 - OLDEST_WEIGHT) * (position + 1) / len(statements)
         copies = 2 if statement.bucket == "risks" else 1
         candidates.append(
@@ -184,7 +166,10 @@ def _new_statements(turns: Sequence[Turn]) -> Iterator[_Statement]:
             if sentence.removeprefix("$ ") in commands or sentences.is_question(body) or sentences.is_small_talk(body):
                 continue
             if any(term not in names and not salience.is_light(term) for term in terms):
-                yield _statement(turn, body, terms, about=body)
+                statement = _statement(turn, body, terms, about=body)
+                # A lone word without a cue is an exclamation.
+                if len(terms - names) > 1 or statement.bucket != "facts" or sentences.is_first_person(body):
+                    yield statement
         last = spoken[-1] if spoken else ""
         question = (last, turn) if sentences.is_question(last) and len(last) <= MAX_QUESTION_CHARS else None
 
@@ -193,11 +178,11 @@ def _answer(question: str, asked: Turn, sentence: str, turn: Turn, names: frozen
     """`sentence` quoted with the question it answers, if it says too little without and the question says something."""
     terms = salience.content_terms(sentence) - names
     asked_terms = salience.content_terms(question) - names
-    telling = sum(1 for term in asked_terms if not salience.is_light(term))
-    courtesy = sentences.is_small_talk(sentence) or sentences.is_reaction(sentence)
-    if len(terms) > SHORT_ANSWER_TERMS or telling < 2 or sentences.is_question(sentence):
+    topics = sum(1 for term in asked_terms if not salience.is_light(term))
+    if not topics or len(terms) > SHORT_ANSWER_TERMS or sentences.is_question(sentence):
         return None
-    if not _YES_NO.match(sentence) and (courtesy or not terms):
+    yes_no = _YES_NO.match(sentence) is not None and topics > 1
+    if not yes_no and (sentences.is_small_talk(sentence) or all(map(salience.is_light, terms))):
         return None
     body = f"({sentences.strip_fillers(question)}) {sentence}"
     statement = _statement(turn, body, terms | asked_terms, about=sentence)
@@ -213,26 +198,8 @@ def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str) -> _
         day=turn.occurred_at.date().isoformat() if turn.occurred_at else "",
         sources=(turn.id,),
         terms=terms,
-        weight=ROLE_WEIGHTS.get(turn.role, 1.0) * BUCKET_WEIGHTS[bucket] * _quality(about),
+        weight=ROLE_WEIGHTS.get(turn.role, 1.0) * BUCKET_WEIGHTS[bucket] * salience.quality(about),
     )
-
-
-def _quality(body: str) -> float:
-    """How much `body` looks like information: of whom it speaks, whether it has names, numbers or dates."""
-    quality = 1.0
-    if sentences.is_reaction(body):
-        quality *= REACTION_WEIGHT
-    elif sentences.is_first_person(body):
-        quality *= FIRST_PERSON_WEIGHT
-    if _SECOND_PERSON.search(body):
-        quality *= SECOND_PERSON_WEIGHT
-    if body.startswith(("[", "【")):
-        quality *= ANNOTATION_WEIGHT
-    if _NAME.search(body):
-        quality *= NAME_WEIGHT
-    if _NUMBER.search(body):
-        quality *= NUMBER_WEIGHT
-    return quality
 
 
 def _previous_statements(earlier: Mapping[str, Any]) -> Iterator[_Statement]:
@@ -259,7 +226,7 @@ def _previous_statements(earlier: Mapping[str, Any]) -> Iterator[_Statement]:
                     day=(label["day"] if label else None) or only_day,
                     sources=known,
                     terms=salience.content_terms(body),
-                    weight=BUCKET_WEIGHTS[bucket] * _quality(body),
+                    weight=BUCKET_WEIGHTS[bucket] * salience.quality(body),
                 )
             )
     return iter(sorted(found, key=lambda statement: statement.day))
@@ -270,7 +237,7 @@ def _without_duplicates(statements: Sequence[_Statement]) -> list[_Statement]:
     keys = [
         (
             cues.is_negated(statement.body),
-            tuple(sorted({number.lower() for number in _NUMBER.findall(statement.body)})),
+            salience.numbers(statement.body),
             statement.speaker if sentences.is_first_person(statement.body) else "",
         )
         for statement in statements
@@ -315,8 +282,8 @@ def _supersedes(
         len(shared) > 1 or newer.bucket == older.bucket != "facts"
     ):
         return True
-    common = sum(weights[term] for term in shared)
-    return common >= SUPERSEDED_SHARE * sum(weights[term] for term in older.terms)
+    common = math.fsum(weights[term] for term in shared)
+    return common >= SUPERSEDED_SHARE * math.fsum(weights[term] for term in older.terms)
 
 
 def _commands(turns: Sequence[Turn], earlier: Mapping[str, Any], budget: int) -> list[str]:
@@ -332,7 +299,8 @@ def _commands(turns: Sequence[Turn], earlier: Mapping[str, Any], budget: int) ->
 
 
 def _excerpt(turns: Sequence[Turn]) -> str:
-    text = " ".join(next(turn.text for turn in turns if turn.text.strip())[: EXCERPT_CHARS * 2].split())
+    opening = next((turn.text for turn in turns if turn.text.strip()), "").lstrip()
+    text = " ".join(opening[: EXCERPT_CHARS * 2].split())
     return text if len(text) <= EXCERPT_CHARS else text[: EXCERPT_CHARS - 1] + "…"
 
 

@@ -42,8 +42,9 @@ _RULES = (
         """必须|务必|不能|不可以|不得|不许|禁止|不要|不准|千万别|只能|截止|期限|最多|最少|至少|不超过|不少于|不晚于|预算|上限|限制
         |过敏|忌口""",
         (
-            r"""(?:can't|cannot|can not|couldn't) (?:wait|believe|imagine|remember|help|complain|thank|tell|say|stop|even
-            |agree|go wrong|get enough) | must(?:'ve| have) \w+ | (?:that|you|he|she|they|this) must (?:be|feel)
+            r"""(?:can't|cannot|can not|couldn't) (?:wait|believe|imagine|remember|help|complain|thank|tell|say|stop
+            |even|agree|go wrong|get enough) | must(?:'ve| have) \w+ | (?:that|you|he|she|they|this) must (?:be|feel)
+            | must be (?:so|really|very|pretty|quite)
             | i must (?:say|admit|confess) | (?:'ve|have|has|had|was|were|is|are|am|'s|'d) never
             | never (?:forget|mind|been|had|knew|thought|saw|got|did|went|seen|felt|\w+ed)
             | at least (?:i|you|we|it|that|there) | if only""",
@@ -98,7 +99,7 @@ _RULES = (
         "actions",
         r"""todo | to-do | next steps? | action items? | remind | remember to | don't forget | follow up | please
         | make sure | let's | gonna | wanna | gotta | should | on my list | (?:can|could|would) you
-        | (?:need|needs|have|has|want|wants|plan|plans|planning|hoping|aim|intend|about|supposed|going|promised|ought) to
+        | (?:needs?|have|has|wants?|plans?|planning|hoping|aim|intend|about|supposed|going|promised|ought) to
         | (?:i|we)(?:'ll| will| shall) | will (?!be\b)\w+ | (?:'d|would) (?:like|love) to""",
         """待办|下一步|需要|得去|记得|请|提醒|别忘|安排|计划|打算|准备(?:去|在|做|把|买|写|开|学|换|明|下)|我会|我来|我去|回头
         |要去|要做|要把|帮我|想去|应该""",
@@ -117,7 +118,7 @@ _RULES = (
         | deadlock\w* | data loss | stuck""",
         "报错|错误|失败|崩溃|异常|超时|故障|出错|死锁|宕机|丢失|担心|有问题|出问题|卡住",
         (
-            r"""(?:no|not|without|any|zero|never|didn't|doesn't|don't|won't|fixed|solved|resolved) (?:\w+ )?
+            r"""(?:no|not|without|any|zero|never|didn't|doesn't|don't|won't|fixed|solved|resolved)(?: \w+)?
             (?:bugs?|errors?|fail\w*|crash\w*|problems?|issues?|worr\w+|broken?|break|exceptions?)
             | (?:broken?|breaks?) (?:the ice|a record|up)
             | (?:bug|error|issue|problem)s? (?:is|are|was|were|got|has been) (?:fixed|solved|resolved|gone)""",
@@ -147,11 +148,11 @@ _NEGATION = _phrases(
 
 _PROGRAMS = "(?:{})".format(
     "|".join(
-        """sudo git pip pip3 pipx uv uvx poetry conda npm npx pnpm yarn node deno bun docker docker-compose podman kubectl
-        helm terraform ansible-playbook python python3 pytest ruff mypy django-admin gunicorn celery cargo rustc go make
-        cmake gcc mvn gradle java ruby bundle rails php composer psql mysql redis-cli sqlite3 curl wget ssh scp rsync apt
-        apt-get brew yum dnf apk systemctl journalctl chmod chown mkdir rm cp mv ls cd cat grep sed awk tar export source
-        bash sh aws gcloud az gh""".split()
+        """sudo git pip pip3 pipx uv uvx poetry conda npm npx pnpm yarn node deno bun docker docker-compose podman
+        kubectl helm terraform ansible-playbook python python3 pytest ruff mypy django-admin gunicorn celery
+        cargo rustc go make cmake gcc mvn gradle java ruby bundle rails php composer psql mysql redis-cli
+        sqlite3 curl wget ssh scp rsync apt apt-get brew yum dnf apk systemctl journalctl chmod chown mkdir
+        rm cp mv ls cd cat grep sed awk tar export source bash sh aws gcloud az gh""".split()
     )
 )
 _COMMAND = re.compile(rf"(?:\./\S|{_PROGRAMS}\s)")
@@ -160,7 +161,7 @@ _SHELLS = frozenset(("", "sh", "bash", "shell", "zsh", "console", "powershell", 
 _CODE_SPAN = re.compile(r"`([^`\n]{2,200}+)`")
 _PROMPT = re.compile(r"^[ \t]*+(?:\$|❯|PS>)[ \t]++(\S[^\n]*+)$", re.MULTILINE)
 _BARE_LINE = re.compile(rf"^[ \t]*+({_PROGRAMS}[ \t]++[!-~][^\n]*+)$", re.MULTILINE)
-_AFTER_CHINESE_VERB = re.compile(rf"(?:运行|执行|输入|命令是)[：: ]?({_PROGRAMS}(?: [\w./=@:+-]++){{1,8}})")
+_AFTER_CHINESE_VERB = re.compile(rf"(?:运行|执行|输入|命令是)[：: ]?({_PROGRAMS}(?: [\w./=@:+-]++){{1,8}})", re.ASCII)
 
 
 def classify(sentence: str) -> str:

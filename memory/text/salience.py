@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections import Counter, deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from memory.text import sentences
 from memory.text.analysis import is_cjk, terms
 
 NOVELTY_SHARE = 0.8
@@ -22,18 +24,42 @@ LIGHT_WEIGHT = 0.35
 CJK_PAIR_WEIGHT = 0.5
 POSTING_LIMIT = 64
 
+FIRST_PERSON_WEIGHT = 1.6
+SECOND_PERSON_WEIGHT = 0.7
+REACTION_WEIGHT = 0.5
+ANNOTATION_WEIGHT = 0.6
+NAME_WEIGHT = 1.15
+NUMBER_WEIGHT = 1.25
+
 _CJK_FUNCTION = frozenset(
     "的了是在我你他她它们这那就也都和与及吗呢吧啊呀哦嗯很还又才个之而且但把被给让对从到着过得地不没会要能可么什怎谁哪"
 )
+# Stems of adverbs that change nothing in what is said.
+_ADVERBS = frozenset(
+    "absolut actual also definit even ever exact just much probabl realli still super total veri".split()
+)
 # Stems of the words that conversations are full of, whatever they are about.
 _LIGHT = frozenset(
-    """absolut actual also alway amaz anyth awesom beauti bet bit bye can cool correct could cute day definit delici enjoy
-    even ever everyon everyth exact excit fantast feel felt find found fun gave get give glad go goe gone good gorgeous got
-    great guess happi hear heard help hey hi hope incred interest just keep kept kind know knew let like look lot love made
-    make mani may mayb might much need never new next nice oh ok okay peopl perfect pleas pretti probabl proud put quit
-    realli right said saw say see seem seen someon someth sorri sort start still super sure sweet take talk tell thank thing
-    think thought time today told took total tri true use veri want watch way went wish wonder would wow ye yeah""".split()
+    """alway amaz anyth awesom beauti bet bit bye can cool correct could cute day delici enjoy everyon everyth excit
+    fantast feel felt find found fun gave get give glad go goe gone good gorgeous got great guess happi hear
+    heard help hey hi hope incred interest keep kept kind knew know let like look lot love made make mani may
+    mayb might need never new next nice oh ok okay peopl perfect pleas pretti proud put right said saw say see
+    seem seen someon someth sorri sort start sure sweet take talk tell thank thing think thought time today told
+    took tri true use want watch way went wish wonder would wow ye yeah""".split()
 )
+
+_NAME = re.compile(
+    r"(?<=[^.!?\s] )[A-Z](?!\b)[\w'’-]*|\b[A-Z]{2,}\b|[a-z][A-Z]|[\"“「《『][^\"”」》』]{2,40}[\"”」》』]"
+)
+_NUMBER = re.compile(
+    r"\d+(?:[.,:/-]\d+)*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|november|december|yesterday"
+    r"|tomorrow|tonight|(?:last|next) (?:week|month|year|night|summer|winter|fall|spring|weekend)|ago)\b"
+    r"|[一二两三四五六七八九十百千万]+(?:[个天周月年点号日元块次人岁]|小时|分钟)|(?:周|星期|礼拜)[一二三四五六日天末]"
+    r"|[昨明][天晚]|后天|[上下]周|去年|明年",
+    re.IGNORECASE,
+)
+_SECOND_PERSON = re.compile(r"\byour?\b|[你您]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +72,36 @@ class Candidate:
 
 
 def content_terms(text: str) -> frozenset[str]:
-    """The index terms of `text` that stand for content: of Chinese, the character pairs without function characters."""
+    """The index terms of `text` that stand for content: of Chinese, the pairs without function characters."""
     return frozenset(term for term in terms(text) if not _is_function(term))
 
 
 def is_light(term: str) -> bool:
     """Whether `term` is of a word that most conversations contain."""
     return term in _LIGHT
+
+
+def quality(body: str) -> float:
+    """How much `body` looks like information: of whom it speaks, whether it has names, numbers or dates."""
+    score = 1.0
+    if sentences.is_reaction(body):
+        score *= REACTION_WEIGHT
+    elif sentences.is_first_person(body):
+        score *= FIRST_PERSON_WEIGHT
+    if _SECOND_PERSON.search(body):
+        score *= SECOND_PERSON_WEIGHT
+    if body.startswith(("[", "【")):
+        score *= ANNOTATION_WEIGHT
+    if _NAME.search(body):
+        score *= NAME_WEIGHT
+    if _NUMBER.search(body):
+        score *= NUMBER_WEIGHT
+    return score
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """The numbers, weekdays, months and relative dates of `text`, sorted: what says the same has the same ones."""
+    return tuple(sorted({number.lower() for number in _NUMBER.findall(text)}))
 
 
 def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
@@ -110,8 +159,8 @@ def duplicate_of(documents: Sequence[frozenset[str]], keys: Sequence[object]) ->
 
 
 def _gain(candidate: Candidate, weights: Mapping[str, float], covered: set[str]) -> float:
-    total = sum(weights.get(term, 0.0) for term in candidate.terms)
-    new = sum(weights.get(term, 0.0) for term in candidate.terms if term not in covered)
+    total = math.fsum(weights.get(term, 0.0) for term in candidate.terms)
+    new = math.fsum(weights.get(term, 0.0) for term in candidate.terms if term not in covered)
     novelty = new / total if total else 0.0
     return candidate.relevance * (1 - NOVELTY_SHARE + NOVELTY_SHARE * novelty) / candidate.cost
 
@@ -122,7 +171,9 @@ def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def _is_function(term: str) -> bool:
-    return is_cjk(term[0]) and (len(term) == 1 or not _CJK_FUNCTION.isdisjoint(term))
+    if not is_cjk(term[0]):
+        return term in _ADVERBS
+    return len(term) == 1 or not _CJK_FUNCTION.isdisjoint(term)
 
 
 def _specificity(term: str) -> float:

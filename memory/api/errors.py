@@ -1,0 +1,94 @@
+"""Maps every refusal and failure of a view to the one error shape."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from memory.errors import MemosError
+from memory.api.responses import error_body
+
+log = logging.getLogger("memos.error")
+
+_CODES = {
+    400: "invalid_request",
+    401: "not_authenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's hook. None lets the error become a 500 with its traceback in the log."""
+    request = context["request"]._request
+    status, code, message, detail, headers = _describe(error)
+    if status is None:
+        return None
+    return Response(error_body(request, code, message, detail), status=status, headers=headers)
+
+
+def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
+    if isinstance(error, MemosError):
+        return error.status, error.code, error.message, error.detail, {}
+    if isinstance(error, OperationalError | InterfaceError):
+        log.exception("database unavailable")
+        message = "The database does not answer; nothing was stored. Try again in a moment."
+        return 503, "database_unavailable", message, None, {"Retry-After": "1"}
+    if isinstance(error, RequestDataTooBig):
+        return 413, "payload_too_large", "The body is larger than MEMOS_MAX_BODY_BYTES. Send fewer items.", None, {}
+    if isinstance(error, Http404):
+        return 404, "not_found", str(error) or "Not found.", None, {}
+    if isinstance(error, PermissionDenied):
+        return 403, "forbidden", str(error) or "You may not do this.", None, {}
+    if isinstance(error, exceptions.ValidationError):
+        problems = _problems(error.detail, "")
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return 400, "invalid_request", f"{first['field']}: {first['problem']}{more}", problems, {}
+    if isinstance(error, exceptions.APIException):
+        headers = {}
+        if isinstance(error, exceptions.Throttled):
+            headers["Retry-After"] = str(int(error.wait or 0) + 1)
+        if header := getattr(error, "auth_header", None):
+            headers["WWW-Authenticate"] = header
+        return error.status_code, _CODES.get(error.status_code, "error"), _sentence(error), None, headers
+    return None, "", "", None, {}
+
+
+def _sentence(error: exceptions.APIException) -> str:
+    if isinstance(error, exceptions.NotAuthenticated):
+        return (
+            "This server wants an API key: send `Authorization: Bearer mos_…`. `manage.py issue_api_key NAME` makes one."
+        )
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return "Send the body as JSON with `Content-Type: application/json`."
+    return str(error.detail)
+
+
+def _problems(detail: Any, place: str) -> list[dict[str, str]]:
+    """DRF's nested details as a flat list of {field, problem}; fields as `items[3].text`."""
+    if isinstance(detail, dict):
+        found = []
+        for name, inner in detail.items():
+            own = name in ("non_field_errors",)
+            inner_place = place if own else f"{place}.{name}" if place else str(name)
+            if isinstance(name, int):
+                inner_place = f"{place}[{name}]"
+            found += _problems(inner, inner_place)
+        return found
+    if isinstance(detail, list):
+        if any(isinstance(inner, dict) for inner in detail):
+            return [
+                problem for index, inner in enumerate(detail) if inner for problem in _problems(inner, f"{place}[{index}]")
+            ]
+        return [{"field": place or "body", "problem": str(inner)} for inner in detail]
+    return [{"field": place or "body", "problem": str(detail)}]

@@ -1,0 +1,125 @@
+"""Fields that take what JSON says and nothing near it, and refuse it in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+MAX_METADATA_BYTES = 65_536
+MAX_METADATA_DEPTH = 16
+
+
+class StrictCharField(serializers.CharField):
+    """A JSON string (numbers are refused, white space is kept) without NUL characters."""
+
+    default_error_messages = {
+        "invalid": "must be a string.",
+        "required": "is missing.",
+        "null": "must not be null.",
+        "blank": "must not be empty.",
+        "max_length": "has more than {max_length} characters.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("trim_whitespace", False)
+        super().__init__(**options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON number without a fraction (6 and 6.0, not "6")."""
+
+    default_error_messages = {
+        "invalid": "must be a whole number.",
+        "max_value": "must be {max_value} or less.",
+        "min_value": "must be {min_value} or more.",
+    }
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictBooleanField(serializers.BooleanField):
+    """true or false (not "yes" or 1)."""
+
+    default_error_messages = {"invalid": "must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class MomentField(serializers.DateTimeField):
+    """An ISO 8601 date and time; without an offset it is UTC."""
+
+    default_error_messages = {"invalid": "must be an ISO 8601 date and time such as 2026-05-08T13:56:00Z."}
+
+    def to_internal_value(self, value: Any) -> Any:
+        if not isinstance(value, str) or "\0" in value:
+            self.fail("invalid")
+        return super().to_internal_value(value)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True, "default": {}})
+class MetadataField(serializers.Field):
+    """A JSON object of at most MAX_METADATA_BYTES and MAX_METADATA_DEPTH levels."""
+
+    default_error_messages = {
+        "invalid": "must be an object.",
+        "too_deep": f"is nested more than {MAX_METADATA_DEPTH} levels deep.",
+        "too_large": f"has more than {MAX_METADATA_BYTES} bytes as JSON.",
+        "nul": "holds a NUL character.",
+        "number": "holds a number that cannot be stored.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        if not data:
+            return {}
+        if _depth_exceeds(data, MAX_METADATA_DEPTH):
+            self.fail("too_deep")
+        try:
+            encoded = orjson.dumps(data)
+        except TypeError:
+            self.fail("number")
+        if len(encoded) > MAX_METADATA_BYTES:
+            self.fail("too_large")
+        if b"\\u0000" in encoded and _holds_nul(data):
+            self.fail("nul")
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            inner
+            for item in level
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any("\0" in key or _holds_nul(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return any(_holds_nul(inner) for inner in value)
+    return isinstance(value, str) and "\0" in value

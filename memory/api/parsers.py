@@ -1,0 +1,75 @@
+"""Reads JSON bodies strictly, and says where one is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import orjson
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+
+class StrictJSONParser(BaseParser):
+    """UTF-8 JSON objects. NaN, Infinity and lone surrogates are refused, by the field they stand in."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: BinaryIO,
+        media_type: str | None = None,  # noqa: ARG002 - DRF's signature
+        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - DRF's signature
+    ) -> dict[str, Any]:
+        body = stream.read()
+        try:
+            data = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise ParseError(_why(body, error)) from error
+        if not isinstance(data, dict):
+            raise ParseError(f"The body must be a JSON object, not {_kind(data)}.")
+        return data
+
+
+def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
+    """Names the field of a value that JSON does not know, or the place where the text stops being JSON."""
+    try:
+        lenient = json.loads(body)
+    except UnicodeDecodeError:
+        return "The body is not UTF-8."
+    except RecursionError:
+        return "The body is nested too deep."
+    except ValueError:
+        return f"The body is not valid JSON: {error}."
+    fault = _fault(lenient, "")
+    return f"The body is not valid JSON: {fault or error}."
+
+
+def _fault(value: Any, path: str) -> str | None:
+    """Where `value` holds what JSON cannot say. Called only for bodies that were refused."""
+    stack: list[tuple[Any, str]] = [(value, path)]
+    while stack:
+        item, place = stack.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            return f"`{place}` is {item}, which is no JSON number"
+        if isinstance(item, str) and not _encodable(item):
+            return f"`{place}` holds a lone surrogate, which is no character"
+        if isinstance(item, dict):
+            for key, inner in item.items():
+                if not _encodable(key):
+                    return f"a name inside `{place or 'the body'}` holds a lone surrogate, which is no character"
+                stack.append((inner, f"{place}.{key}" if place else key))
+        elif isinstance(item, list):
+            stack += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
+    return None
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _kind(value: object) -> str:
+    names = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean"}
+    return names.get(type(value), "null")

@@ -1,0 +1,38 @@
+"""What a key may do: each view names the scope it needs; a view that names none is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from memory.enums import AccessScope
+from memory.types import Access
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView
+
+
+class HasScope(BasePermission):
+    """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action)."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        access = request.user
+        needed = getattr(view, "required_scope", None)
+        if isinstance(needed, dict):
+            needed = needed.get(getattr(view, "action", ""))
+        if not isinstance(access, Access) or needed is None:
+            return False
+        self.message = f"This needs a key with the scope {needed!r}."
+        return access.may(needed)
+
+
+class MetricsReader(BasePermission):
+    """Everyone while MEMOS_METRICS_PUBLIC is on, else a key with the admin scope."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:  # noqa: ARG002 - DRF's signature
+        if settings.MEMOS_METRICS_PUBLIC:
+            return True
+        return isinstance(request.user, Access) and request.user.may(AccessScope.ADMIN)

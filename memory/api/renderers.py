@@ -1,0 +1,42 @@
+"""Writes JSON answers, whatever the client says it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+
+class FastJSONRenderer(BaseRenderer):
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,  # noqa: ARG002 - DRF's signature
+        renderer_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - DRF's signature
+    ) -> bytes:
+        return b"" if data is None else orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS)
+
+
+class JSONAlways(BaseContentNegotiation):
+    """One renderer, so no 406: a client that accepts `*/*`, HTML or nothing still reads JSON."""
+
+    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
+        wanted = (request.content_type or "").split(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == wanted), None)
+
+    def select_renderer(
+        self,
+        request: Request,  # noqa: ARG002 - DRF's signature
+        renderers: Sequence[BaseRenderer],
+        format_suffix: str | None = None,  # noqa: ARG002 - DRF's signature
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type

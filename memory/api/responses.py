@@ -1,0 +1,18 @@
+"""One error shape on every route: `{"error": {"code", "message", "detail", "request_id"}}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+
+def error_body(request: HttpRequest | None, code: str, message: str, detail: Any = None) -> dict[str, Any]:
+    """The body of an error answer; `detail` says which field and why, where there is one."""
+    request_id = getattr(request, "request_id", "")
+    return {"error": {"code": code, "message": message, "detail": detail, "request_id": request_id}}
+
+
+def error_response(request: HttpRequest, status: int, code: str, message: str, detail: Any = None) -> HttpResponse:
+    """An error answer from outside a view."""
+    return JsonResponse(error_body(request, code, message, detail), status=status)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from rest_framework import serializers
+
+
+class ListingSerializer(serializers.Serializer):
+    """Query parameters of the listings."""
+
+    namespace = serializers.CharField(required=False, max_length=128, trim_whitespace=False)
+    session_id = serializers.CharField(required=False, max_length=128, trim_whitespace=False)
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+
+
+class PackListingSerializer(ListingSerializer):
+    include_pack = serializers.BooleanField(default=False, help_text="Give the whole pack with each row")
+
+
+class StatsSerializer(serializers.Serializer):
+    total_memories = serializers.IntegerField()
+    active_contexts = serializers.IntegerField(help_text="Sessions with a message in the last 15 minutes")
+    token_savings = serializers.IntegerField(help_text="Tokens that the sessions' present summaries save")
+    compression_ratio = serializers.FloatField(help_text="Condensed / original tokens: smaller is better; 0 without any")
+
+
+class QueueSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class CondensationSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    namespace = serializers.CharField()
+    session_id = serializers.CharField()
+    version = serializers.CharField()
+    trigger_reason = serializers.CharField()
+    trigger_details = serializers.DictField()
+    source_memory_ids = serializers.ListField(child=serializers.UUIDField())
+    condensed_text = serializers.CharField()
+    token_original = serializers.IntegerField()
+    token_condensed = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+
+
+class PipelineSerializer(serializers.Serializer):
+    queues = QueueSerializer(many=True)
+    recent_condensations = CondensationSerializer(many=True)
+
+
+class AuditEventSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    namespace = serializers.CharField()
+    session_id = serializers.CharField()
+    event_type = serializers.CharField()
+    details = serializers.DictField()
+    actor = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class AuditListSerializer(serializers.Serializer):
+    events = AuditEventSerializer(many=True)
+
+
+class CondensationListSerializer(serializers.Serializer):
+    condensations = CondensationSerializer(many=True)
+
+
+class PackRowSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    namespace = serializers.CharField()
+    session_id = serializers.CharField()
+    query_text = serializers.CharField()
+    session_summary_id = serializers.UUIDField(allow_null=True)
+    retrieved_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    pack = serializers.DictField(allow_null=True)
+
+
+class PackListSerializer(serializers.Serializer):
+    context_packs = PackRowSerializer(many=True)
+
+
+class ProceduralSerializer(serializers.Serializer):
+    prompt_registry = serializers.ListField(child=serializers.DictField())
+    tool_registry = serializers.ListField(child=serializers.DictField())
+
+
+class HealthSerializer(serializers.Serializer):
+    status = serializers.CharField()
+
+
+class ReadySerializer(serializers.Serializer):
+    status = serializers.ChoiceField(["ok", "degraded", "unavailable"])
+    checks = serializers.DictField(child=serializers.CharField())

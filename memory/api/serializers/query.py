@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from memory.api.fields import StrictCharField, StrictIntegerField
+
+
+class QuerySerializer(serializers.Serializer):
+    """A question to a namespace's memory, asked in a session."""
+
+    namespace = StrictCharField(min_length=1, max_length=128)
+    session_id = StrictCharField(min_length=1, max_length=128)
+    query = StrictCharField(min_length=1, max_length=2000)
+    top_k = StrictIntegerField(min_value=1, max_value=50, required=False, default=6, help_text="Memories to bring back")
+
+
+class ChunkSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    tier = serializers.CharField()
+    text = serializers.CharField()
+    score = serializers.FloatField(help_text="Cosine similarity: 1 − cosine distance")
+    metadata = serializers.DictField(
+        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, rerank_score"
+    )
+
+
+class ExplanationSerializer(serializers.Serializer):
+    method = serializers.CharField()
+    components = serializers.DictField(
+        help_text="Each arm's raw score, rank, weight and weighted share; the shares sum to `final`"
+    )
+
+
+class AnswerSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    source_tier = serializers.CharField()
+    similarity = serializers.FloatField(help_text="The best cosine similarity")
+    raw_chunks = ChunkSerializer(many=True)
+    condensed_summary = serializers.CharField()
+    token_usage_original = serializers.IntegerField(help_text="Tokens of the raw material")
+    token_usage_condensed = serializers.IntegerField(help_text="Tokens of the text handed over instead")
+    rerank_debug = ExplanationSerializer(many=True)
+    session_summary_id = serializers.UUIDField(allow_null=True)
+    session_summary_cache_hit = serializers.BooleanField()
+    session_summary_enqueued = serializers.BooleanField()
+    context_pack_id = serializers.UUIDField()
+    context_pack = serializers.DictField()
+    degraded = serializers.ListField(child=serializers.CharField())

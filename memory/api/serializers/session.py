@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from memory.api.fields import StrictBooleanField, StrictCharField
+
+
+class ResetSerializer(serializers.Serializer):
+    """Empties a session. Without `confirm` it is refused, but for a dry run."""
+
+    namespace = StrictCharField(min_length=1, max_length=128)
+    session_id = StrictCharField(min_length=1, max_length=128)
+    confirm = StrictBooleanField(required=False, default=False)
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Only count")
+    clear_audit = StrictBooleanField(
+        required=False, default=False, help_text="Hide the session's earlier audit events from its listing"
+    )
+
+
+class DeletedCountsSerializer(serializers.Serializer):
+    redis_keys = serializers.IntegerField()
+    memories = serializers.IntegerField()
+    condensations = serializers.IntegerField()
+    context_packs = serializers.IntegerField()
+    audit = serializers.IntegerField()
+
+
+class ResetDoneSerializer(serializers.Serializer):
+    ok = serializers.BooleanField()
+    dry_run = serializers.BooleanField()
+    namespace = serializers.CharField()
+    session_id = serializers.CharField()
+    reset_at = serializers.DateTimeField()
+    deleted_counts = DeletedCountsSerializer()
+
+
+class SeedSerializer(serializers.Serializer):
+    """Query parameters of the demo seed."""
+
+    namespace = serializers.CharField(min_length=1, max_length=128, default="demo", trim_whitespace=False)
+    session_id = serializers.CharField(min_length=1, max_length=128, default="demo-session", trim_whitespace=False)
+    reset = serializers.BooleanField(default=False, help_text="Empty the session first")
+
+
+class SeededSerializer(serializers.Serializer):
+    ok = serializers.BooleanField()
+    namespace = serializers.CharField()
+    session_id = serializers.CharField()
+    inserted = serializers.IntegerField()
+    memory_ids = serializers.ListField(child=serializers.UUIDField())

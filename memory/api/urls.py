@@ -1,0 +1,30 @@
+"""The routes of the API."""
+
+from django.urls import path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+
+from memory.api.views import health
+from memory.api.views.ingest import IngestViewSet
+from memory.api.views.ops import OpsViewSet
+from memory.api.views.query import QueryViewSet
+from memory.api.views.session import SessionViewSet
+
+urlpatterns = [
+    path("health", health.live),
+    path("health/live", health.live),
+    path("health/ready", health.ready),
+    path("metrics", health.metrics),
+    path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
+    path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
+    path("v1/query", QueryViewSet.as_view({"post": "create"})),
+    path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
+    path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),
+    path("v1/ops/audit", OpsViewSet.as_view({"get": "audit"})),
+    path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
+    path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
+    path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
+    path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
+]

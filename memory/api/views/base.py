@@ -1,0 +1,52 @@
+"""What every view of a tenant's data shares."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import orjson
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.viewsets import ViewSet
+
+from memory.services.namespaces import scope_for
+from memory.types import Access, Idempotency, Scope
+
+MAX_IDEMPOTENCY_KEY = 200
+
+
+class MemosViewSet(ViewSet):
+    """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have."""
+
+    request: Request
+
+    @property
+    def access(self) -> Access:
+        """The authenticated caller."""
+        access = self.request.user
+        assert isinstance(access, Access)
+        return access
+
+    def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
+        """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
+        serializer = serializer_class(data=data)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
+    def scope(self, namespace: str) -> Scope:
+        """The caller's scope in `namespace`. Raises NotFound."""
+        return scope_for(self.access, name=namespace, request_id=getattr(self.request._request, "request_id", ""))
+
+    def idempotency(self) -> Idempotency | None:
+        """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""
+        key = self.request.headers.get("Idempotency-Key")
+        if key is None:
+            return None
+        if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not all("!" <= character <= "~" for character in key):
+            problem = f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters without spaces."
+            raise ValidationError({"Idempotency-Key": problem})
+        body = orjson.dumps(self.request.data, option=orjson.OPT_SORT_KEYS)
+        digest = hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()
+        return Idempotency(self.access.actor, key, digest)

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.ops import (
+    AuditListSerializer,
+    CondensationListSerializer,
+    ListingSerializer,
+    PackListingSerializer,
+    PackListSerializer,
+    PipelineSerializer,
+    ProceduralSerializer,
+    StatsSerializer,
+)
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.services import listing, stats
+
+RECENT = 20
+
+
+class OpsViewSet(MemosViewSet):
+    """What MemOS holds and does, for the namespaces that the key reaches."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(operation_id="ops_stats", summary="Totals", responses=StatsSerializer)
+    def stats(self, request: Request) -> Response:
+        return Response(stats.totals(self.access))
+
+    @extend_schema(operation_id="ops_pipeline", summary="Queues and newest summaries", responses=PipelineSerializer)
+    def pipeline(self, request: Request) -> Response:
+        recent = listing.condensations(self.access, wanted=listing.Filter(None, None, RECENT))
+        return Response({"queues": stats.queues(), "recent_condensations": recent})
+
+    @extend_schema(
+        operation_id="ops_audit", summary="Audit events", parameters=[ListingSerializer], responses=AuditListSerializer
+    )
+    def audit(self, request: Request) -> Response:
+        return Response({"events": listing.audit_events(self.access, wanted=self._filter(request))})
+
+    @extend_schema(
+        operation_id="ops_condensations",
+        summary="Session summaries, every version",
+        parameters=[ListingSerializer],
+        responses=CondensationListSerializer,
+    )
+    def condensations(self, request: Request) -> Response:
+        return Response({"condensations": listing.condensations(self.access, wanted=self._filter(request))})
+
+    @extend_schema(
+        operation_id="ops_context_packs",
+        summary="Context packs that were handed over",
+        parameters=[PackListingSerializer],
+        responses=PackListSerializer,
+    )
+    def context_packs(self, request: Request) -> Response:
+        include = self.valid(PackListingSerializer, request.query_params)["include_pack"]
+        rows = listing.context_packs(self.access, wanted=self._filter(request), include_pack=include)
+        return Response({"context_packs": rows})
+
+    @extend_schema(operation_id="ops_procedural", summary="Registered prompts and tools", responses=ProceduralSerializer)
+    def procedural(self, request: Request) -> Response:
+        return Response(listing.procedures(self.access))
+
+    def _filter(self, request: Request) -> listing.Filter:
+        values = self.valid(ListingSerializer, request.query_params)
+        return listing.Filter(values.get("namespace"), values.get("session_id"), values["limit"])

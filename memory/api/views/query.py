@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.query import AnswerSerializer, QuerySerializer
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope, Tier
+from memory.services.query import Answer, query
+
+
+class QueryViewSet(MemosViewSet):
+    """Brings back what a question needs."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(
+        operation_id="query",
+        summary="Bring back the memories that answer a question",
+        request=QuerySerializer,
+        responses=AnswerSerializer,
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(QuerySerializer, request.data)
+        answer = query(
+            self.scope(values["namespace"]),
+            session=values["session_id"],
+            text=values["query"],
+            top_k=values["top_k"],
+            now=timezone.now(),
+        )
+        return Response(_body(answer))
+
+
+def _body(answer: Answer) -> dict[str, object]:
+    summary_id = str(answer.summary.pk) if answer.summary else None
+    found = bool(answer.retrieval.hits)
+    return {
+        "id": str(answer.pack.pk),
+        "source_tier": (Tier.L2 if found else Tier.L1).label,
+        "similarity": round(answer.similarity, 6),
+        "raw_chunks": answer.pack.pack["retrieval"]["raw_chunks"],
+        "condensed_summary": answer.condensed_summary,
+        "token_usage_original": answer.pack.token_original,
+        "token_usage_condensed": answer.pack.token_condensed,
+        "rerank_debug": answer.explanations,
+        "session_summary_id": summary_id,
+        "session_summary_cache_hit": answer.summary is not None,
+        "session_summary_enqueued": answer.summary_enqueued,
+        "context_pack_id": str(answer.pack.pk),
+        "context_pack": answer.pack.pack,
+        "degraded": answer.degraded,
+    }

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.session import ResetDoneSerializer, ResetSerializer, SeededSerializer, SeedSerializer
+from memory.api.views.base import MemosViewSet
+from memory.demo.seed import seed_session
+from memory.enums import AccessScope
+from memory.services.reset import reset_session
+
+
+class SessionViewSet(MemosViewSet):
+    """Empties a session, or fills one with demo data."""
+
+    required_scope = {"reset": AccessScope.ADMIN, "seed": AccessScope.WRITE}
+
+    @extend_schema(
+        operation_id="reset_session",
+        summary="Empty a session: memories, summaries, packs and window",
+        request=ResetSerializer,
+        responses=ResetDoneSerializer,
+    )
+    def reset(self, request: Request) -> Response:
+        values = self.valid(ResetSerializer, request.data)
+        if not (values["confirm"] or values["dry_run"]):
+            raise ValidationError({"confirm": "must be true: this deletes the session (dry_run only counts)."})
+        now = timezone.now()
+        deleted = reset_session(
+            self.scope(values["namespace"]),
+            session=values["session_id"],
+            dry_run=values["dry_run"],
+            clear_audit=values["clear_audit"],
+            now=now,
+        )
+        return Response(
+            {
+                "ok": True,
+                "dry_run": values["dry_run"],
+                "namespace": values["namespace"],
+                "session_id": values["session_id"],
+                "reset_at": now.isoformat(),
+                "deleted_counts": asdict(deleted),
+            }
+        )
+
+    @extend_schema(
+        operation_id="seed_demo_session",
+        summary="Fill a session with demo data",
+        parameters=[SeedSerializer],
+        request=None,
+        responses=SeededSerializer,
+    )
+    def seed(self, request: Request) -> Response:
+        values = self.valid(SeedSerializer, request.query_params)
+        memory_ids = seed_session(
+            self.scope(values["namespace"]),
+            session=values["session_id"],
+            reset=values["reset"],
+            now=timezone.now(),
+        )
+        return Response(
+            {
+                "ok": True,
+                "namespace": values["namespace"],
+                "session_id": values["session_id"],
+                "inserted": len(memory_ids),
+                "memory_ids": [str(memory_id) for memory_id in memory_ids],
+            }
+        )

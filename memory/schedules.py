@@ -1,0 +1,39 @@
+"""What runs by the clock. `ensure_schedules` makes the rows match this list; it may run any number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django_q.models import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A task and how often it runs, in minutes."""
+
+    name: str
+    task: str
+    minutes: int
+
+
+SCHEDULES = (
+    Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
+    Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
+    Entry("memos: forget idempotency keys", "memory.tasks.forget_idempotency_keys", 60),
+)
+
+
+def ensure_schedules() -> None:
+    """Creates or corrects the schedules of SCHEDULES and removes those that MemOS no longer has."""
+    names = [entry.name for entry in SCHEDULES]
+    Schedule.objects.filter(name__startswith="memos: ").exclude(name__in=names).delete()
+    for entry in SCHEDULES:
+        Schedule.objects.update_or_create(
+            name=entry.name,
+            defaults={
+                "func": entry.task,
+                "schedule_type": Schedule.MINUTES,
+                "minutes": entry.minutes,
+                "repeats": -1,
+            },
+        )

@@ -1,0 +1,93 @@
+"""What works right now: asked for by load balancers, by `doctor` and by the console."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from memory.enums import EmbeddingState
+from memory.errors import EmbeddingUnavailable
+from memory.models import EmbeddingModel
+from memory.services import stats
+from memory.services.embedding import active_model, pending_count
+from memory.stores.redis import RedisAway, call
+from memory.types import system_access
+
+OK = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`status` is ok, degraded (requests are served, something is missing) or unavailable; `checks` says what."""
+
+    status: str
+    checks: dict[str, str]
+
+
+def report() -> Report:
+    """Looks at the database, Redis, the embedding model and the worker."""
+    database = _database()
+    checks = {"database": database, "redis": _redis()}
+    if database == OK:
+        checks["embedding"] = _embedding()
+        checks["worker"] = _worker()
+    if database != OK:
+        return Report("unavailable", checks)
+    return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks)
+
+
+def gauges() -> dict[str, tuple[str, float]]:
+    """Totals of the whole server for Prometheus: {name: (help, value)}."""
+    found = report()
+    values: dict[str, tuple[str, float]] = {
+        f"memos_{name}_up": (f"1 while the {name} works", float(state == OK)) for name, state in found.checks.items()
+    }
+    if found.status == "unavailable":
+        return values
+    totals = stats.totals(system_access("metrics"))
+    queued = {entry["name"]: entry["count"] for entry in stats.queues()}
+    return {
+        **values,
+        "memos_memories": ("Searchable memories", float(totals["total_memories"])),
+        "memos_active_sessions": ("Sessions with a message in the last 15 minutes", float(totals["active_contexts"])),
+        "memos_tokens_saved": ("Tokens that the present summaries save", float(totals["token_savings"])),
+        "memos_embedding_pending": ("Memories that wait for their vector", float(pending_count())),
+        **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
+    }
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, InterfaceError):
+        return "does not answer"
+    return OK
+
+
+def _redis() -> str:
+    def ping(client: Any) -> bool:
+        return bool(client.ping())
+
+    try:
+        call(ping)
+    except RedisAway:
+        return "does not answer: queries go without the session window"
+    return OK
+
+
+def _embedding() -> str:
+    if not EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).exists():
+        return "no active model yet: run manage.py bootstrap"
+    try:
+        active_model().provider.embed(["ready"])
+    except EmbeddingUnavailable as error:
+        return f"unavailable: {error.message}"
+    return OK
+
+
+def _worker() -> str:
+    heartbeat = stats.worker_heartbeat()
+    return OK if heartbeat == "alive" else f"{heartbeat}: summaries and delayed embeddings wait"

@@ -1,0 +1,128 @@
+"""Keeps the search index in step with memories whose state or text changes: postings, vector flags and counts.
+
+Every function changes rows only and belongs inside the transaction that locks the memories.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from django.db import connection
+
+from memory.models import Memory, NamespaceStat
+from memory.services.embedding import Embedded, embedded_text
+from memory.services.write import MAX_FREQUENCY
+from memory.text.analysis import terms
+from memory.text.vectors import halfvec_literal
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A memory's place in the index and its terms, as the analyser of today finds them."""
+
+    namespace_id: int
+    memory_id: uuid.UUID
+    frequencies: Counter[str]
+    length: int
+
+    @classmethod
+    def of(cls, memory: Memory, *, text: str) -> Self:
+        """Analyses `text` as what `memory` says. No I/O."""
+        found = terms(embedded_text(text, memory.speaker))
+        return cls(memory.namespace_id, memory.pk, Counter(found), len(found))
+
+
+def insert_postings(entries: Sequence[Indexed]) -> None:
+    """Writes the postings of memories that have none."""
+    rows = [
+        (entry.namespace_id, term, entry.memory_id, min(count, MAX_FREQUENCY), entry.length)
+        for entry in entries
+        for term, count in entry.frequencies.items()
+    ]
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
+            SELECT * FROM unnest(%s::bigint[], %s::text[], %s::uuid[], %s::int[], %s::int[])
+            """,
+            [list(column) for column in zip(*rows, strict=True)],
+        )
+
+
+def delete_postings(memories: Sequence[Memory]) -> None:
+    """Removes the postings of `memories`, which must still carry the `terms` that the postings were made of."""
+    # The key is (namespace_id, term, memory_id), so a memory's postings are found by naming its terms.
+    rows = [(memory.namespace_id, term, memory.pk) for memory in memories for term in memory.terms]
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM memory_posting p
+            USING unnest(%s::bigint[], %s::text[], %s::uuid[]) AS gone (namespace_id, term, memory_id)
+            WHERE p.namespace_id = gone.namespace_id AND p.term = gone.term COLLATE "C" AND p.memory_id = gone.memory_id
+            """,
+            [list(column) for column in zip(*rows, strict=True)],
+        )
+
+
+def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
+    """Says of the memories' vectors, under every model, whether search may return them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE memory_memoryvector v SET searchable = %s
+            FROM unnest(%s::bigint[], %s::uuid[]) AS m (namespace_id, memory_id)
+            WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.memory_id
+            """,
+            [searchable, [memory.namespace_id for memory in memories], [memory.pk for memory in memories]],
+        )
+
+
+def replace_vector(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
+    """Leaves the memory with the vector of its present text only; with none at all when there is no vector yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM memory_memoryvector WHERE namespace_id = %s AND memory_id = %s",
+            [memory.namespace_id, memory.pk],
+        )
+        if embedded is not None:
+            cursor.execute(
+                """
+                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
+                VALUES (%s, %s, %s, %s::halfvec, %s)
+                """,
+                [memory.namespace_id, embedded.model_id, memory.pk, halfvec_literal(embedded.vectors[0]), searchable],
+            )
+
+
+def change_counts(changes: Mapping[int, tuple[int, int]]) -> None:
+    """Adds (memories, terms) to each namespace's counts; negative numbers take away."""
+    # One shard may fall below zero: the sum over the shards is the truth. Key order keeps writers from deadlocks.
+    rows = [(namespace_id, *changes[namespace_id]) for namespace_id in sorted(changes)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
+            SELECT c.namespace_id, pg_backend_pid() %% %s, c.memories, c.terms
+            FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS c (namespace_id, memories, terms)
+            ON CONFLICT (namespace_id, shard) DO UPDATE
+                SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
+            """,
+            [NamespaceStat.SHARDS, *(list(column) for column in zip(*rows, strict=True))],
+        )
+
+
+def counts_of(entries: Iterable[tuple[int, int]], *, sign: int = 1) -> dict[int, tuple[int, int]]:
+    """What memories, given as (namespace_id, length), add to the counts of their namespaces (`sign=-1`: take away)."""
+    changes: dict[int, tuple[int, int]] = {}
+    for namespace_id, length in entries:
+        memories, total = changes.get(namespace_id, (0, 0))
+        changes[namespace_id] = (memories + sign, total + sign * length)
+    return changes

@@ -1,0 +1,118 @@
+"""Reads the rows that the ops routes list, newest first, of the namespaces that a caller reaches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db.models import Model
+
+from memory.enums import ProcedureKind
+from memory.errors import NotFound
+from memory.models import AuditLog, Condensation, ContextPack, Namespace, Procedure, Session
+from memory.models.scoped import ScopedQuerySet
+from memory.services.query import procedure
+from memory.types import Access
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a listing is narrowed to; None is all."""
+
+    namespace: str | None
+    session: str | None
+    limit: int
+
+
+def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+    """The newest audit events; those that a reset hid from its session's listing are left out there."""
+    rows = _narrowed(AuditLog.objects.reachable_by(access), access, wanted)
+    if wanted.session is not None:
+        hidden = Session.objects.reachable_by(access).filter(name=wanted.session).exclude(audit_hidden_before=None)
+        for session in hidden.values("namespace_id", "audit_hidden_before"):
+            rows = rows.exclude(
+                namespace_id=session["namespace_id"], created_at__lt=session["audit_hidden_before"]
+            )
+    return [
+        {
+            "id": str(row.pk),
+            "namespace": row.namespace,
+            "session_id": row.session,
+            "event_type": row.event_type,
+            "details": row.details,
+            "actor": row.actor,
+            "created_at": row.created_at.isoformat(),
+        }
+        for row in rows[: wanted.limit]
+    ]
+
+
+def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+    """The newest summaries' versions."""
+    rows = _narrowed(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
+    return [
+        {
+            "id": str(row.pk),
+            "namespace": row.namespace.name,
+            "session_id": row.session,
+            "version": row.version,
+            "trigger_reason": row.trigger_reason,
+            "trigger_details": row.trigger_details,
+            "source_memory_ids": [str(memory_id) for memory_id in row.source_memory_ids],
+            "condensed_text": row.condensed_text,
+            "token_original": row.token_original,
+            "token_condensed": row.token_condensed,
+            "created_at": row.created_at.isoformat(),
+        }
+        for row in rows[: wanted.limit]
+    ]
+
+
+def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list[dict[str, Any]]:
+    """The newest packs, with what was handed over if asked for."""
+    rows = _narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace")
+    if not include_pack:
+        rows = rows.defer("pack")
+    return [
+        {
+            "id": str(row.pk),
+            "namespace": row.namespace.name,
+            "session_id": row.session,
+            "query_text": row.query_text,
+            "session_summary_id": str(row.session_summary_id) if row.session_summary_id else None,
+            "retrieved_count": row.retrieved_count,
+            "created_at": row.created_at.isoformat(),
+            "pack": row.pack if include_pack else None,
+        }
+        for row in rows[: wanted.limit]
+    ]
+
+
+def procedures(access: Access) -> dict[str, list[dict[str, Any]]]:
+    """The registered prompts and tools that agents of the caller's namespaces are given."""
+    rows = list(Procedure.objects.reachable_by(access).enabled().select_related("namespace"))
+
+    def of_kind(kind: ProcedureKind) -> list[dict[str, Any]]:
+        return [
+            {**procedure(row), "namespace": row.namespace.name if row.namespace else None}
+            for row in rows
+            if row.kind == kind
+        ]
+
+    return {"prompt_registry": of_kind(ProcedureKind.PROMPT), "tool_registry": of_kind(ProcedureKind.TOOL)}
+
+
+def _narrowed(rows: ScopedQuerySet[Row], access: Access, wanted: Filter) -> ScopedQuerySet[Row]:
+    if wanted.namespace is not None:
+        identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()
+        reachable = access.all_namespaces or identity in access.namespace_ids
+        if not reachable:
+            raise NotFound(
+                f"There is no namespace {wanted.namespace!r} that this key reaches.", detail={"field": "namespace"}
+            )
+        rows = rows.filter(namespace_id=identity or -1)
+    if wanted.session is not None:
+        rows = rows.filter(session=wanted.session)
+    return rows.order_by("-id")

@@ -1,0 +1,35 @@
+"""Background jobs: ids in, one service call each. A job that runs twice changes nothing the second time."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from memory.models import Namespace
+from memory.services import condense, embedding, idempotency
+from memory.types import Scope
+
+WORKER = "worker"
+
+
+def condense_session(namespace_id: int, session: str) -> int:
+    """Brings one session's summary up to date; returns how many versions that made."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    scope = Scope(namespace_id, name, WORKER)
+    return len(condense.condense_session(scope, session=session, now=timezone.now()))
+
+
+def embed_pending() -> int:
+    """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
+    return embedding.embed_pending()
+
+
+def forget_idempotency_keys() -> int:
+    """Deletes idempotency records older than MEMOS_IDEMPOTENCY_HOURS."""
+    return idempotency.forget_old(now=timezone.now())
+
+
+def request_missing_summaries() -> int:
+    """Queues summaries that are due but were never asked for, or whose job was lost."""
+    return condense.request_overdue(now=timezone.now())

@@ -1,0 +1,61 @@
+"""Gunicorn's settings, from the same environment as Django's. Threads, not an event loop: the work is in C and SQL."""
+
+import os
+import shutil
+import tempfile
+
+from memory.conf import Environment
+
+_env = Environment()
+_host = _env.text("MEMOS_HOST", "127.0.0.1", "")
+_port = _env.integer("MEMOS_PORT", 8000, "", alias="MEMOS_API_PORT")
+
+bind = f"{_host}:{_port}"
+workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
+threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
+worker_class = "gthread"
+keepalive = 75
+timeout = 120
+graceful_timeout = 20
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 - heartbeat files, not data
+control_socket_disable = True
+accesslog = None
+errorlog = "-"
+loglevel = "warning"
+# The request log of MemOS has one line a request; the lines of gunicorn itself take the same form.
+logconfig_dict = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "memos_site.logging.LineFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {"gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True}},
+}
+
+_metrics_dir = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix="memos-metrics-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
+
+
+def post_worker_init(worker):
+    """Loads the embedding model before the first request waits for it."""
+    from django.db import connection  # noqa: PLC0415 - Django is ready only here
+
+    from memory.errors import EmbeddingUnavailable  # noqa: PLC0415
+    from memory.services.embedding import active_model  # noqa: PLC0415
+
+    try:
+        active_model().provider.embed(["ready"])
+    except EmbeddingUnavailable as error:
+        worker.log.warning("embedding is not ready: %s", error.message)
+    finally:
+        connection.close()
+
+
+def child_exit(server, worker):  # noqa: ARG001 - gunicorn's signature
+    from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415
+
+    mark_process_dead(worker.pid)
+
+
+def on_exit(server):  # noqa: ARG001 - gunicorn's signature
+    shutil.rmtree(_metrics_dir, ignore_errors=True)
