@@ -1,7 +1,7 @@
 """Writes the secrets of a deployment into a folder: random on the first start, the same on every later one.
 
 `secret_key`         signs cookies and API keys; MEMOS_SECRET_KEY, if given, replaces it.
-`postgres_password`  is given to PostgreSQL when it makes its database, so it belongs to that database: keep or lose both.
+`postgres_password`  is given to PostgreSQL when it makes its database, and belongs to it: keep or lose both.
 `database_url`       DATABASE_URL, if given, or the URL of the PostgreSQL that POSTGRES_HOST, _USER and _DB name.
 
     python -m deploy.make_secrets FOLDER [OWNER]

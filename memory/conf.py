@@ -76,7 +76,9 @@ class Environment:
         self, name: str, default: int, help: str, *, minimum: int = 0, maximum: int = 2**31 - 1, alias: str = ""
     ) -> int:
         """A whole number between `minimum` and `maximum`."""
-        value = self._read(name, f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}", str(default), help, alias=alias)
+        value = self._read(
+            name, f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}", str(default), help, alias=alias
+        )
         if value is None:
             return default
         try:

@@ -71,6 +71,7 @@ class WindowMessage:
     role: str
     speaker: str
     text: str
+    tokens: int
     occurred_at: str
 
 

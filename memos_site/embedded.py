@@ -95,7 +95,7 @@ class Server:
                 extra_groups=[] if self.user else None,
                 # Ctrl-C in the terminal reaches the whole group: the servers must outlive the processes that use them.
                 start_new_session=True,
-                preexec_fn=die_with_parent(self.stop_signal),
+                preexec_fn=die_with_parent(self.stop_signal),  # noqa: PLW1509 - no thread runs yet
             )
 
     def is_ready(self) -> bool:
@@ -162,7 +162,14 @@ class Postgres(Server):
         os.chmod(self.data_dir, 0o700)
         if not (self.data_dir / "PG_VERSION").exists():
             self._run(
-                "initdb", "--auth=trust", "--encoding=utf8", "--locale=C.UTF-8", "-U", "postgres", "-D", str(self.data_dir)
+                "initdb",
+                "--auth=trust",
+                "--encoding=utf8",
+                "--locale=C.UTF-8",
+                "-U",
+                "postgres",
+                "-D",
+                str(self.data_dir),
             )
 
     def command(self) -> list[str]:
@@ -176,7 +183,9 @@ class Postgres(Server):
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                with psycopg.connect(host=str(self.socket_dir), user="postgres", dbname="postgres", autocommit=True) as c:
+                with psycopg.connect(
+                    host=str(self.socket_dir), user="postgres", dbname="postgres", autocommit=True
+                ) as c:
                     known = c.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
                     if known is None:
                         c.execute(f"CREATE DATABASE {DATABASE}")
@@ -245,7 +254,9 @@ class Valkey(Server):
         deadline = time.monotonic() + START_SECONDS
         while self._ping() != b"+PONG\r\n":
             if not self.is_running() or time.monotonic() > deadline:
-                raise EmbeddedError(f"{self.name} does not answer PING; its log is {self.log_file}:\n{self._log_tail()}")
+                raise EmbeddedError(
+                    f"{self.name} does not answer PING; its log is {self.log_file}:\n{self._log_tail()}"
+                )
             time.sleep(0.02)
 
     def _ping(self) -> bytes:
@@ -283,16 +294,24 @@ class EmbeddedServers:
             urls["REDIS_URL"] = self.valkey.url
         return urls
 
-    def start(self) -> None:
-        """Starts what is wanted and waits until it answers. Raises EmbeddedError when the folder is in use."""
+    def launch(self) -> None:
+        """Starts what is wanted; `wait_ready` says when it answers. Raises EmbeddedError when the folder is in use."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._take_lock()
+        self._make_socket_dirs()
+        for server in self.servers:
+            server.start()
+
+    def wait_ready(self) -> None:
+        """Waits until every server answers. Raises EmbeddedError with the end of the log of one that does not."""
+        for server in self.servers:
+            server.wait_ready()
+
+    def start(self) -> None:
+        """Starts what is wanted and waits until it answers; nothing is left running when that fails."""
         try:
-            self._make_socket_dirs()
-            for server in self.servers:
-                server.start()
-            for server in self.servers:
-                server.wait_ready()
+            self.launch()
+            self.wait_ready()
         except BaseException:
             self.stop()
             raise
@@ -313,8 +332,8 @@ class EmbeddedServers:
         except BlockingIOError:
             os.close(handle)
             raise EmbeddedError(
-                f"another MemOS already uses the data folder {self.data_dir}: stop it, or give this one a folder of its "
-                "own with MEMOS_DATA_DIR (and a port with MEMOS_PORT)"
+                f"another MemOS already uses the data folder {self.data_dir}: stop it, or give this one a "
+                "folder of its own with MEMOS_DATA_DIR (and a port with MEMOS_PORT)"
             ) from None
         self._lock = handle
 
@@ -342,7 +361,18 @@ def die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 
 
 _WITHOUT_SERVERS = frozenset(
-    ("", "help", "--help", "-h", "version", "--version", "makemigrations", "config_docs", "spectacular", "collectstatic")
+    (
+        "",
+        "help",
+        "--help",
+        "-h",
+        "version",
+        "--version",
+        "makemigrations",
+        "config_docs",
+        "spectacular",
+        "collectstatic",
+    )
 )
 
 

@@ -14,6 +14,8 @@ bind = f"{_host}:{_port}"
 workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
 threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
 worker_class = "gthread"
+# Loaded once and shared by the workers; what must not be forked (connections, the model) is made in them.
+preload_app = True
 keepalive = 75
 timeout = 120
 graceful_timeout = 20
@@ -38,10 +40,10 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 def post_worker_init(worker):
     """Loads the embedding model before the first request waits for it."""
-    from django.db import connection  # noqa: PLC0415 - Django is ready only here
+    from django.db import connection
 
-    from memory.errors import EmbeddingUnavailable  # noqa: PLC0415
-    from memory.services.embedding import active_model  # noqa: PLC0415
+    from memory.errors import EmbeddingUnavailable
+    from memory.services.embedding import active_model
 
     try:
         active_model().provider.embed(["ready"])
@@ -51,11 +53,11 @@ def post_worker_init(worker):
         connection.close()
 
 
-def child_exit(server, worker):  # noqa: ARG001 - gunicorn's signature
-    from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415
+def child_exit(server, worker):
+    from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(worker.pid)
 
 
-def on_exit(server):  # noqa: ARG001 - gunicorn's signature
+def on_exit(server):
     shutil.rmtree(_metrics_dir, ignore_errors=True)

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
-from memos_site.logging import current_request_id
 from memory.metrics import observe_request
+from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")

@@ -17,9 +17,11 @@ env = Environment()
 # --- General -----------------------------------------------------------------------------------------------------
 env.section("General")
 DEBUG = env.flag("MEMOS_DEBUG", False, "Development mode: tracebacks in the browser. Never where others can reach it.")
-MEMOS_DATA_DIR = Path(
-    env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder of everything `make run` keeps.", shown="./data")
-).expanduser().resolve()
+MEMOS_DATA_DIR = (
+    Path(env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder of everything `make run` keeps.", shown="./data"))
+    .expanduser()
+    .resolve()
+)
 MEMOS_HOST = env.text("MEMOS_HOST", "127.0.0.1", "Address that the web server listens on.")
 MEMOS_PORT = env.integer(
     "MEMOS_PORT", 8000, "Port that the web server listens on.", minimum=1, maximum=65535, alias="MEMOS_API_PORT"
@@ -40,7 +42,9 @@ CSRF_TRUSTED_ORIGINS = env.words(
     "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) that staff log in from behind a proxy."
 )
 MEMOS_HTTPS = env.flag(
-    "MEMOS_HTTPS", False, "The server is reached by HTTPS through a proxy that sets X-Forwarded-Proto: secure cookies, HSTS."
+    "MEMOS_HTTPS",
+    False,
+    "The server is reached by HTTPS through a proxy that sets X-Forwarded-Proto: secure cookies, HSTS.",
 )
 MEMOS_LOG_LEVEL = env.text(
     "MEMOS_LOG_LEVEL", "INFO", "Memory text is never logged at INFO.", choices=("DEBUG", "INFO", "WARNING", "ERROR")
@@ -53,7 +57,7 @@ env.section("Storage")
 DATABASE_URL = env.text(
     "DATABASE_URL",
     _runtime.get("DATABASE_URL", ""),
-    "PostgreSQL 16+ with pgvector 0.7+, as `postgresql://user:password@host:5432/name`. Empty: `make run` starts its own.",
+    "PostgreSQL 16+ with pgvector 0.7+: `postgresql://user:password@host:5432/name`. Empty: `make run` starts its own.",
     secret=True,
     shown="embedded",
 )
@@ -77,7 +81,9 @@ MEMOS_ANONYMOUS = env.flag(
     "MEMOS_ANONYMOUS", False, "Opens the API, with every right, to clients that send no key. Only with MEMOS_DEBUG=1."
 )
 MEMOS_RATE_LIMIT_PER_MINUTE = env.integer(
-    "MEMOS_RATE_LIMIT_PER_MINUTE", 60_000, "Requests a minute that one API key may make; 0 is no limit. A key may have its own."
+    "MEMOS_RATE_LIMIT_PER_MINUTE",
+    60_000,
+    "Requests a minute that one API key may make; 0 is no limit. A key may have its own.",
 )
 MEMOS_MAX_BODY_BYTES = env.integer(
     "MEMOS_MAX_BODY_BYTES", 32 * 1024 * 1024, "Largest request body in bytes; more is answered 413.", minimum=100_000
@@ -87,6 +93,14 @@ MEMOS_IDEMPOTENCY_HOURS = env.integer(
 )
 MEMOS_METRICS_PUBLIC = env.flag(
     "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
+)
+
+MEMOS_ADMIN_USER = env.text("MEMOS_ADMIN_USER", "admin", "Name of the staff login that the first start makes.")
+MEMOS_ADMIN_PASSWORD = env.text(
+    "MEMOS_ADMIN_PASSWORD", "", "Its password.", secret=True, shown="made and shown by the first start"
+)
+MEMOS_CORS_ORIGINS = env.words(
+    "MEMOS_CORS_ORIGINS", "", "Origins (http://localhost:3000) whose browser pages may call the API."
 )
 
 # --- Embedding ---------------------------------------------------------------------------------------------------
@@ -106,10 +120,16 @@ MEMOS_EMBEDDING_MODEL = env.text(
     shown="the provider's own",
 )
 MEMOS_EMBEDDING_DIMENSIONS = env.integer(
-    "MEMOS_EMBEDDING_DIMENSIONS", 0, "Dimensions of the `openai` provider's vectors; 0 asks the model once.", maximum=16000
+    "MEMOS_EMBEDDING_DIMENSIONS",
+    0,
+    "Dimensions of the `openai` provider's vectors; 0 asks the model once.",
+    maximum=16000,
 )
 MEMOS_EMBEDDING_BASE_URL = env.text(
-    "MEMOS_EMBEDDING_BASE_URL", "", "Endpoint of the `openai` provider, e.g. `http://localhost:11434/v1`.", shown="OpenAI's"
+    "MEMOS_EMBEDDING_BASE_URL",
+    "",
+    "Endpoint of the `openai` provider, e.g. `http://localhost:11434/v1`.",
+    shown="OpenAI's",
 )
 MEMOS_EMBEDDING_API_KEY = env.text("MEMOS_EMBEDDING_API_KEY", "", "Key of the `openai` provider.", secret=True)
 MEMOS_EMBEDDING_TIMEOUT_SECONDS = env.number(
@@ -142,12 +162,19 @@ MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
     "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
 )
 MEMOS_SUMMARY_LOCK_SECONDS = env.integer(
-    "MEMOS_SUMMARY_LOCK_SECONDS", 30, "Seconds after which a summary that was asked for and never came is asked for again.", minimum=1
+    "MEMOS_SUMMARY_LOCK_SECONDS",
+    30,
+    "Seconds after which a summary that was asked for and never came is asked for again.",
+    minimum=1,
 )
 MEMOS_LLM_ENABLED = env.flag(
-    "MEMOS_LLM_ENABLED", False, "Summaries by a language model, in the background; the extractive card stays the fallback."
+    "MEMOS_LLM_ENABLED",
+    False,
+    "Summaries by a language model, in the background; the extractive card stays the fallback.",
 )
-MEMOS_LLM_API_KEY = env.text("MEMOS_LLM_API_KEY", "", "Key of the language model; without one it stays off.", secret=True)
+MEMOS_LLM_API_KEY = env.text(
+    "MEMOS_LLM_API_KEY", "", "Key of the language model; without one it stays off.", secret=True
+)
 MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
@@ -197,11 +224,13 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "corsheaders",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_q",
     "memory",
+    "memos_site",
     "ops",
 ]
 
@@ -209,6 +238,7 @@ MIDDLEWARE = [
     "memos_site.middleware.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -321,6 +351,10 @@ STATIC_ROOT = MEMOS_DATA_DIR / "static"
 STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
+CORS_ALLOWED_ORIGINS = MEMOS_CORS_ORIGINS
+CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "x-request-id")
+CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after")
+
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -347,6 +381,7 @@ LOGGING = {
         "django.server": {"handlers": [], "propagate": True},
         # The request log of MemOS says the same in one line with the request's id.
         "django.request": {"level": "ERROR"},
+        "django-q": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
     },

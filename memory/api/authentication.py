@@ -6,8 +6,6 @@ import hmac
 from datetime import timedelta
 
 from django.conf import settings
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Q
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -15,10 +13,18 @@ from rest_framework.request import Request
 
 from memory.models import ApiKey
 from memory.models.access import TOKEN_MARK, token_digest
+from memory.models.sql import fetch
 from memory.types import Access, system_access
 
 ANONYMOUS = "anonymous"
 LAST_USED_EVERY = timedelta(minutes=1)
+MAX_PREFIX = 12
+
+_KEY = """
+SELECT k.id, k.digest, k.scopes, k.all_namespaces, k.requests_per_minute, k.expires_at, k.revoked_at, k.last_used_at,
+       ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
+FROM memory_apikey k WHERE k.prefix = %(prefix)s
+"""
 
 
 class KeyAuthentication(BaseAuthentication):
@@ -35,7 +41,7 @@ class KeyAuthentication(BaseAuthentication):
         request._request.key_label = access.actor  # type: ignore[attr-defined]
         return access, access.actor
 
-    def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 - DRF's signature
+    def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="memos"'
 
 
@@ -43,17 +49,8 @@ def access_of(token: str) -> Access:
     """What the key may reach. Raises AuthenticationFailed, in the same words for an unknown key and a wrong secret."""
     mark, _, rest = token.partition("_")
     prefix, _, secret = rest.partition("_")
-    row = (
-        ApiKey.objects.filter(prefix=prefix)
-        .annotate(namespace_ids=ArrayAgg("namespaces", filter=Q(namespaces__isnull=False), default=[]))
-        .values_list(
-            "pk", "digest", "scopes", "all_namespaces", "requests_per_minute", "expires_at", "revoked_at",
-            "last_used_at", "namespace_ids",
-        )
-        .first()
-        if mark == TOKEN_MARK and prefix.isascii() and prefix.isalnum()
-        else None
-    )  # fmt: skip
+    rows = fetch(_KEY, {"prefix": prefix}, prepared=True) if mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX else []
+    row = rows[0] if rows else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
         raise AuthenticationFailed("This API key is not known here. `manage.py issue_api_key NAME` makes one.")
     key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, namespace_ids = row

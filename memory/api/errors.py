@@ -11,8 +11,8 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from memory.errors import MemosError
 from memory.api.responses import error_body
+from memory.errors import MemosError
 
 log = logging.getLogger("memos.error")
 
@@ -66,9 +66,7 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
 
 def _sentence(error: exceptions.APIException) -> str:
     if isinstance(error, exceptions.NotAuthenticated):
-        return (
-            "This server wants an API key: send `Authorization: Bearer mos_…`. `manage.py issue_api_key NAME` makes one."
-        )
+        return "This server wants an API key: `Authorization: Bearer mos_…`. `manage.py issue_api_key NAME` makes one."
     if isinstance(error, exceptions.UnsupportedMediaType):
         return "Send the body as JSON with `Content-Type: application/json`."
     return str(error.detail)
@@ -88,7 +86,10 @@ def _problems(detail: Any, place: str) -> list[dict[str, str]]:
     if isinstance(detail, list):
         if any(isinstance(inner, dict) for inner in detail):
             return [
-                problem for index, inner in enumerate(detail) if inner for problem in _problems(inner, f"{place}[{index}]")
+                problem
+                for index, inner in enumerate(detail)
+                if inner
+                for problem in _problems(inner, f"{place}[{index}]")
             ]
         return [{"field": place or "body", "problem": str(inner)} for inner in detail]
     return [{"field": place or "body", "problem": str(detail)}]

@@ -20,8 +20,8 @@ class StrictJSONParser(BaseParser):
     def parse(
         self,
         stream: BinaryIO,
-        media_type: str | None = None,  # noqa: ARG002 - DRF's signature
-        parser_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - DRF's signature
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         body = stream.read()
         try:

@@ -32,7 +32,7 @@ class HasScope(BasePermission):
 class MetricsReader(BasePermission):
     """Everyone while MEMOS_METRICS_PUBLIC is on, else a key with the admin scope."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:  # noqa: ARG002 - DRF's signature
+    def has_permission(self, request: Request, view: APIView) -> bool:
         if settings.MEMOS_METRICS_PUBLIC:
             return True
         return isinstance(request.user, Access) and request.user.may(AccessScope.ADMIN)

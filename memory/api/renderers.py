@@ -20,8 +20,8 @@ class FastJSONRenderer(BaseRenderer):
     def render(
         self,
         data: Any,
-        accepted_media_type: str | None = None,  # noqa: ARG002 - DRF's signature
-        renderer_context: Mapping[str, Any] | None = None,  # noqa: ARG002 - DRF's signature
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         return b"" if data is None else orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS)
 
@@ -35,8 +35,8 @@ class JSONAlways(BaseContentNegotiation):
 
     def select_renderer(
         self,
-        request: Request,  # noqa: ARG002 - DRF's signature
+        request: Request,
         renderers: Sequence[BaseRenderer],
-        format_suffix: str | None = None,  # noqa: ARG002 - DRF's signature
+        format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
         return renderers[0], renderers[0].media_type

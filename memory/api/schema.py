@@ -39,7 +39,7 @@ class BearerKey(OpenApiAuthenticationExtension):
     target_class = "memory.api.authentication.KeyAuthentication"
     name = "apiKey"
 
-    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:  # noqa: ARG002
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
         return {"type": "http", "scheme": "bearer", "description": "An API key: `Authorization: Bearer mos_…`"}
 
 

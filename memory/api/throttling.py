@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class KeyThrottle(BaseThrottle):
     """Refuses (429, Retry-After) what a key sends above its requests a minute."""
 
-    def allow_request(self, request: Request, view: APIView) -> bool:  # noqa: ARG002 - DRF's signature
+    def allow_request(self, request: Request, view: APIView) -> bool:
         access = request.user
         if not isinstance(access, Access) or not access.requests_per_minute:
             return True

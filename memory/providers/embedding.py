@@ -13,10 +13,9 @@ from django.core.signals import setting_changed
 from memory.providers.hashing import HashEmbedding
 from memory.providers.minilm import DEFAULT_MODEL as MINILM_MODEL
 from memory.providers.minilm import MiniLMEmbedding
-from memory.providers.openai_compatible import DEFAULT_MODEL as OPENAI_MODEL
-from memory.providers.openai_compatible import OpenAIEmbedding
 
 PROVIDERS = ("minilm", "openai", "hash")
+OPENAI_MODEL = "text-embedding-3-small"
 
 
 class EmbeddingProvider(Protocol):
@@ -55,6 +54,9 @@ def provider_for(provider: str, name: str) -> EmbeddingProvider:
     if provider == "minilm":
         return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
     if provider == "openai":
+        # The client takes half a second to import: only those who use it wait for it.
+        from memory.providers.openai_compatible import OpenAIEmbedding  # noqa: PLC0415
+
         return OpenAIEmbedding(
             name,
             base_url=settings.MEMOS_EMBEDDING_BASE_URL,

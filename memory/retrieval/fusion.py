@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory.retrieval.arms import ArmHit
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What one arm gave to a memory's score: its own score, its place (1 is first), and the weighted share."""
 
     raw: float
@@ -18,12 +20,12 @@ class Part:
     weighted: float
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A memory some arm found. `score` is the sum of the `weighted` of its `parts`, by arm name."""
 
     memory_id: uuid.UUID
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, Part]
 
     @property
     def score(self) -> float:
@@ -39,22 +41,34 @@ def weights_for(familiarity: float) -> dict[str, float]:
     return {"dense": dense, "lexical": 1.0 - dense}
 
 
-def fuse(found: Mapping[str, Sequence[ArmHit]], weights: Mapping[str, float]) -> list[Candidate]:
-    """All memories that any arm found, best first.
+def fuse(
+    found: Mapping[str, Sequence[ArmHit]], weights: Mapping[str, float], *, limit: int
+) -> tuple[list[Candidate], int]:
+    """The `limit` best of the memories that any arm found, best first; and how many those were.
 
     Each arm's scores are scaled so that its best is 1 and its worst 0 (min-max, Lee 1997), times the arm's weight.
     """
-    candidates: dict[uuid.UUID, Candidate] = {}
+    scores: defaultdict[uuid.UUID, float] = defaultdict(float)
+    parts: dict[str, dict[uuid.UUID, Part]] = {}
     for arm, hits in found.items():
-        if not hits:
-            continue
-        low, high = min(hit.score for hit in hits), max(hit.score for hit in hits)
-        if arm == "lexical":
-            low = 0.0  # no word in common is a true zero of BM25
-        spread = high - low
-        for rank, hit in enumerate(hits, start=1):
-            scaled = (hit.score - low) / spread if spread > 0 else 1.0
-            candidate = candidates.setdefault(hit.memory_id, Candidate(hit.memory_id))
-            candidate.parts[arm] = Part(hit.score, rank, weights[arm] * scaled)
+        low, high = _range(arm, hits)
+        scale = weights[arm] / (high - low) if high > low else 0.0
+        own = parts[arm] = {}
+        for rank, (memory_id, score) in enumerate(hits, start=1):
+            share = (score - low) * scale if scale else weights[arm]
+            scores[memory_id] += share
+            own[memory_id] = Part(score, rank, share)
     # Newer first among equals: ids sort by time.
-    return sorted(candidates.values(), key=lambda candidate: (candidate.score, candidate.memory_id), reverse=True)
+    best = heapq.nlargest(limit, ((score, memory_id) for memory_id, score in scores.items()))
+    candidates = [
+        Candidate(memory_id, {arm: own[memory_id] for arm, own in parts.items() if memory_id in own})
+        for _, memory_id in best
+    ]
+    return candidates, len(scores)
+
+
+def _range(arm: str, hits: Sequence[ArmHit]) -> tuple[float, float]:
+    if not hits:
+        return 0.0, 0.0
+    # No word in common is a true zero of BM25; a cosine's zero means nothing, so the pool's worst stands in.
+    return (0.0 if arm == "lexical" else hits[-1].score), hits[0].score

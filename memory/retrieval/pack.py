@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
+
+import orjson
 
 from memory.enums import Tier
 from memory.retrieval.pipeline import Hit
@@ -54,7 +54,7 @@ def build(
         "query_text": query_text,
         "procedural": dict(procedural),
         "working_memory": {
-            "l1_window": [asdict(message) for message in window],
+            "l1_window": [_message(message) for message in window],
             "session_summary": summary,
             "session_summary_id": summary_id,
         },
@@ -65,7 +65,7 @@ def build(
 def context_text(
     window: Sequence[WindowMessage], summary: str | None, hits: Sequence[Hit], *, window_holds: frozenset[str]
 ) -> str:
-    """The words that an agent reads: summary, retrieved memories (those the window shows are not said twice), window."""
+    """The words an agent reads: summary, retrieved memories (but for those the window shows anyway), window."""
     lines = []
     if summary:
         lines += ["Summary of the session:", summary, ""]
@@ -80,8 +80,18 @@ def context_text(
     return "\n".join(lines).strip()
 
 
+def _message(message: WindowMessage) -> dict[str, Any]:
+    return {
+        "memory_id": message.memory_id,
+        "role": message.role,
+        "speaker": message.speaker,
+        "text": message.text,
+        "occurred_at": message.occurred_at,
+    }
+
+
 def card_of(text: str) -> dict[str, Any]:
     """The card that a condensation's text spells."""
-    card = json.loads(text)
+    card = orjson.loads(text)
     assert isinstance(card, dict)
     return card

@@ -10,16 +10,16 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.db import connection
 
 from memory.enums import MemoryState
+from memory.models.sql import fetch
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import Candidate, fuse, weights_for
 from memory.retrieval.question import Question
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
-# What each arm hands to the fusion. More than top_k, so that a memory both arms like can pass one that a single arm loves.
+# What each arm hands to the fusion: more than top_k, so that a memory both like can pass one that a single arm loves.
 POOL = 200
 
 
@@ -68,11 +68,11 @@ def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
     found["lexical"] = lexical.search(scope, question, limit=max(POOL, top_k))
     clock.lap("lexical")
     weights = weights_for(question.familiarity)
-    candidates = fuse(found, weights)
+    candidates, considered = fuse(found, weights, limit=top_k)
     clock.lap("fusion")
-    hits = _fetch(scope, question, candidates[:top_k])
+    hits = _fetch(scope, question, candidates)
     clock.lap("fetch")
-    return Retrieval(hits, len(candidates), weights, clock.laps)
+    return Retrieval(hits, considered, weights, clock.laps)
 
 
 _ROWS = """
@@ -81,7 +81,7 @@ SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.t
 FROM memory_memory m
 LEFT JOIN memory_memoryvector v
        ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
-WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s) AND m.state = %(state)s
+WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
 
 
@@ -95,16 +95,16 @@ def _fetch(scope: Scope, question: Question, candidates: Sequence[Candidate]) ->
         "ids": [candidate.memory_id for candidate in candidates],
         "state": MemoryState.ACTIVE.value,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_ROWS, parameters)
-        rows = {row[0]: row for row in cursor.fetchall()}
+    rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     kept = [(candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows]
     return [_hit(question, candidate, row, rank) for rank, (candidate, row) in enumerate(kept, start=1)]
 
 
 def _hit(question: Question, candidate: Candidate, row: tuple, rank: int) -> Hit:
-    (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[:12]
+    (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
+        :12
+    ]
     terms, similarity = row[12:]
     shared = len(set(question.terms) & set(terms or ())) / len(question.terms) if question.terms else 0.0
     return Hit(

@@ -12,7 +12,7 @@ from memory.text.analysis import terms
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`vector` is float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1) says how far to trust it."""
+    """`vector`: float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1): how far to trust it."""
 
     text: str
     terms: Sequence[str]

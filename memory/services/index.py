@@ -66,7 +66,7 @@ def delete_postings(memories: Sequence[Memory]) -> None:
             """
             DELETE FROM memory_posting p
             USING unnest(%s::bigint[], %s::text[], %s::uuid[]) AS gone (namespace_id, term, memory_id)
-            WHERE p.namespace_id = gone.namespace_id AND p.term = gone.term COLLATE "C" AND p.memory_id = gone.memory_id
+            WHERE p.namespace_id = gone.namespace_id AND p.term = gone.term AND p.memory_id = gone.memory_id
             """,
             [list(column) for column in zip(*rows, strict=True)],
         )

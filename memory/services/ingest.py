@@ -24,9 +24,7 @@ EMBEDDING_DELAYED = "embedding_delayed"
 WINDOW_SKIPPED = "session_window_unavailable"
 
 
-def ingest(
-    scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None
-) -> Ingested:
+def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:
     """Remembers one turn. See `ingest_batch`."""
     return ingest_batch([(scope, memory)], now=now, idempotency=idempotency)
 
@@ -107,7 +105,14 @@ def _append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
     for row in rows:
         memory = row.memory
         messages[row.scope.namespace_id, memory.session].append(
-            WindowMessage(str(row.id), memory.role, memory.speaker, memory.text, (memory.occurred_at or now).isoformat())
+            WindowMessage(
+                str(row.id),
+                memory.role,
+                memory.speaker,
+                memory.text,
+                row.tokens,
+                (memory.occurred_at or now).isoformat(),
+            )
         )
     try:
         window.append(messages)

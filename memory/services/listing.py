@@ -11,7 +11,7 @@ from memory.enums import ProcedureKind
 from memory.errors import NotFound
 from memory.models import AuditLog, Condensation, ContextPack, Namespace, Procedure, Session
 from memory.models.scoped import ScopedQuerySet
-from memory.services.query import procedure
+from memory.services.context import procedure
 from memory.types import Access
 
 Row = TypeVar("Row", bound=Model)
@@ -32,9 +32,7 @@ def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     if wanted.session is not None:
         hidden = Session.objects.reachable_by(access).filter(name=wanted.session).exclude(audit_hidden_before=None)
         for session in hidden.values("namespace_id", "audit_hidden_before"):
-            rows = rows.exclude(
-                namespace_id=session["namespace_id"], created_at__lt=session["audit_hidden_before"]
-            )
+            rows = rows.exclude(namespace_id=session["namespace_id"], created_at__lt=session["audit_hidden_before"])
     return [
         {
             "id": str(row.pk),

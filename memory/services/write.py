@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import connection
 
 from memory.enums import AuditEvent, MemoryState, Tier
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
+from memory.models.sql import fetch
 from memory.services.embedding import Embedded, embedded_text
 from memory.text.analysis import terms
 from memory.text.tokens import count_tokens
@@ -74,22 +74,24 @@ WITH input AS (
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, summary_requested_at,
                                      first_message_at, last_message_at)
-    SELECT namespace_id, session, count(*), 0, CASE WHEN count(*) >= %(refresh)s THEN %(now)s::timestamptz END,
-           %(now)s, %(now)s
+    SELECT namespace_id, session, count(*), 0, CASE WHEN count(*) >= %(refresh)s::int THEN %(now)s::timestamptz END,
+           %(now)s::timestamptz, %(now)s::timestamptz
     FROM input GROUP BY namespace_id, session ORDER BY namespace_id, session
     ON CONFLICT (namespace_id, name) DO UPDATE SET
         message_count = s.message_count + EXCLUDED.message_count,
         last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at),
         summary_requested_at = CASE
-            WHEN s.message_count + EXCLUDED.message_count - s.summarised_turn >= %(refresh)s
-                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s)
-            THEN %(now)s ELSE s.summary_requested_at END
-    RETURNING namespace_id, name, message_count, coalesce(summary_requested_at = %(now)s, false) AS summary_due
+            WHEN s.message_count + EXCLUDED.message_count - s.summarised_turn >= %(refresh)s::int
+                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
+            THEN %(now)s::timestamptz ELSE s.summary_requested_at END
+    RETURNING namespace_id, name, message_count,
+              coalesce(summary_requested_at = %(now)s::timestamptz, false) AS summary_due
 ), memories AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
                                occurred_at, created_at, content_hash, terms, length, tokens)
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
-           i.metadata::jsonb, %(importance)s, %(tier)s, %(state)s, i.occurred_at, %(now)s, i.content_hash,
+           i.metadata::jsonb, %(importance)s::float8, %(tier)s::text, %(state)s::text, i.occurred_at,
+           %(now)s::timestamptz, i.content_hash,
            string_to_array(nullif(i.terms, ''), ' '), i.length, i.tokens
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
@@ -104,15 +106,15 @@ WITH input AS (
                 %(posting_length)s::int[]) AS p (id, namespace_id, term, frequency, length)
 ), stats AS (
     INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
-    SELECT namespace_id, pg_backend_pid() %% %(shards)s, count(*), sum(length)
+    SELECT namespace_id, pg_backend_pid() %% %(shards)s::int, count(*), sum(length)
     FROM input GROUP BY namespace_id ORDER BY namespace_id
     ON CONFLICT (namespace_id, shard) DO UPDATE
         SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
 ), audited AS (
     INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
                                  created_at)
-    SELECT a.id, i.namespace_id, a.namespace, i.session, %(event)s, %(actor)s, i.id::text, a.details::jsonb,
-           %(request_id)s, %(now)s
+    SELECT a.id, i.namespace_id, a.namespace, i.session, %(event)s::text, %(actor)s::text, i.id::text,
+           a.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
     FROM unnest(%(audit_id)s::uuid[], %(id)s::uuid[], %(namespace)s::text[], %(details)s::text[])
          AS a (id, memory_id, namespace, details)
     JOIN input i ON i.id = a.memory_id
@@ -126,9 +128,7 @@ def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> l
 
     All or nothing; call it inside the transaction that also queues work.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITE, _parameters(rows, embedded, now=now))
-        return [SessionState(*state) for state in cursor.fetchall()]
+    return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
 
 
 def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:

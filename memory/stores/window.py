@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -25,7 +24,7 @@ def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
         with client.pipeline(transaction=True) as pipe:
             for (namespace_id, session), items in messages.items():
                 key = _key(namespace_id, session)
-                pipe.rpush(key, *(orjson.dumps(asdict(item)) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
+                pipe.rpush(key, *(orjson.dumps(item) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
                 pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
                 pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
             pipe.execute()

@@ -57,7 +57,8 @@ class IngestedSerializer(serializers.Serializer):
     memory_id = serializers.UUIDField()
     accepted = serializers.BooleanField()
     degraded = serializers.ListField(
-        child=serializers.CharField(), help_text="What did not work fully: embedding_delayed, session_window_unavailable"
+        child=serializers.CharField(),
+        help_text="What did not work fully: embedding_delayed, session_window_unavailable",
     )
 
 

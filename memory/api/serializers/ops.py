@@ -19,7 +19,9 @@ class StatsSerializer(serializers.Serializer):
     total_memories = serializers.IntegerField()
     active_contexts = serializers.IntegerField(help_text="Sessions with a message in the last 15 minutes")
     token_savings = serializers.IntegerField(help_text="Tokens that the sessions' present summaries save")
-    compression_ratio = serializers.FloatField(help_text="Condensed / original tokens: smaller is better; 0 without any")
+    compression_ratio = serializers.FloatField(
+        help_text="Condensed / original tokens: smaller is better; 0 without any"
+    )
 
 
 class QueueSerializer(serializers.Serializer):

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from memory.api.authentication import KeyAuthentication
 from memory.api.permissions import MetricsReader
 from memory.api.serializers.ops import HealthSerializer, ReadySerializer
-from memory.services import health
 from memory.metrics import exposition
+from memory.services import health
 
 
 @extend_schema(operation_id="health", summary="Whether the web process answers", responses=HealthSerializer)
@@ -19,7 +19,7 @@ from memory.metrics import exposition
 @authentication_classes([])
 @permission_classes([AllowAny])
 @throttle_classes([])
-def live(request: Request) -> Response:  # noqa: ARG001 - the route's signature
+def live(request: Request) -> Response:
     return Response({"status": "ok"})
 
 
@@ -32,7 +32,7 @@ def live(request: Request) -> Response:  # noqa: ARG001 - the route's signature
 @authentication_classes([])
 @permission_classes([AllowAny])
 @throttle_classes([])
-def ready(request: Request) -> Response:  # noqa: ARG001 - the route's signature
+def ready(request: Request) -> Response:
     report = health.report()
     return Response(
         {"status": report.status, "checks": report.checks}, status=503 if report.status == "unavailable" else 200
@@ -44,5 +44,5 @@ def ready(request: Request) -> Response:  # noqa: ARG001 - the route's signature
 @authentication_classes([KeyAuthentication])
 @permission_classes([MetricsReader])
 @throttle_classes([])
-def metrics(request: Request) -> HttpResponse:  # noqa: ARG001 - the route's signature
+def metrics(request: Request) -> HttpResponse:
     return HttpResponse(exposition(health.gauges()), content_type="text/plain; version=0.0.4; charset=utf-8")

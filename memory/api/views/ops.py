@@ -61,7 +61,9 @@ class OpsViewSet(MemosViewSet):
         rows = listing.context_packs(self.access, wanted=self._filter(request), include_pack=include)
         return Response({"context_packs": rows})
 
-    @extend_schema(operation_id="ops_procedural", summary="Registered prompts and tools", responses=ProceduralSerializer)
+    @extend_schema(
+        operation_id="ops_procedural", summary="Registered prompts and tools", responses=ProceduralSerializer
+    )
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 

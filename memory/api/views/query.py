@@ -35,21 +35,21 @@ class QueryViewSet(MemosViewSet):
 
 
 def _body(answer: Answer) -> dict[str, object]:
-    summary_id = str(answer.summary.pk) if answer.summary else None
+    summary_id = str(answer.summary.id) if answer.summary else None
     found = bool(answer.retrieval.hits)
     return {
-        "id": str(answer.pack.pk),
+        "id": str(answer.pack_id),
         "source_tier": (Tier.L2 if found else Tier.L1).label,
         "similarity": round(answer.similarity, 6),
-        "raw_chunks": answer.pack.pack["retrieval"]["raw_chunks"],
+        "raw_chunks": answer.pack["retrieval"]["raw_chunks"],
         "condensed_summary": answer.condensed_summary,
-        "token_usage_original": answer.pack.token_original,
-        "token_usage_condensed": answer.pack.token_condensed,
+        "token_usage_original": answer.token_original,
+        "token_usage_condensed": answer.token_condensed,
         "rerank_debug": answer.explanations,
         "session_summary_id": summary_id,
         "session_summary_cache_hit": answer.summary is not None,
         "session_summary_enqueued": answer.summary_enqueued,
-        "context_pack_id": str(answer.pack.pk),
-        "context_pack": answer.pack.pack,
+        "context_pack_id": str(answer.pack_id),
+        "context_pack": answer.pack,
         "degraded": answer.degraded,
     }

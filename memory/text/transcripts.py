@@ -1,0 +1,305 @@
+"""Reads transcripts of conversations into turns to be remembered: JSON lines, and LoCoMo as it is published.
+
+Nothing is guessed silently: what cannot be read is a fault with its place in the file and the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from memory.enums import Role
+from memory.types import NewMemory
+
+FORMATS = ("jsonl", "locomo")
+JSONL, LOCOMO = FORMATS
+
+# The limits of POST /v1/ingest: a file brings in nothing that a request could not.
+MAX_TEXT_CHARS = 20_000
+MAX_NAME_CHARS = 128
+MAX_METADATA_BYTES = 65_536
+MAX_METADATA_DEPTH = 16
+
+# What other tools call our roles.
+_ROLE_NAMES = {"assistant": Role.AGENT, "ai": Role.AGENT, "human": Role.USER}
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_LOCOMO_MOMENT = re.compile(r"(\d{1,2}):(\d{2}) ?([ap])m on (\d{1,2}) ([a-z]+),? (\d{4})", re.IGNORECASE)
+_LOCOMO_SESSION = re.compile(r"session_(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What cannot be taken in: `place` is its place in the file (`line 7`), `turns` how many turns it stands for."""
+
+    place: str
+    reason: str
+    turns: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Transcript:
+    """Turns by conversation, each in the order of the file, and what was wrong with the rest.
+
+    A conversation's name is LoCoMo's `sample_id`, or the `namespace` that a JSON line names; it is empty for lines
+    that name none.
+    """
+
+    format: str
+    conversations: dict[str, list[NewMemory]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+
+class _Unreadable(Exception):
+    """A turn that cannot be taken in; the message is the reason."""
+
+
+def parse_transcript(data: bytes, *, format: str = "auto", session: str) -> Transcript:
+    """Reads a whole file. `format` is auto, jsonl or locomo; `session` is where JSON lines go that name none."""
+    if format == "auto":
+        format = detect_format(data)
+    return parse_locomo(data) if format == LOCOMO else parse_jsonl(data, session=session)
+
+
+def detect_format(data: bytes) -> str:
+    """`locomo` for a JSON list, or for one JSON object that holds a `conversation`; `jsonl` for everything else."""
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"["):
+        return LOCOMO
+    if start.startswith(b"{"):
+        try:
+            whole = orjson.loads(start)
+        except orjson.JSONDecodeError:
+            return JSONL
+        if isinstance(whole, dict) and "conversation" in whole:
+            return LOCOMO
+    return JSONL
+
+
+def parse_jsonl(data: bytes, *, session: str) -> Transcript:
+    """One JSON object a line; empty lines are passed over.
+
+    `text` (or `content`) is required. `role` (user; assistant and ai mean agent, human means user), `speaker`,
+    `session_id` or `session`, `occurred_at` or `time` (ISO 8601; without an offset it is UTC), `namespace` and
+    `metadata` may be left out.
+    """
+    transcript = Transcript(JSONL)
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = orjson.loads(line)
+            if not isinstance(entry, dict):
+                raise _Unreadable("is not a JSON object")
+            conversation = _name(entry, "namespace", default="")
+            memory = _turn(entry, session=session)
+        except orjson.JSONDecodeError as error:
+            transcript.faults.append(Fault(f"line {number}", f"is not valid JSON ({error.msg}, column {error.colno})"))
+        except _Unreadable as fault:
+            transcript.faults.append(Fault(f"line {number}", str(fault)))
+        else:
+            transcript.conversations.setdefault(conversation, []).append(memory)
+    return transcript
+
+
+def parse_locomo(data: bytes) -> Transcript:
+    """LoCoMo: a list of conversations, or one. `speaker_a` becomes user, `speaker_b` agent.
+
+    A turn happened at its session's time plus one second for every turn before it. `dia_id` is kept in the metadata;
+    what an image shows is added to the text. Questions (`qa`) and summaries are not taken in.
+    """
+    transcript = Transcript(LOCOMO)
+    try:
+        whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        transcript.faults.append(Fault(f"line {error.lineno}", f"is not valid JSON ({error.msg})"))
+        return transcript
+    entries = whole if isinstance(whole, list) else [whole]
+    for number, entry in enumerate(entries, start=1):
+        conversation = entry.get("conversation") if isinstance(entry, dict) else None
+        if not isinstance(conversation, dict):
+            transcript.faults.append(
+                Fault(f"conversation {number}", "has no `conversation`: this is not LoCoMo (use --format jsonl?)")
+            )
+            continue
+        name = str(entry.get("sample_id") or number)
+        turns = transcript.conversations.setdefault(name, [])
+        for part in _locomo_turns(conversation, place=name):
+            if isinstance(part, Fault):
+                transcript.faults.append(part)
+            else:
+                turns.append(part)
+    transcript.conversations = {name: turns for name, turns in transcript.conversations.items() if turns}
+    return transcript
+
+
+def locomo_moment(text: str) -> datetime | None:
+    """The moment (UTC) that a LoCoMo date such as `1:56 pm on 8 May, 2023` names; None when it is not one."""
+    match = _LOCOMO_MOMENT.fullmatch(text.strip())
+    if match is None:
+        return None
+    hour, minute, half, day, month, year = match.groups()
+    try:
+        return datetime(
+            int(year),
+            _MONTHS.index(month.lower()) + 1,
+            int(day),
+            int(hour) % 12 + (12 if half.lower() == "p" else 0),
+            int(minute),
+            tzinfo=UTC,
+        )
+    except ValueError:
+        return None
+
+
+def namespaces_of(transcript: Transcript, *, wanted: str, fallback: str) -> dict[str, str]:
+    """The namespace of each conversation.
+
+    With `wanted` a single conversation goes there and several go to `<wanted>-<name>`. Without it LoCoMo goes to
+    `locomo-<sample_id>`, JSON lines to the namespace they name or else to `fallback`.
+    """
+    names = list(transcript.conversations)
+    if wanted:
+        return {name: wanted if len(names) == 1 or not name else f"{wanted}-{name}" for name in names}
+    if transcript.format == LOCOMO:
+        return {name: f"locomo-{name}" for name in names}
+    return {name: name or fallback for name in names}
+
+
+def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[NewMemory | Fault]:
+    roles = {str(conversation.get("speaker_a")): Role.USER, str(conversation.get("speaker_b")): Role.AGENT}
+    numbers = sorted(int(match[1]) for key in conversation if (match := _LOCOMO_SESSION.fullmatch(key)))
+    for number in numbers:
+        session = f"session_{number}"
+        entries = conversation[session]
+        if not isinstance(entries, list):
+            yield Fault(f"{place} {session}", "is not a list of turns")
+            continue
+        if not entries:
+            continue
+        start = locomo_moment(str(conversation.get(f"{session}_date_time", "")))
+        if start is None:
+            yield Fault(
+                f"{place} {session}",
+                f"{session}_date_time is not a date such as `1:56 pm on 8 May, 2023`",
+                turns=len(entries),
+            )
+            continue
+        for order, entry in enumerate(entries):
+            try:
+                yield _locomo_turn(entry, roles, session=session, occurred_at=start + timedelta(seconds=order))
+            except _Unreadable as fault:
+                yield Fault(f"{place} {session} turn {order + 1}", str(fault))
+
+
+def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurred_at: datetime) -> NewMemory:
+    if not isinstance(entry, dict):
+        raise _Unreadable("is not a JSON object")
+    speaker = _name(entry, "speaker", default="")
+    if speaker not in roles:
+        raise _Unreadable(f"the speaker {speaker!r} is neither speaker_a nor speaker_b")
+    text = entry.get("text") or ""
+    caption = entry.get("blip_caption") or entry.get("query")
+    if caption and isinstance(text, str):
+        text = f"{text} [shares a photo: {caption}]".strip()
+    return NewMemory(
+        session=session,
+        role=roles[speaker].value,
+        text=_checked_text(text),
+        speaker=speaker,
+        metadata={"dia_id": str(entry["dia_id"])} if entry.get("dia_id") else {},
+        occurred_at=occurred_at,
+    )
+
+
+def _turn(entry: Mapping[str, Any], *, session: str) -> NewMemory:
+    key = "text" if "text" in entry else "content"
+    if key not in entry:
+        raise _Unreadable("has no `text`")
+    role = entry.get("role") or Role.USER.value
+    if not isinstance(role, str) or (role not in Role.values and role not in _ROLE_NAMES):
+        raise _Unreadable(f"`role` is {role!r}: use {', '.join(Role.values)}")
+    return NewMemory(
+        session=_name(entry, "session_id", "session", default=session),
+        role=Role(_ROLE_NAMES.get(role, role)).value,
+        text=_checked_text(entry[key]),
+        speaker=_name(entry, "speaker", default=""),
+        metadata=_checked_metadata(entry.get("metadata")),
+        occurred_at=_moment(entry),
+    )
+
+
+def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
+    """The first of `keys` that has a value; a name of at most MAX_NAME_CHARS characters."""
+    for key in keys:
+        value = entry.get(key)
+        if value is None or value == "":
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            raise _Unreadable(f"`{key}` is not a string")
+        if len(value) > MAX_NAME_CHARS:
+            raise _Unreadable(f"`{key}` has more than {MAX_NAME_CHARS} characters")
+        if "\0" in value:
+            raise _Unreadable(f"`{key}` holds a NUL character")
+        return value
+    return default
+
+
+def _checked_text(text: Any) -> str:
+    if not isinstance(text, str):
+        raise _Unreadable("the text is not a string")
+    if not text.strip():
+        raise _Unreadable("the text is empty")
+    if len(text) > MAX_TEXT_CHARS:
+        raise _Unreadable(f"the text has {len(text)} characters, more than {MAX_TEXT_CHARS}")
+    if "\0" in text:
+        raise _Unreadable("the text holds a NUL character")
+    return text
+
+
+def _checked_metadata(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _Unreadable("`metadata` is not an object")
+    if _depth(value) > MAX_METADATA_DEPTH:
+        raise _Unreadable(f"`metadata` is nested more than {MAX_METADATA_DEPTH} levels deep")
+    encoded = orjson.dumps(value)
+    if len(encoded) > MAX_METADATA_BYTES:
+        raise _Unreadable(f"`metadata` has more than {MAX_METADATA_BYTES} bytes")
+    if b"\\u0000" in encoded:
+        raise _Unreadable("`metadata` holds a NUL character")
+    return value
+
+
+def _depth(value: Any) -> int:
+    # orjson reads no deeper than 1024 levels, but our own stack may be shorter: level by level, not recursively.
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def _moment(entry: Mapping[str, Any]) -> datetime | None:
+    key = "occurred_at" if entry.get("occurred_at") is not None else "time"
+    value = entry.get(key)
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise _Unreadable(f"`{key}` is {value!r}: use an ISO 8601 date and time such as 2026-05-08T13:56:00Z") from None

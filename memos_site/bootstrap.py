@@ -1,0 +1,90 @@
+"""Makes a server ready: tables, embedding model, schedules, and on the first start a login, a key and demo data."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from memory.demo.seed import seed_demo_namespace
+from memory.enums import AccessScope
+from memory.errors import EmbeddingUnavailable
+from memory.models import ApiKey, Namespace
+from memory.schedules import ensure_schedules
+from memory.services.embedding import active_model
+from memory.services.keys import issue_key
+from memory.types import system_access
+
+log = logging.getLogger("memos.bootstrap")
+
+ACTOR = "command:bootstrap"
+DEMO_NAMESPACE = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStart:
+    """What this run made; None for what was there already. Password and key cannot be shown again."""
+
+    admin_user: str | None
+    admin_password: str | None
+    api_key: str | None
+    demo_memories: int
+
+
+def bootstrap(*, demo: bool) -> FirstStart:
+    """Brings the server up to date; may run any number of times. Makes only what is missing."""
+    if not is_migrated():
+        call_command("migrate", verbosity=0, interactive=False)
+    ensure_schedules()
+    try:
+        active_model()
+    except EmbeddingUnavailable as error:
+        log.warning("no embedding model yet", extra={"reason": error.message})
+    demo_memories = _demo() if demo else 0
+    # Last, for what cannot be shown again must not be made by a start that fails.
+    user, password = _staff_login()
+    return FirstStart(user, password, _first_key(), demo_memories)
+
+
+def is_migrated() -> bool:
+    """Whether the tables are those of this version."""
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+def _staff_login() -> tuple[str | None, str | None]:
+    users = get_user_model().objects
+    if users.filter(is_superuser=True).exists():
+        return None, None
+    password = settings.MEMOS_ADMIN_PASSWORD or secrets.token_urlsafe(12)
+    users.create_superuser(settings.MEMOS_ADMIN_USER, password=password)
+    return settings.MEMOS_ADMIN_USER, None if settings.MEMOS_ADMIN_PASSWORD else password
+
+
+def _first_key() -> str | None:
+    if ApiKey.objects.exists():
+        return None
+    _, token = issue_key(
+        name="first start",
+        scopes=list(AccessScope.values),
+        namespaces=[],
+        all_namespaces=True,
+        expires_at=None,
+        requests_per_minute=None,
+        actor=ACTOR,
+        now=timezone.now(),
+    )
+    return token
+
+
+def _demo() -> int:
+    if Namespace.objects.exists():
+        return 0
+    return seed_demo_namespace(system_access(ACTOR), namespace=DEMO_NAMESPACE, now=timezone.now())

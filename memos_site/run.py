@@ -1,0 +1,258 @@
+"""`make run`: starts everything, keeps it running, says where it is, and stops all of it on Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import FrameType
+
+from memos_site import runtime
+from memos_site.embedded import EmbeddedError, EmbeddedServers, data_dir, die_with_parent
+
+log = logging.getLogger("memos.run")
+
+READY_SECONDS = 60.0
+STOP_SECONDS = 25.0
+RESTART_PAUSE_SECONDS = 1.0
+WORKER_NICENESS = 5
+
+
+class Process:
+    """A child of ours in a session of its own, so that it can be ended with everything it started."""
+
+    def __init__(self, name: str, command: list[str], *, log_file: Path, niceness: int = 0) -> None:
+        self.name = name
+        self.log_file = log_file
+        self._command = command
+        self._niceness = niceness
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        bind = die_with_parent(signal.SIGTERM)
+
+        def prepare() -> None:
+            if bind:
+                bind()
+            os.nice(self._niceness)
+
+        with self.log_file.open("ab") as log_file:
+            self._child = subprocess.Popen(  # noqa: S603 - our own command line
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+                cwd=Path(__file__).resolve().parent.parent,
+                start_new_session=True,
+                preexec_fn=prepare,  # noqa: PLW1509 - no thread runs here
+            )
+
+    def has_ended(self) -> bool:
+        return self._child is not None and self._child.poll() is not None
+
+    def ask_to_stop(self) -> None:
+        if self._child is not None and self._child.poll() is None:
+            self._child.terminate()
+
+    def make_sure(self, deadline: float) -> None:
+        """Waits for the end until `deadline` (monotonic seconds), then ends what is left of its session by force."""
+        if self._child is None:
+            return
+        try:
+            self._child.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            log.warning("did not stop in time", extra={"process": self.name})
+        self.kill_rest()
+
+    def kill_rest(self) -> None:
+        if self._child is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+
+
+class Supervisor:
+    """The servers, the web server and the worker of one data folder."""
+
+    def __init__(self) -> None:
+        self._folder = data_dir()
+        self._stopping = threading.Event()
+        self._servers = EmbeddedServers(
+            self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
+        )
+        self._processes: list[Process] = []
+
+    def run(self) -> int:
+        """Runs until a signal; the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._stop)
+        try:
+            return self._run()
+        finally:
+            self._shut_down()
+
+    def _run(self) -> int:
+        os.umask(0o022)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not _is_set("MEMOS_SECRET_KEY"):
+            os.environ["MEMOS_SECRET_KEY"] = runtime.keep_secret_key(self._folder)
+        self._servers.launch()
+        os.environ.update(self._servers.urls)
+        address = _address()
+        from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415 - Django can be set up only now
+
+        self._servers.wait_ready()
+        runtime.write_runtime(self._folder, **self._servers.urls)
+        logs = self._folder / "logs"
+        logs.mkdir(exist_ok=True)
+        web = Process("web", _WEB, log_file=logs / "web.log")
+        worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
+        self._processes = [web, worker]
+        if is_migrated():
+            web.start()  # while it loads, the rest is brought up to date
+            made = bootstrap(demo=True)
+        else:
+            made = bootstrap(demo=True)
+            web.start()
+        worker.start()
+        if not self._wait_until_up(address):
+            return 0 if self._stopping.is_set() else 1
+        _announce(address, self._folder, made.admin_user, made.admin_password, made.api_key)
+        self._supervise()
+        return 0
+
+    def _wait_until_up(self, address: str) -> bool:
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._stopping.is_set() and time.monotonic() < deadline:
+            if self._processes[0].has_ended():
+                log_file = self._processes[0].log_file
+                print(f"The web server did not start; {log_file} says why. Its end:", file=sys.stderr)
+                print("\n".join(log_file.read_text("utf-8", "replace").splitlines()[-20:]), file=sys.stderr)
+                return False
+            if _answers(f"{address}/health/live"):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _supervise(self) -> None:
+        """Starts again whatever ends, until we are asked to stop."""
+        while not self._stopping.wait(0.3):
+            for server in self._servers.servers:
+                if not server.is_running():
+                    log.error("restarting", extra={"process": server.name})
+                    server.start()
+                    server.wait_ready()
+            for process in self._processes:
+                if process.has_ended():
+                    log.error("restarting", extra={"process": process.name})
+                    # A worker killed by force leaves children that would go on beside the new one.
+                    process.kill_rest()
+                    self._stopping.wait(RESTART_PAUSE_SECONDS)
+                    process.start()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping.set()
+
+    def _shut_down(self) -> None:
+        for process in self._processes:
+            process.ask_to_stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in self._processes:
+            process.make_sure(deadline)
+        self._servers.stop()
+        runtime.remove_runtime(self._folder)
+
+
+_CONFIG = str(Path(__file__).resolve().parent / "gunicorn.conf.py")
+_WEB = [sys.executable, "-m", "gunicorn", "memos_site.wsgi:application", "--config", _CONFIG]
+_WORKER = [sys.executable, "manage.py", "qcluster"]
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+def _address() -> str:
+    """The URL that we will answer at. Raises EmbeddedError when its port is taken."""
+    import django  # noqa: PLC0415 - needs the environment that we have just completed
+    from django.conf import settings  # noqa: PLC0415
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
+    django.setup()
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.MEMOS_HOST, settings.MEMOS_PORT))
+        except OSError as error:
+            raise EmbeddedError(
+                f"port {settings.MEMOS_PORT} on {settings.MEMOS_HOST} cannot be used ({error.strerror}): "
+                "choose another with MEMOS_PORT=8001 make run"
+            ) from error
+    host = "127.0.0.1" if settings.MEMOS_HOST in ("0.0.0.0", "::") else settings.MEMOS_HOST  # noqa: S104 - compared
+    return f"http://{host}:{settings.MEMOS_PORT}"
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:  # noqa: S310 - our own address
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _announce(address: str, folder: Path, user: str | None, password: str | None, key: str | None) -> None:
+    lines = [
+        "",
+        f"  MemOS is up at {address}",
+        "",
+        f"  console    {address}/ops/",
+        f"  admin      {address}/admin/",
+        f"  API docs   {address}/docs",
+        f"  data       {folder}",
+        f"  logs       {folder / 'logs'}",
+    ]
+    if user:
+        shown = password or "(the one in MEMOS_ADMIN_PASSWORD)"
+        lines.append(f"  login      {user} / {shown}    (shown once; change it: manage.py changepassword {user})")
+    else:
+        lines.append(
+            "  login      made at the first start (forgotten: .venv/bin/python manage.py changepassword admin)"
+        )
+    if key:
+        lines.append(f"  API key    {key}    (shown once)")
+    else:
+        lines.append("  API key    another: .venv/bin/python manage.py issue_api_key NAME --all-namespaces")
+    body = '{"namespace": "demo", "session_id": "try", "query": "What did we decide about the release?"}'
+    lines += [
+        "",
+        "  Try it:",
+        "",
+        f"    curl -s {address}/v1/query -H 'Authorization: Bearer {key or '$MEMOS_KEY'}' \\",
+        f"      -H 'Content-Type: application/json' -d '{body}'",
+        "",
+        "  Ctrl-C stops everything; the data stay.",
+        "",
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def main() -> int:
+    try:
+        return Supervisor().run()
+    except EmbeddedError as error:
+        print(f"MemOS cannot start: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""The Django admin of MemOS: staff look at what is stored, curate memories and hand out keys."""
+
+from django.contrib import admin
+
+from ops.admin import access, memories, records, registry
+
+__all__ = ["access", "memories", "records", "registry"]
+
+admin.site.site_header = "MemOS"
+admin.site.site_title = "MemOS"
+admin.site.index_title = "Administration"
+admin.site.site_url = "/ops/"

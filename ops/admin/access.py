@@ -1,0 +1,207 @@
+"""API keys: issued with the token shown once, looked at, revoked. Nothing here happens on a plain GET."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+
+from memory.enums import AccessScope
+from memory.models import ApiKey
+from memory.services import keys
+from ops.actor import staff_actor
+from ops.admin.lists import LargeTableAdmin
+
+
+class IssueForm(forms.ModelForm):
+    """A new key: its name, what it may do, where, and how long."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=AccessScope.choices,
+        initial=[AccessScope.READ, AccessScope.WRITE],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="read: query and lists · write: ingest and reset · admin: metrics and what changes the server",
+    )
+
+    class Meta:
+        model = ApiKey
+        fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute")
+
+    def clean(self) -> dict[str, Any]:
+        """The same refusals as the service's, beside the fields they are about."""
+        values = super().clean() or self.cleaned_data
+        if values.get("all_namespaces") and values.get("namespaces"):
+            self.add_error("namespaces", "Grant either all namespaces or the named ones, not both.")
+        if not values.get("all_namespaces") and not values.get("namespaces"):
+            self.add_error(
+                "namespaces", "A key without a namespace reaches nothing: name one, or grant all namespaces."
+            )
+        expires_at = values.get("expires_at")
+        if expires_at is not None and expires_at <= timezone.now():
+            self.add_error("expires_at", "The expiry lies in the past.")
+        return values
+
+
+class UsableFilter(admin.SimpleListFilter):
+    """Keys by whether they still open anything."""
+
+    title = "use"
+    parameter_name = "use"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [("usable", "Usable"), ("revoked", "Revoked"), ("expired", "Expired")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:  # noqa: ARG002
+        now = timezone.now()
+        if self.value() == "usable":
+            return queryset.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+        if self.value() == "revoked":
+            return queryset.exclude(revoked_at=None)
+        if self.value() == "expired":
+            return queryset.filter(revoked_at=None, expires_at__lte=now)
+        return queryset
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(LargeTableAdmin):
+    """Keys of clients. A key cannot be changed: revoke it and issue another."""
+
+    list_display = ("name", "prefix", "granted", "reach", "usable", "last_used_at", "expires_at", "created_at")
+    list_filter = (UsableFilter,)
+    search_fields = ("name", "prefix")
+    search_help_text = "Name or prefix (the eight characters after mos_)"
+    autocomplete_fields = ("namespaces",)
+    actions = ("revoke_selected",)
+    fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute")
+    shown_fields = ("name", "prefix", "granted", "reach", "usable", "expires_at", "requests_per_minute", "created_at",
+                    "last_used_at", "revoked_at")  # fmt: skip
+
+    def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            kwargs["form"] = IssueForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:  # noqa: ARG002
+        return self.fields if obj is None else self.shown_fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return super().get_queryset(request).defer("digest").prefetch_related("namespaces")
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Revoking needs the permission to change keys."""
+        user = request.user
+        return user.is_active and user.is_staff and user.has_perm("memory.change_apikey")
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's own, and the page that revokes one key."""
+        revoke = path(
+            "<path:object_id>/revoke/", self.admin_site.admin_view(self.revoke_view), name="memory_apikey_revoke"
+        )
+        return [revoke, *super().get_urls()]
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: forms.ModelForm, change: bool) -> None:  # noqa: ARG002
+        values = form.cleaned_data
+        issued, token = keys.issue_key(
+            name=values["name"],
+            scopes=values["scopes"],
+            namespaces=list(values["namespaces"]),
+            all_namespaces=values["all_namespaces"],
+            expires_at=values["expires_at"],
+            requests_per_minute=values["requests_per_minute"],
+            actor=staff_actor(request),
+            now=timezone.now(),
+        )
+        obj.pk, obj.prefix = issued.pk, issued.prefix
+        obj._state.adding = False
+        request.issued_token = token  # type: ignore[attr-defined]
+
+    def save_related(self, request: HttpRequest, form: forms.ModelForm, formsets: Any, change: bool) -> None:
+        """The service has granted the namespaces."""
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+        """Shows the token in the answer itself: it goes through no session, cookie or log, and never comes again."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "API key issued",
+            "opts": self.opts,
+            "key": obj,
+            "token": request.issued_token,  # type: ignore[attr-defined]
+            "server": request.build_absolute_uri("/").rstrip("/"),
+        }
+        return TemplateResponse(request, "admin/memory/apikey/issued.html", context)
+
+    def revoke_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Asks by GET, revokes by POST."""
+        if not self.has_revoke_permission(request):
+            raise PermissionDenied
+        key = self.get_object(request, unquote(object_id))
+        if key is None:
+            raise Http404
+        if request.method == "POST":
+            self._revoke(request, [key])
+            return HttpResponseRedirect(reverse("admin:memory_apikey_changelist"))
+        return self._confirmation(request, [key])
+
+    @admin.action(description="Revoke for good", permissions=["revoke"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
+        """Asks first; the second POST revokes."""
+        if "confirmed" in request.POST:
+            self._revoke(request, list(queryset))
+            return HttpResponseRedirect(request.get_full_path())
+        return self._confirmation(request, list(queryset), action="revoke_selected")
+
+    def _revoke(self, request: HttpRequest, chosen: list[ApiKey]) -> None:
+        now = timezone.now()
+        count = sum(keys.revoke_key(key_id=key.pk, actor=staff_actor(request), now=now) for key in chosen)
+        noun = "key was" if count == 1 else "keys were"
+        rest = "" if count == len(chosen) else f" ({len(chosen) - count} already were)"
+        messages.success(request, f"{count} {noun} revoked{rest}.")
+
+    def _confirmation(self, request: HttpRequest, chosen: list[ApiKey], *, action: str = "") -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Revoke API keys",
+            "opts": self.opts,
+            "keys": chosen,
+            "action": action,
+        }
+        return TemplateResponse(request, "admin/memory/apikey/revoke.html", context)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """With one button: a key is issued and shown, there is nothing to go on editing."""
+        one_button = {"show_save_and_continue": False, "show_save_and_add_another": False}
+        return super().add_view(request, form_url, {**(extra_context or {}), **one_button})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**(extra_context or {}), "may_revoke": self.has_revoke_permission(request)}
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description="scopes")
+    def granted(self, key: ApiKey) -> str:
+        return ", ".join(key.scopes)
+
+    @admin.display(description="namespaces")
+    def reach(self, key: ApiKey) -> str:
+        return "all" if key.all_namespaces else ", ".join(sorted(one.name for one in key.namespaces.all())) or "none"
+
+    @admin.display(description="usable", boolean=True)
+    def usable(self, key: ApiKey) -> bool:
+        return key.is_usable

@@ -1,0 +1,66 @@
+"""The small tables: namespaces, prompts and tools, embedding models."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.http import HttpRequest
+
+from memory.models import EmbeddingModel, Namespace, NamespaceStat, Procedure
+from ops.admin.lists import LargeTableAdmin, NamespaceFilter, ReadOnlyAdmin
+
+
+@admin.register(Namespace)
+class NamespaceAdmin(LargeTableAdmin):
+    """Tenants. A name is what clients and audit events call a namespace by, so it stays."""
+
+    list_display = ("name", "description", "searchable", "created_at")
+    search_fields = ("name__startswith",)
+    search_help_text = "Beginning of the name"
+    ordering = ("name",)
+    fields = ("name", "description", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        counted = NamespaceStat.objects.filter(namespace_id=OuterRef("pk")).order_by().values("namespace_id")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(memory_count=Subquery(counted.annotate(n=Sum("memories")).values("n")))
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Namespace | None = None) -> tuple[str, ...]:  # noqa: ARG002
+        return ("created_at",) if obj is None else ("name", "created_at")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Namespace | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    @admin.display(description="searchable memories")
+    def searchable(self, namespace: Namespace) -> str:
+        return f"{namespace.memory_count or 0:,}"  # type: ignore[attr-defined]
+
+
+@admin.register(Procedure)
+class ProcedureAdmin(LargeTableAdmin):
+    """Prompts and tools that agents are given."""
+
+    list_display = ("name", "kind", "version", "namespace", "enabled", "created_at")
+    list_filter = ("kind", "enabled", NamespaceFilter)
+    list_select_related = ("namespace",)
+    search_fields = ("name",)
+    ordering = ("kind", "name", "-version")
+    autocomplete_fields = ("namespace",)
+    readonly_fields = ("created_at",)
+
+    def formfield_for_dbfield(self, db_field: object, request: HttpRequest, **kwargs: object) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and getattr(db_field, "name", "") == "namespace":
+            field.help_text = "Empty: every namespace is given it"
+        return field
+
+
+@admin.register(EmbeddingModel)
+class EmbeddingModelAdmin(ReadOnlyAdmin):
+    """Models whose vectors are stored; `manage.py reembed` switches between them."""
+
+    list_display = ("name", "provider", "dimensions", "state", "created_at", "activated_at")

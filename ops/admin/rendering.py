@@ -1,0 +1,82 @@
+"""Stored values as HTML. Everything here is untrusted text: it goes through format_html, never around it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+EXCERPT_CHARS = 120
+CARD_BUCKETS = ("facts", "preferences", "constraints", "decisions", "risks", "actions", "commands")
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= EXCERPT_CHARS else flat[: EXCERPT_CHARS - 1] + "…"
+
+
+def pretty_json(value: Any) -> SafeString:
+    """JSON, indented, in its own box."""
+    return format_html(
+        '<pre class="mos-json" tabindex="0">{}</pre>', json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    )
+
+
+def memory_link(memory_id: str, label: str) -> SafeString:
+    """A link to a memory's page."""
+    return format_html('<a href="{}">{}</a>', reverse("admin:memory_memory_change", args=[memory_id]), label)
+
+
+def card(text: str) -> SafeString:
+    """A condensation's card: its buckets, each statement with links to the memories that it comes from."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        return format_html('<pre class="mos-json" tabindex="0">{}</pre>', text)
+    sources = content.get("sources") if isinstance(content.get("sources"), dict) else {}
+    shown = [
+        (name, _statements(content[name], (sources or {}).get(name)))
+        for name in CARD_BUCKETS
+        if isinstance(content.get(name), list) and content[name]
+    ]
+    if not shown:
+        return format_html('<p class="mos-quiet">{}</p>', "The card is empty: nothing said was worth keeping.")
+    return format_html(
+        '<div class="mos-card">{}</div>',
+        format_html_join(
+            "", "<section><h3>{}</h3><ul>{}</ul></section>", ((name.title(), body) for name, body in shown)
+        ),
+    )
+
+
+def _statements(items: list[Any], sources: Any) -> SafeString:
+    origin = sources if isinstance(sources, list) else []
+
+    def links(position: int) -> SafeString:
+        ids = origin[position] if position < len(origin) and isinstance(origin[position], list) else []
+        return format_html_join(
+            "",
+            ' <span class="mos-source">{}</span>',
+            ((memory_link(str(one), f"[{n}]"),) for n, one in enumerate(ids, 1)),
+        )
+
+    return format_html_join(
+        "",
+        "<li>{}{}</li>",
+        (
+            (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False), links(n))
+            for n, item in enumerate(items)
+        ),
+    )
+
+
+def moment(value: datetime) -> SafeString:
+    """A time in UTC that machines can read too."""
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), f"{value:%Y-%m-%d %H:%M:%S} UTC")

@@ -1,0 +1,67 @@
+"""The console's pages: for staff, under a strict content security policy, without side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memory.models import AuditLog, Condensation
+from memory.services import health, stats
+from ops.actor import staff_access
+from ops.overview import health_cards, steps, tiles
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+RECENT = 8
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def console_page(view: View) -> View:
+    """Staff only, GET only, nothing inline and nothing from elsewhere, never kept by a cache."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        response = view(request)
+        response["Content-Security-Policy"] = POLICY
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return require_safe(staff_member_required(guarded))
+
+
+@console_page
+def overview(request: HttpRequest) -> HttpResponse:
+    """How MemOS is and what it holds."""
+    access, user, now = staff_access(request), request.user, timezone.now()
+    report = health.report()
+    first_steps = steps(
+        user,
+        server=request.build_absolute_uri("/").rstrip("/"),
+        memories=stats.searchable_memories(access) > 0,
+        worker=report.checks.get("worker") == health.OK,
+        now=now,
+    )
+    context = {
+        "now": now,
+        "status": report.status,
+        "parts": health_cards(report.checks),
+        "tiles": tiles(access, user, queue=stats.queue_state(now=now), now=now),
+        "steps": first_steps,
+        "steps_done": sum(step.done for step in first_steps),
+        "condensations": _recent_condensations() if user.has_perm("memory.view_condensation") else None,
+        "events": list(AuditLog.objects.order_by("-id")[:RECENT]) if user.has_perm("memory.view_auditlog") else None,
+    }
+    return render(request, "ops/overview.html", context)
+
+
+def _recent_condensations() -> list[Condensation]:
+    rows = Condensation.objects.select_related("namespace").order_by("-id")
+    return list(rows.defer("condensed_text", "source_memory_ids")[:RECENT])

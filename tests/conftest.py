@@ -1,0 +1,93 @@
+"""The world that tests share: Alice and Bob are tenants with keys of their own, Olga is an outsider with neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memory.models import Namespace
+from memory.services import embedding
+from memory.services.ingest import ingest
+from memory.services.keys import issue_key
+from memory.stores import redis as redis_store
+from memory.types import NewMemory, Scope
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A namespace and a client that sends its key."""
+
+    scope: Scope
+    token: str
+    client: Client
+
+    def post(self, path: str, body: Any, **headers: str) -> Any:
+        """POST as JSON; `headers` by their HTTP names with underscores."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post(path, data=body, content_type="application/json", headers=named)
+
+    def get(self, path: str, **query: str) -> Any:
+        return self.client.get(path, query_params=query)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process_state() -> Iterator[None]:
+    """What a process remembers must not travel from test to test."""
+    embedding.forget_active_model()
+    redis_store.resume()
+    yield
+    embedding.forget_active_model()
+
+
+@pytest.fixture
+def make_tenant(db: None) -> Callable[..., Tenant]:
+    """Makes a namespace with a key of the given scopes."""
+
+    def make(name: str, *, scopes: tuple[str, ...] = ("read", "write", "admin"), **options: Any) -> Tenant:
+        namespace, _ = Namespace.objects.get_or_create(name=name)
+        key, token = issue_key(
+            name=f"{name}'s key",
+            scopes=list(scopes),
+            namespaces=[] if options.get("all_namespaces") else [namespace],
+            all_namespaces=options.get("all_namespaces", False),
+            expires_at=options.get("expires_at"),
+            requests_per_minute=options.get("requests_per_minute"),
+            actor="tests",
+            now=timezone.now(),
+        )
+        scope = Scope(namespace.pk, name, f"key:{key.prefix}")
+        return Tenant(scope, token, Client(headers={"Authorization": f"Bearer {token}"}))
+
+    return make
+
+
+@pytest.fixture
+def alice(make_tenant: Callable[..., Tenant]) -> Tenant:
+    return make_tenant("alice")
+
+
+@pytest.fixture
+def bob(make_tenant: Callable[..., Tenant]) -> Tenant:
+    return make_tenant("bob")
+
+
+@pytest.fixture
+def olga(db: None) -> Client:
+    """An outsider: no key."""
+    return Client()
+
+
+@pytest.fixture
+def remember() -> Callable[..., str]:
+    """Ingests one turn through the service and returns its id."""
+
+    def run(tenant: Tenant, text: str, *, session: str = "s1", **fields: Any) -> str:
+        memory = NewMemory(session=session, role=fields.pop("role", "user"), text=text, **fields)
+        return str(ingest(tenant.scope, memory=memory, now=timezone.now()).memory_ids[0])
+
+    return run

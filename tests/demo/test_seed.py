@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory.demo.conversations import conversations
+from memory.demo.seed import seed_demo_namespace, seed_session
+from memory.enums import AuditEvent, ProcedureKind, Role
+from memory.errors import NotFound
+from memory.models import AuditLog, Memory, Namespace, Procedure, Session
+from memory.services.reset import reset_session
+from memory.types import Access, Scope, system_access
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+STAFF = system_access("tests")
+
+
+@pytest.fixture
+def scope(db: None) -> Scope:
+    return Scope(Namespace.objects.create(name="demo").pk, "demo", "key:test")
+
+
+def test_the_demo_shows_what_a_memory_has_to_cope_with() -> None:
+    turns = [turn for entry in conversations() for turn in entry.memories(session=entry.session, now=NOW)]
+    assert 60 <= len(turns) <= 80
+    assert {turn.role for turn in turns} <= set(Role.values)
+    assert all(turn.occurred_at and turn.occurred_at < NOW for turn in turns)
+    assert len({turn.occurred_at.date() for turn in turns if turn.occurred_at}) == len(conversations())
+    texts = [turn.text for turn in turns]
+    paris, berlin = (
+        next(n for n, text in enumerate(texts) if part in text) for part in ("live in Paris", "moved to Berlin")
+    )
+    assert paris < berlin
+    assert sum("PostgreSQL for the event store" in text for text in texts) == 2
+    assert sum("我们决定用 Redis 做限流" in text for text in texts) == 2
+
+
+def test_even_just_after_midnight_nothing_lies_in_the_future() -> None:
+    midnight = datetime(2026, 5, 8, 0, 0, 1, tzinfo=UTC)
+    for entry in conversations():
+        moments = [turn.occurred_at for turn in entry.memories(session="s", now=midnight)]
+        assert moments == sorted(moments)
+        assert max(moments) < midnight
+
+
+def test_a_session_is_filled_once(scope: Scope) -> None:
+    first = seed_session(scope, session="mine", reset=False, now=NOW)
+    again = seed_session(scope, session="mine", reset=False, now=NOW + timedelta(days=3))
+    rows = Memory.objects.in_scope(scope).in_session("mine").order_by("turn")
+    assert [row.pk for row in rows] == first == again
+    assert (rows[0].speaker, rows[0].occurred_at) == ("Mei", datetime(2026, 4, 17, 9, 30, tzinfo=UTC))
+    events = AuditLog.objects.in_scope(scope).filter(event_type=AuditEvent.DEV_SEED)
+    assert [(event.session, event.details) for event in events] == [("mine", {"inserted": len(first)})]
+
+
+def test_a_reset_fills_it_anew(scope: Scope) -> None:
+    first = seed_session(scope, session="mine", reset=False, now=NOW)
+    second = seed_session(scope, session="mine", reset=True, now=NOW)
+    assert set(first).isdisjoint(second)
+    assert set(Memory.objects.in_scope(scope).values_list("pk", flat=True)) == set(second)
+    assert seed_session(scope, session="mine", reset=False, now=NOW) == second
+
+
+def test_a_session_that_was_emptied_otherwise_can_be_filled_again(scope: Scope) -> None:
+    seed_session(scope, session="mine", reset=False, now=NOW)
+    reset_session(scope, session="mine", dry_run=False, clear_audit=True, now=NOW)
+    ids = seed_session(scope, session="mine", reset=False, now=NOW)
+    assert Memory.objects.in_scope(scope).filter(pk__in=ids).count() == len(ids) > 0
+
+
+def test_sessions_and_namespaces_are_filled_apart(scope: Scope) -> None:
+    other = Scope(Namespace.objects.create(name="other").pk, "other", "key:test")
+    ids = [seed_session(where, session="s", reset=False, now=NOW) for where in (scope, other)]
+    assert set(ids[0]).isdisjoint(ids[1])
+
+
+def test_the_demo_namespace_is_filled_once(db: None) -> None:
+    new = seed_demo_namespace(STAFF, namespace="shop", now=timezone.now())
+    assert new == Memory.objects.filter(namespace__name="shop").count() == sum(len(e.turns) for e in conversations())
+    assert Session.objects.filter(namespace__name="shop").count() == len(conversations())
+    procedures = Procedure.objects.count()
+
+    assert seed_demo_namespace(STAFF, namespace="shop", now=timezone.now()) == 0
+    assert Memory.objects.filter(namespace__name="shop").count() == new
+    assert Procedure.objects.count() == procedures
+    assert seed_demo_namespace(STAFF, namespace="shop", now=timezone.now(), reset=True) == new
+    assert Memory.objects.filter(namespace__name="shop").count() == new
+
+
+def test_the_shared_prompt_and_tools_keep_what_staff_changed(db: None) -> None:
+    seed_demo_namespace(STAFF, namespace="shop", now=NOW)
+    prompt = Procedure.objects.get(kind=ProcedureKind.PROMPT, name="memos.answer-from-memory", namespace=None)
+    assert {"search_memory", "remember"} <= set(
+        Procedure.objects.filter(kind=ProcedureKind.TOOL, namespace=None).values_list("name", flat=True)
+    )
+    prompt.text = "Ours."
+    prompt.save()
+    seed_demo_namespace(STAFF, namespace="shop", now=NOW)
+    prompt.refresh_from_db()
+    assert prompt.text == "Ours."
+
+
+def test_who_does_not_reach_the_namespace_fills_nothing(db: None) -> None:
+    Namespace.objects.create(name="shop")
+    with pytest.raises(NotFound):
+        seed_demo_namespace(Access(actor="key:x", scopes=frozenset({"write"})), namespace="shop", now=NOW)
+    assert not Memory.objects.exists()
+    assert not Procedure.objects.exists()

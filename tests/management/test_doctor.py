@@ -1,0 +1,171 @@
+"""The doctor names what we break here, and how to repair it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.utils import timezone
+from django_q.models import Failure, OrmQ, Schedule
+
+from memory.demo.seed import seed_demo_namespace
+from memory.models import ApiKey, MemoryVector, NamespaceStat
+from memory.schedules import ensure_schedules
+from memory.services import diagnosis, stats
+from memory.stores import redis as redis_store
+from memory.types import system_access
+
+
+@pytest.fixture(autouse=True)
+def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that nothing is wrong with."""
+    seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())
+    OrmQ.objects.all().delete()
+    ensure_schedules()
+    call_command("issue_api_key", "tests", "--all-namespaces", stdout=StringIO())
+    get_user_model().objects.create_user("ann", is_staff=True)
+    monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.ALIVE)
+    monkeypatch.setattr(diagnosis, "LOW_DISK", 0)
+
+
+def examine(*arguments: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
+    """The exit status, and {name: (status, what, fix)}."""
+    out = StringIO()
+    status = 0
+    try:
+        call_command("doctor", *arguments, stdout=out)
+    except SystemExit as end:
+        status = end.code  # type: ignore[assignment]
+    found: dict[str, tuple[str, str, str]] = {}
+    name = ""
+    for line in out.getvalue().splitlines():
+        if line.startswith("      fix: "):
+            found[name] = (*found[name][:2], line.removeprefix("      fix: "))
+        elif " — " in line:
+            head, _, what = line.partition(" — ")
+            name = head[6:]
+            found[name] = (head[:4].strip(), what, "")
+    return status, found
+
+
+def test_nothing_is_wrong() -> None:
+    status, found = examine()
+    # The hash model of the tests is what the settings check objects to, rightly.
+    assert found.pop("settings")[0] == "warn"
+    assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
+    assert status == 0
+    assert len(found) == 17
+
+
+def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    settings.DEBUG = True
+    settings.MEMOS_HOST = "0.0.0.0"
+    settings.MEMOS_EMBEDDING_MODEL = "hash-64"
+    monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.NO_HEARTBEAT)
+    monkeypatch.setattr(diagnosis, "LOW_DISK", 2**60)
+    monkeypatch.setattr(diagnosis, "FULL_DISK", 2**60)
+    MemoryVector.objects.filter(pk__in=list(MemoryVector.objects.values_list("pk", flat=True)[:3])).delete()
+    NamespaceStat.objects.update(memories=70)
+    OrmQ.objects.create(key="memos", payload="x", lock=now - timedelta(hours=1))
+    Failure.objects.create(
+        id="1" * 32, name="n", func="memory.tasks.condense_session", started=now, stopped=now, success=False,
+        result="Boom : Traceback",
+    )  # fmt: skip
+    Schedule.objects.filter(name="memos: embed pending memories").delete()
+    ApiKey.objects.update(revoked_at=now)
+    get_user_model().objects.update(is_active=False)
+
+    status, found = examine()
+
+    assert status == 1
+    broken = {name: entry for name, entry in found.items() if entry[0] != "ok"}
+    assert all(fix for _, _, fix in broken.values())
+    assert {name: (entry[0], entry[2]) for name, entry in broken.items() if entry[0] == "fail"} == {
+        "access": ("fail", "unset MEMOS_DEBUG where others reach it"),
+        "disk": ("fail", "make room, or move MEMOS_DATA_DIR"),
+        "counters": ("fail", "manage.py doctor --recount"),
+        "schedules": ("fail", "manage.py bootstrap"),
+    }
+    assert "hash/hash-64" in broken["embedding choice"][1]
+    assert "manage.py reembed" in broken["embedding choice"][2]
+    assert "3 memories" in broken["vectors"][1]
+    assert "70 memories counted, 74 there" in broken["counters"][1]
+    assert "qcluster" in broken["worker"][2]
+    assert broken["queue"][1].startswith("1 jobs")
+    assert "memory.tasks.condense_session: Boom" in broken["failed jobs"][1]
+    assert "embed pending" in broken["schedules"][1]
+    assert "issue_api_key" in broken["API keys"][2]
+    assert "createsuperuser" in broken["staff"][2]
+
+
+def test_wrong_counters_can_be_set_right() -> None:
+    before = list(NamespaceStat.objects.values_list("memories", "terms"))
+    NamespaceStat.objects.update(memories=3, terms=-5)
+    assert examine()[1]["counters"][0] == "fail"
+    assert examine("--recount")[1]["counters"][0] == "ok"
+    assert [sum(column) for column in zip(*before, strict=True)] == [
+        sum(column) for column in zip(*NamespaceStat.objects.values_list("memories", "terms"), strict=True)
+    ]
+
+
+def test_a_database_that_is_away_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_, **__):
+        raise OperationalError("connection refused\nIs the server running?")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(connection, "cursor", away)
+        status, found = examine()
+    assert status == 1
+    assert found["database"][:2] == ("fail", "does not answer: connection refused")
+    assert "DATABASE_URL" in found["database"][2]
+    assert found["redis"][0] == "ok"
+    assert "was not looked at" in found["everything else"][1]
+    assert "staff" not in found
+
+
+def test_redis_that_is_away_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(_):
+        raise redis_store.redis.ConnectionError("Connection refused")
+
+    monkeypatch.setattr(redis_store, "get_redis_connection", away)
+    status, found = examine()
+    assert status == 1
+    assert found["redis"][0] == "fail"
+    assert "REDIS_URL" in found["redis"][2]
+    assert found["database"][0] == "ok"
+
+
+def test_a_migration_that_is_missing_stops_what_reads_tables() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'memory' AND name LIKE '0004%'")
+    status, found = examine()
+    assert status == 1
+    assert "0004" in found["migrations"][1]
+    assert found["migrations"][2] == "manage.py migrate"
+    assert "counters" not in found
+
+
+def test_a_model_that_cannot_be_loaded_is_a_finding(settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(provider: str, name: str):
+        raise diagnosis.EmbeddingUnavailable("The MiniLM weights are not installed")
+
+    monkeypatch.setattr(diagnosis, "provider_for", broken)
+    status, found = examine()
+    assert status == 1
+    assert found["embedding model"][:2] == ("fail", "hash/hash-256: The MiniLM weights are not installed")
+
+
+def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> int:
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(diagnosis, "pending_count", broken)
+    status, found = examine()
+    assert status == 1
+    assert found["vectors"][1] == "the check itself broke: RuntimeError: unexpected"
+    assert found["staff"][0] == "ok"

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from memory.models import Memory
+
+
+def seeded(*arguments: str) -> str:
+    out = StringIO()
+    call_command("seed_demo", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_the_second_time_adds_nothing_and_says_so() -> None:
+    assert "74 memories in 7 sessions" in seeded()
+    ids = set(Memory.objects.values_list("pk", flat=True))
+    assert "nothing was added" in seeded()
+    assert set(Memory.objects.values_list("pk", flat=True)) == ids
+    assert "74 memories" in seeded("--reset")
+    assert ids.isdisjoint(Memory.objects.values_list("pk", flat=True))
+    assert Memory.objects.count() == 74

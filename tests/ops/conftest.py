@@ -1,0 +1,89 @@
+"""A small world for staff to look at: two namespaces, a hostile text, a summary, a pack, a key."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from memory.models import ApiKey, ContextPack, Namespace
+from memory.services.condense import condense_session
+from memory.services.embedding import forget_active_model
+from memory.services.ingest import ingest_batch
+from memory.services.keys import issue_key
+from memory.types import NewMemory, Scope
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
+
+
+@dataclass(frozen=True)
+class World:
+    """`ids` are memories of `harbour`, oldest first; `hostile` is the last of them; `elsewhere` is another tenant's."""
+
+    harbour: Scope
+    ids: list[uuid.UUID]
+    hostile: uuid.UUID
+    elsewhere: uuid.UUID
+    key: ApiKey
+    token: str
+    pack: ContextPack
+
+
+@pytest.fixture(autouse=True)
+def _plain_settings(settings):
+    settings.MEMOS_EMBEDDING_PROVIDER = "hash"
+    settings.SECURE_SSL_REDIRECT = False
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    forget_active_model()
+    yield
+    forget_active_model()
+
+
+def scope_of(name: str) -> Scope:
+    return Scope(Namespace.objects.get_or_create(name=name)[0].pk, name, "key:test")
+
+
+def turns(scope: Scope, session: str, *texts: str) -> list[uuid.UUID]:
+    items = [(scope, NewMemory(session=session, role="user", text=text, speaker="Ann")) for text in texts]
+    return ingest_batch(items, now=NOW).memory_ids
+
+
+@pytest.fixture
+def world(db) -> World:
+    harbour = scope_of("harbour")
+    ids = turns(
+        harbour,
+        "night shift",
+        "The harbour pilot Tove boards at buoy seven.",
+        "Crane four is out of service.",
+        "We decided to close the northern gate because of the storm.",
+        HOSTILE,
+    )
+    [elsewhere] = turns(scope_of("bakery"), "recipes", "The sourdough rests for nine hours in the harbour bakery.")
+    condense_session(harbour, session="night shift", now=NOW)
+    key, token = issue_key(name="Dock agent", scopes=["read"], all_namespaces=True, actor="test", now=NOW)
+    pack = ContextPack.objects.create(
+        namespace_id=harbour.namespace_id,
+        session="night shift",
+        query_text=HOSTILE,
+        retrieved_count=1,
+        token_original=10,
+        token_condensed=5,
+        pack={"schema": "memos.context_pack.v1", "text": HOSTILE},
+    )
+    return World(harbour, ids, ids[-1], elsewhere, key, token, pack)
+
+
+@pytest.fixture
+def staff(db) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user("ann", is_staff=True, is_superuser=True))
+    return client
