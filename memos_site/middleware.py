@@ -40,7 +40,9 @@ class RequestMiddleware:
             response["X-Request-ID"] = request_id
             route = getattr(request.resolver_match, "route", "") or "unmatched"
             observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
-            log.info(
+            log.log(
+                # Probes come every few seconds and say nothing new.
+                logging.DEBUG if route.startswith("health") else logging.INFO,
                 "request",
                 extra={
                     "method": request.method,

@@ -109,12 +109,15 @@ class Supervisor:
         self._servers.launch()
         os.environ.update(self._servers.urls)
         address = _address()
-        from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415 - Django can be set up only now
+        from django.conf import settings  # noqa: PLC0415 - Django can be set up only now
+
+        from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415
 
         self._servers.wait_ready()
         runtime.write_runtime(self._folder, **self._servers.urls)
         logs = self._folder / "logs"
-        logs.mkdir(exist_ok=True)
+        for folder in (logs, settings.STATIC_ROOT):
+            folder.mkdir(exist_ok=True)
         web = Process("web", _WEB, log_file=logs / "web.log")
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
         self._processes = [web, worker]

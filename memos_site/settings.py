@@ -315,7 +315,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["memory.api.throttling.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["memory.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["memory.api.renderers.FastJSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "memory.api.schema.MemosSchema",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "memory.api.renderers.JSONAlways",
     "EXCEPTION_HANDLER": "memory.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -332,6 +332,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_AUTHENTICATION": [],
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "memory.api.schema.add_refusals",
+    ],
 }
 
 AUTH_PASSWORD_VALIDATORS = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.timesince import timesince
@@ -18,7 +18,7 @@ from memory.services import stats
 from memory.services.health import OK
 from memory.types import Access
 
-Staff = AbstractBaseUser | PermissionsMixin | AnonymousUser
+Staff = AbstractUser | AnonymousUser
 
 
 @dataclass(frozen=True, slots=True)

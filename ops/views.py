@@ -64,4 +64,4 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 def _recent_condensations() -> list[Condensation]:
     rows = Condensation.objects.select_related("namespace").order_by("-id")
-    return list(rows.defer("condensed_text", "source_memory_ids")[:RECENT])
+    return list(rows.defer("condensed_text", "item_sources", "source_memory_ids")[:RECENT])

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import Http404
+from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
-from rest_framework.response import Response
 
 from memory.api.responses import error_body
 from memory.errors import MemosError
@@ -27,13 +26,14 @@ _CODES = {
 }
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """DRF's hook. None lets the error become a 500 with its traceback in the log."""
     request = context["request"]._request
     status, code, message, detail, headers = _describe(error)
     if status is None:
         return None
-    return Response(error_body(request, code, message, detail), status=status, headers=headers)
+    # Not rendered by the view: the schema and the docs page have renderers of their own.
+    return JsonResponse(error_body(request, code, message, detail), status=status, headers=headers)
 
 
 def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -19,6 +20,8 @@ class HasScope(BasePermission):
     """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action)."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
+        if request.method not in view.allowed_methods:
+            raise MethodNotAllowed(request.method or "")
         access = request.user
         needed = getattr(view, "required_scope", None)
         if isinstance(needed, dict):

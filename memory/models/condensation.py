@@ -30,6 +30,9 @@ class Condensation(models.Model):
     source_memory_ids = ArrayField(models.UUIDField(), default=list)
     covers_to_turn = models.IntegerField()
     condensed_text = models.TextField()
+    item_sources = models.JSONField(
+        default=dict, help_text="For each bucket of the card, the memory ids behind each item, in the items' order"
+    )
     method = models.CharField(max_length=80, help_text="What wrote the card: extractive, or the language model's name")
     token_original = models.IntegerField()
     token_condensed = models.IntegerField()

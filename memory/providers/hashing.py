@@ -11,7 +11,7 @@ from memory.text.analysis import terms
 
 
 class HashEmbedding:
-    """Feature hashing (Weinberger et al. 2009) of index terms, in as many dimensions as the name ends in (`hash-256`)."""
+    """Feature hashing (Weinberger et al. 2009) of index terms; the name ends in the dimensions (`hash-256`)."""
 
     def __init__(self, name: str) -> None:
         self._dimensions = int(name.rsplit("-", 1)[-1])

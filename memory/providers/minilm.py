@@ -7,15 +7,18 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import util as importlib_util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 from filelock import FileLock
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import EmbeddingUnavailable
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2-int8"
 # What the model was trained with; more is cut.
@@ -65,7 +68,10 @@ class MiniLMEmbedding:
         return tokenizer
 
     @cached_property
-    def _session(self) -> onnxruntime.InferenceSession:
+    def _session(self) -> InferenceSession:
+        # Its import starts a thread, which a web worker forked afterwards would miss and abort on when it ends.
+        import onnxruntime  # noqa: PLC0415
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1

@@ -9,6 +9,7 @@ import orjson
 
 from memory.enums import Tier
 from memory.retrieval.pipeline import Hit
+from memory.text.card import BUCKETS
 from memory.types import Scope, WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
@@ -63,12 +64,16 @@ def build(
 
 
 def context_text(
-    window: Sequence[WindowMessage], summary: str | None, hits: Sequence[Hit], *, window_holds: frozenset[str]
+    window: Sequence[WindowMessage],
+    card: Mapping[str, Any] | None,
+    hits: Sequence[Hit],
+    *,
+    window_holds: frozenset[str],
 ) -> str:
     """The words an agent reads: summary, retrieved memories (but for those the window shows anyway), window."""
     lines = []
-    if summary:
-        lines += ["Summary of the session:", summary, ""]
+    if card:
+        lines += ["Summary of the session:", *_card_lines(card), ""]
     told = [hit for hit in hits if str(hit.id) not in window_holds]
     if told:
         lines.append("Memories:")
@@ -88,6 +93,10 @@ def _message(message: WindowMessage) -> dict[str, Any]:
         "text": message.text,
         "occurred_at": message.occurred_at,
     }
+
+
+def _card_lines(card: Mapping[str, Any]) -> list[str]:
+    return [f"- {bucket}: {item}" for bucket in BUCKETS for item in card.get(bucket) or []]
 
 
 def card_of(text: str) -> dict[str, Any]:

@@ -95,6 +95,12 @@ def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Conde
     return made
 
 
+def card_with_sources(summary: Condensation) -> dict[str, Any]:
+    """A stored card, with the memories behind each of its items under `sources`."""
+    card: dict[str, Any] = orjson.loads(summary.condensed_text)
+    return {**card, "sources": summary.item_sources}
+
+
 def _next_batch(scope: Scope, session: str) -> _Batch | None:
     state = Session.objects.in_scope(scope).filter(name=session).first()
     if state is None or state.unsummarised <= 0:
@@ -117,7 +123,7 @@ def _next_batch(scope: Scope, session: str) -> _Batch | None:
 
 def _write_card(batch: _Batch) -> tuple[dict[str, Any], str]:
     """The card and what wrote it: the language model when one is configured and answers well, else the extractor."""
-    previous = orjson.loads(batch.previous.condensed_text) if batch.previous else None
+    previous = card_with_sources(batch.previous) if batch.previous else None
     llm = configured_llm()
     if llm is not None:
         try:
@@ -136,7 +142,8 @@ def _store(
         state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         if state is None or state.summarised_turn != before:
             return None
-        text = orjson.dumps(card).decode()
+        # Sources stay beside the card: an agent that is handed the card does not pay for ids.
+        text = orjson.dumps({name: value for name, value in card.items() if name != "sources"}).decode()
         stored = Condensation.objects.create(
             namespace_id=scope.namespace_id,
             session=session,
@@ -146,6 +153,7 @@ def _store(
             source_memory_ids=[turn.id for turn in batch.turns],
             covers_to_turn=batch.last_turn,
             condensed_text=text,
+            item_sources=card.get("sources", {}),
             method=method,
             token_original=batch.tokens + (batch.previous.token_original if batch.previous else 0),
             token_condensed=count_tokens(text, settings.MEMOS_TOKENIZER),

@@ -60,6 +60,7 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
             "trigger_details": row.trigger_details,
             "source_memory_ids": [str(memory_id) for memory_id in row.source_memory_ids],
             "condensed_text": row.condensed_text,
+            "item_sources": row.item_sources,
             "token_original": row.token_original,
             "token_condensed": row.token_condensed,
             "created_at": row.created_at.isoformat(),

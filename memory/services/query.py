@@ -75,18 +75,19 @@ def query(scope: Scope, *, session: str, text: str, top_k: int, now: datetime) -
     context = session_context(scope, session=session, now=now)
     summary = context.summary
     window, degraded = _window(scope, session)
+    card = card_of(summary.text) if summary else None
     pack = build(
         scope,
         session=session,
         query_text=text,
         procedural=context.procedural,
         window=window,
-        summary=card_of(summary.text) if summary else None,
+        summary=card,
         summary_id=str(summary.id) if summary else None,
         chunks=[chunk(hit) for hit in found.hits],
     )
     held = frozenset(message.memory_id for message in window)
-    handed_over = context_text(window, summary.text if summary else None, found.hits, window_holds=held)
+    handed_over = context_text(window, card, found.hits, window_holds=held)
     answer = Answer(
         pack_id=new_id(),
         pack=pack,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import Min, Sum
 from django.utils import timezone
 from django_q.models import Failure, OrmQ
@@ -16,6 +15,7 @@ from redis.exceptions import RedisError
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel, Memory, MemoryVector, NamespaceStat, Session
 from memory.models.search import lacking_vector
+from memory.models.sql import fetch
 from memory.stores.redis import RedisAway, call
 from memory.types import Access
 
@@ -97,16 +97,14 @@ CROSS JOIN LATERAL (
     WHERE c.namespace_id = s.namespace_id AND c.session = s.name
     ORDER BY c.number DESC LIMIT 1
 ) AS latest
-WHERE s.summarised_turn > 0 AND (%(everywhere)s OR s.namespace_id = ANY(%(namespace_ids)s))
+WHERE s.summarised_turn > 0 AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespace_ids)s::bigint[]))
 """
 
 
 def summary_tokens(access: Access) -> Tokens:
     """Over the present summary of every session (a later version stands for all that the earlier ones did)."""
-    parameters = {"everywhere": access.all_namespaces, "namespace_ids": list(access.namespace_ids)}
-    with connection.cursor() as cursor:
-        cursor.execute(_TOKENS, parameters)
-        sessions, original, condensed = cursor.fetchone()
+    parameters: dict[str, Any] = {"everywhere": access.all_namespaces, "namespace_ids": list(access.namespace_ids)}
+    [(sessions, original, condensed)] = fetch(_TOKENS, parameters, prepared=False)
     return Tokens(int(sessions), int(original), int(condensed))
 
 

@@ -92,7 +92,7 @@ WITH input AS (
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
            i.metadata::jsonb, %(importance)s::float8, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
-           string_to_array(nullif(i.terms, ''), ' '), i.length, i.tokens
+           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
     INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)

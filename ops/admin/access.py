@@ -56,10 +56,10 @@ class UsableFilter(admin.SimpleListFilter):
     title = "use"
     parameter_name = "use"
 
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:  # noqa: ARG002
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
         return [("usable", "Usable"), ("revoked", "Revoked"), ("expired", "Expired")]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:  # noqa: ARG002
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         now = timezone.now()
         if self.value() == "usable":
             return queryset.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
@@ -89,16 +89,16 @@ class ApiKeyAdmin(LargeTableAdmin):
             kwargs["form"] = IssueForm
         return super().get_form(request, obj, change, **kwargs)
 
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:  # noqa: ARG002
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         return self.fields if obj is None else self.shown_fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).defer("digest").prefetch_related("namespaces")
 
-    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:  # noqa: ARG002
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
@@ -113,7 +113,7 @@ class ApiKeyAdmin(LargeTableAdmin):
         )
         return [revoke, *super().get_urls()]
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: forms.ModelForm, change: bool) -> None:  # noqa: ARG002
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: forms.ModelForm, change: bool) -> None:
         values = form.cleaned_data
         issued, token = keys.issue_key(
             name=values["name"],
@@ -132,7 +132,7 @@ class ApiKeyAdmin(LargeTableAdmin):
     def save_related(self, request: HttpRequest, form: forms.ModelForm, formsets: Any, change: bool) -> None:
         """The service has granted the namespaces."""
 
-    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:  # noqa: ARG002
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
         """Shows the token in the answer itself: it goes through no session, cookie or log, and never comes again."""
         context = {
             **self.admin_site.each_context(request),

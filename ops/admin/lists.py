@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import ShowFacets
@@ -27,6 +27,7 @@ SUGGESTIONS = 50
 class CappedPaginator(Paginator):
     """Counts at most COUNT_CAP rows; all rows of a large table are estimated from the planner's statistics."""
 
+    object_list: QuerySet
     estimated = False
 
     @cached_property
@@ -74,10 +75,10 @@ class LargeTableAdmin(admin.ModelAdmin):
     list_max_show_all = 50
     show_full_result_count = False
     show_facets = ShowFacets.NEVER
-    ordering = ("-id",)
-    sortable_by: tuple[str, ...] = ()
+    ordering: ClassVar[tuple[str, ...]] = ("-id",)
+    sortable_by = ()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -104,13 +105,13 @@ class LargeTableAdmin(admin.ModelAdmin):
 class ReadOnlyAdmin(LargeTableAdmin):
     """Rows that staff look at and nobody changes here."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
+    def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -136,7 +137,7 @@ class TypedFilter(admin.ListFilter):
     def has_output(self) -> bool:
         return True
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[str | None]:
         return [self.parameter_name]
 
     def options(self) -> list[str]:
@@ -154,7 +155,7 @@ class TypedFilter(admin.ListFilter):
             "clear": changelist.get_query_string(remove=[self.parameter_name]),
         }
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:  # noqa: ARG002
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return queryset.filter(**{self.parameter_name: self.value}) if self.value else queryset
 
 
@@ -184,7 +185,7 @@ class NamespaceFilter(TypedFilter):
     def options(self) -> list[str]:
         return list(Namespace.objects.order_by("name").values_list("name", flat=True)[:SUGGESTIONS])
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:  # noqa: ARG002
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         ids = namespaces_named(self.value)
         if ids is None:
             return queryset

@@ -40,6 +40,7 @@ class MemoryForm(forms.ModelForm):
         max_length=curation.MAX_TEXT_CHARS,
         widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
     )
+    metadata = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}))
     reason = forms.CharField(
         max_length=curation.MAX_REASON_CHARS,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
@@ -111,7 +112,7 @@ class MemoryAdmin(LargeTableAdmin):
     """Memories of every namespace, newest first."""
 
     form = MemoryForm
-    list_display = ("start_of_text", "speaker", "session_link", "namespace", "state", "occurred_at", "created_at")
+    list_display = ("start_of_text", "speaker", "session_link", "namespace", "state", "when")
     list_filter = (NamespaceFilter, "state", "role", SessionFilter, "occurred_at")
     list_select_related = ("namespace",)
     search_fields = ("text",)
@@ -129,13 +130,13 @@ class MemoryAdmin(LargeTableAdmin):
         ("Former versions", {"fields": ("former_versions",)}),
     )
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - memories come in by ingest
+    def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Memory | None = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(self, request: HttpRequest, obj: Memory | None = None) -> bool:
         return False
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MemoryChangeList]:  # noqa: ARG002
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MemoryChangeList]:
         return MemoryChangeList
 
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
@@ -166,9 +167,9 @@ class MemoryAdmin(LargeTableAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Without the admin's own transaction: the service embeds before it opens one."""
-        return self._changeform_view(request, object_id, form_url, extra_context)
+        return self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
 
-    def save_model(self, request: HttpRequest, obj: Memory, form: forms.ModelForm, change: bool) -> None:  # noqa: ARG002
+    def save_model(self, request: HttpRequest, obj: Memory, form: forms.ModelForm, change: bool) -> None:
         curation.edit(
             staff_access(request),
             memory_id=obj.pk,
@@ -231,7 +232,7 @@ class MemoryAdmin(LargeTableAdmin):
             "left_out": left_out,
             "states": list(selected.values_list("state").annotate(Count("pk")).order_by("state")),
             "sample": [
-                (row.speaker or row.role, excerpt(row.start))
+                (row.speaker or row.role, excerpt(row.start))  # type: ignore[attr-defined]
                 for row in selected.annotate(start=Left("text", 2 * EXCERPT_CHARS))
                 .only("speaker", "role")
                 .order_by("-pk")[:SAMPLE]
@@ -249,6 +250,14 @@ class MemoryAdmin(LargeTableAdmin):
         query = urlencode({"namespace": memory.namespace.name, "session": memory.session})
         return format_html('<a href="?{}">{}</a>', query, memory.session)
 
+    @admin.display(description="occurred (UTC)")
+    def when(self, memory: Memory) -> SafeString | str:
+        """When it happened, and when MemOS learned it if that was later."""
+        occurred, learned = f"{memory.occurred_at:%Y-%m-%d %H:%M}", f"{memory.created_at:%Y-%m-%d %H:%M}"
+        if occurred == learned:
+            return occurred
+        return format_html('{}<div class="mos-quiet">learned {}</div>', occurred, learned)
+
     @admin.display(description="vectors")
     def vectors(self, memory: Memory) -> SafeString | str:
         rows = MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).select_related(
@@ -259,7 +268,7 @@ class MemoryAdmin(LargeTableAdmin):
         ]
         return format_html_join("", "<div>{}: {}</div>", lines) or "none yet: the worker makes it"
 
-    @admin.display(description="former versions, newest first")
+    @admin.display(description="newest first")
     def former_versions(self, memory: Memory) -> SafeString | str:
         rows = MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN_VERSIONS]
         lines = [(moment(row.replaced_at), row.actor, row.reason, row.text) for row in rows]

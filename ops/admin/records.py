@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,6 +11,10 @@ from memory.enums import AuditEvent
 from memory.models import AuditLog, Condensation, ContextPack
 from ops.admin.lists import ActorFilter, NamespaceFilter, ReadOnlyAdmin, SessionFilter
 from ops.admin.rendering import card, excerpt, pretty_json
+
+# The end of an id tells events apart; the whole of it is on the event's page.
+ID_CHARS = 36
+SHOWN_OF_ID = 12
 
 
 @admin.register(Condensation)
@@ -25,6 +27,9 @@ class CondensationAdmin(ReadOnlyAdmin):
     fields = ("namespace", "session", "number", "shown_card", "tokens", "tokenizer", "trigger_reason", "trigger",
               "covers_to_turn", "method", "version", "id", "created_at")  # fmt: skip
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return super().get_queryset(request).defer("condensed_text", "item_sources", "source_memory_ids")
+
     @admin.display(description="tokens")
     def tokens(self, row: Condensation) -> str:
         saved = row.token_original - row.token_condensed
@@ -34,7 +39,7 @@ class CondensationAdmin(ReadOnlyAdmin):
 
     @admin.display(description="card")
     def shown_card(self, row: Condensation) -> SafeString:
-        return card(row.condensed_text)
+        return card(row.condensed_text, row.item_sources)
 
     @admin.display(description="trigger details")
     def trigger(self, row: Condensation) -> SafeString:
@@ -77,10 +82,10 @@ class EventFilter(admin.SimpleListFilter):
     title = "event"
     parameter_name = "event_type"
 
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:  # noqa: ARG002
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
         return [(event.value, event.value) for event in AuditEvent]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:  # noqa: ARG002
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return queryset.filter(event_type=self.value()) if self.value() else queryset
 
 
@@ -88,7 +93,7 @@ class EventFilter(admin.SimpleListFilter):
 class AuditLogAdmin(ReadOnlyAdmin):
     """Who did what. The database itself refuses to change it."""
 
-    list_display = ("created_at", "event_type", "actor", "namespace", "session", "subject", "summary")
+    list_display = ("when", "event_type", "actor", "namespace", "session", "about")
     list_filter = (EventFilter, NamespaceFilter, SessionFilter, ActorFilter, "created_at")
     fields = (
         "created_at",
@@ -102,9 +107,13 @@ class AuditLogAdmin(ReadOnlyAdmin):
         "id",
     )
 
-    @admin.display(description="details")
-    def summary(self, event: AuditLog) -> str:
-        return excerpt(json.dumps(event.details, ensure_ascii=False))
+    @admin.display(description="when (UTC)")
+    def when(self, event: AuditLog) -> str:
+        return f"{event.created_at:%Y-%m-%d %H:%M:%S}"
+
+    @admin.display(description="subject")
+    def about(self, event: AuditLog) -> str:
+        return f"…{event.subject[-SHOWN_OF_ID:]}" if len(event.subject) == ID_CHARS else event.subject
 
     @admin.display(description="details")
     def shown_details(self, event: AuditLog) -> SafeString:

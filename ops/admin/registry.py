@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import ForeignKey, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 
 from memory.models import EmbeddingModel, Namespace, NamespaceStat, Procedure
@@ -29,10 +31,10 @@ class NamespaceAdmin(LargeTableAdmin):
             .annotate(memory_count=Subquery(counted.annotate(n=Sum("memories")).values("n")))
         )
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Namespace | None = None) -> tuple[str, ...]:  # noqa: ARG002
+    def get_readonly_fields(self, request: HttpRequest, obj: Namespace | None = None) -> tuple[str, ...]:
         return ("created_at",) if obj is None else ("name", "created_at")
 
-    def has_delete_permission(self, request: HttpRequest, obj: Namespace | None = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(self, request: HttpRequest, obj: Namespace | None = None) -> bool:
         return False
 
     @admin.display(description="searchable memories")
@@ -52,11 +54,12 @@ class ProcedureAdmin(LargeTableAdmin):
     autocomplete_fields = ("namespace",)
     readonly_fields = ("created_at",)
 
-    def formfield_for_dbfield(self, db_field: object, request: HttpRequest, **kwargs: object) -> forms.Field | None:
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and getattr(db_field, "name", "") == "namespace":
-            field.help_text = "Empty: every namespace is given it"
-        return field
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        return super().formfield_for_foreignkey(
+            db_field, request, **{"help_text": "Empty: every namespace is given it", **kwargs}
+        )
 
 
 @admin.register(EmbeddingModel)

@@ -32,17 +32,17 @@ def memory_link(memory_id: str, label: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', reverse("admin:memory_memory_change", args=[memory_id]), label)
 
 
-def card(text: str) -> SafeString:
-    """A condensation's card: its buckets, each statement with links to the memories that it comes from."""
+def card(text: str, sources: Any) -> SafeString:
+    """A condensation's card: its buckets, each item with links to the memories behind it (see `item_sources`)."""
     try:
         content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):
         return format_html('<pre class="mos-json" tabindex="0">{}</pre>', text)
-    sources = content.get("sources") if isinstance(content.get("sources"), dict) else {}
+    origins = sources if isinstance(sources, dict) else {}
     shown = [
-        (name, _statements(content[name], (sources or {}).get(name)))
+        (name, _statements(content[name], origins.get(name)))
         for name in CARD_BUCKETS
         if isinstance(content.get(name), list) and content[name]
     ]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from memory.models import Namespace, Session
-from memory.models.memory import MemoryQuerySet
 from memory.text.analysis import terms
 
 CAP = 10_000
@@ -21,11 +21,11 @@ MAX_SESSIONS = 1000
 class Found:
     """The narrowed rows, and what staff should know about them."""
 
-    rows: MemoryQuerySet
+    rows: QuerySet
     note: str = ""
 
 
-def search(rows: MemoryQuerySet, text: str, *, namespace_ids: list[int] | None, archived: bool) -> Found:
+def search(rows: QuerySet, text: str, *, namespace_ids: list[int] | None, archived: bool) -> Found:
     """Memories of `rows` that have all words of `text` (newest CAP), or the id, `session:NAME` or `speaker:NAME`.
 
     The postings hold searchable memories only; with `archived` the stored terms of the rows are read instead.
@@ -104,7 +104,7 @@ def with_all_terms(wanted: Sequence[str], *, namespace_ids: list[int] | None) ->
         return [memory_id for (memory_id,) in cursor.fetchall()]
 
 
-def _in_session(rows: MemoryQuerySet, name: str, namespace_ids: list[int] | None) -> MemoryQuerySet:
+def _in_session(rows: QuerySet, name: str, namespace_ids: list[int] | None) -> QuerySet:
     sessions = Session.objects.filter(name=name)
     if namespace_ids is not None:
         sessions = sessions.filter(namespace_id__in=namespace_ids)

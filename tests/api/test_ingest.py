@@ -145,6 +145,15 @@ def test_a_word_of_a_megabyte_is_refused_and_one_of_the_limit_is_kept(alice):
     assert kept.status_code == 200
 
 
+@pytest.mark.parametrize("text", ["a", "!!!", " ", "the", "😀", "\u200b"])
+def test_a_text_without_index_terms_is_kept_and_found_by_meaning(alice, text):
+    kept = alice.post("/v1/ingest", TURN | {"text": text})
+
+    assert kept.status_code == 200
+    found = alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": text}).json()
+    assert [chunk["id"] for chunk in found["raw_chunks"]] == [kept.json()["memory_id"]]
+
+
 def test_turns_are_numbered_in_their_session(alice):
     for session in ("s1", "s2", "s1"):
         alice.post("/v1/ingest", TURN | {"session_id": session})

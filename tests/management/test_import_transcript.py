@@ -75,7 +75,7 @@ def test_a_bad_line_stops_everything_and_is_named(tmp_path: Path) -> None:
 def test_bad_lines_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     out, err = run(written(tmp_path, "diary.jsonl", {"text": "kiln"}, b"{oops", {"text": "glaze"}), "--skip-bad")
     assert "2 turns in 1 session (2 new" in out
-    assert "Left out, 1 turns" in err
+    assert "Left out, 1 turn that" in err
     assert "line 2" in err
     assert list(Memory.objects.order_by("pk").values_list("text", flat=True)) == ["kiln", "glaze"]
 

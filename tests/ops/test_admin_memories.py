@@ -104,7 +104,7 @@ class TestList:
 
     def test_a_slow_look_is_stopped_and_explained(self, staff, world, monkeypatch):
         def slow(*arguments, **options):
-            return Memory.objects.extra(where=["pg_sleep(1) IS NOT NULL"]), False
+            return Memory.objects.extra(where=["pg_sleep(1) IS NOT NULL"]).order_by("-id"), False
 
         monkeypatch.setattr(lists, "STATEMENT_TIMEOUT", "50ms")
         monkeypatch.setattr(memories.MemoryAdmin, "get_search_results", slow)

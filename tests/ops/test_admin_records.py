@@ -59,11 +59,22 @@ def test_a_card_shows_its_statements_with_links_to_their_memories(staff, world):
     assert f"/admin/memory/memory/{world.ids[2]}/change/" in shown
 
 
-@pytest.mark.parametrize("text", ["not json", "[]", "{}", '{"facts": "x"}', '{"facts": [{"a": 1}], "sources": [1]}'])
-def test_a_strange_card_is_shown_all_the_same(staff, world, text):
-    Condensation.objects.update(condensed_text=text)
+@pytest.mark.parametrize(
+    ("text", "sources"),
+    [
+        ("not json", {}),
+        ("[]", {}),
+        ("{}", []),
+        ('{"facts": "x"}', {"facts": "x"}),
+        ('{"facts": [{"a": 1}, "b", "c"]}', {"facts": [None, ["<b>"]]}),
+    ],
+)
+def test_a_strange_card_is_shown_all_the_same(staff, world, text, sources):
+    Condensation.objects.update(condensed_text=text, item_sources=sources)
     row = Condensation.objects.get()
-    assert staff.get(f"/admin/memory/condensation/{row.pk}/change/").status_code == 200
+    shown = staff.get(f"/admin/memory/condensation/{row.pk}/change/")
+    assert shown.status_code == 200
+    assert "<b>" not in shown.content.decode()
 
 
 def test_a_namespace_keeps_its_name_and_counts_its_memories(staff, world):

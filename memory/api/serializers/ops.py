@@ -4,10 +4,10 @@ from rest_framework import serializers
 
 
 class ListingSerializer(serializers.Serializer):
-    """Query parameters of the listings."""
+    """Query parameters of the listings; an empty one narrows nothing."""
 
-    namespace = serializers.CharField(required=False, max_length=128, trim_whitespace=False)
-    session_id = serializers.CharField(required=False, max_length=128, trim_whitespace=False)
+    namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 
@@ -37,7 +37,8 @@ class CondensationSerializer(serializers.Serializer):
     trigger_reason = serializers.CharField()
     trigger_details = serializers.DictField()
     source_memory_ids = serializers.ListField(child=serializers.UUIDField())
-    condensed_text = serializers.CharField()
+    condensed_text = serializers.CharField(help_text="A JSON card, memos.memory_card.v2")
+    item_sources = serializers.DictField(help_text="For each bucket, the memory ids behind each item")
     token_original = serializers.IntegerField()
     token_condensed = serializers.IntegerField()
     created_at = serializers.DateTimeField()

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 import orjson
+from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -31,7 +32,8 @@ class MemosViewSet(ViewSet):
 
     def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
         """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
-        serializer = serializer_class(data=data)
+        # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
+        serializer = serializer_class(data=data.dict() if isinstance(data, QueryDict) else data)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 

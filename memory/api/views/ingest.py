@@ -27,7 +27,7 @@ class IngestViewSet(MemosViewSet):
         operation_id="ingest",
         summary="Remember one turn",
         request=IngestSerializer,
-        responses=IngestedSerializer,
+        responses={200: IngestedSerializer},
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
@@ -44,7 +44,7 @@ class IngestViewSet(MemosViewSet):
         operation_id="ingest_batch",
         summary="Remember up to 1000 turns, all or none",
         request=IngestBatchSerializer,
-        responses=IngestedBatchSerializer,
+        responses={200: IngestedBatchSerializer},
         parameters=[IDEMPOTENCY_KEY],
     )
     def batch(self, request: Request) -> Response:

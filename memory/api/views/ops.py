@@ -26,17 +26,22 @@ class OpsViewSet(MemosViewSet):
 
     required_scope = AccessScope.READ
 
-    @extend_schema(operation_id="ops_stats", summary="Totals", responses=StatsSerializer)
+    @extend_schema(operation_id="ops_stats", summary="Totals", responses={200: StatsSerializer})
     def stats(self, request: Request) -> Response:
         return Response(stats.totals(self.access))
 
-    @extend_schema(operation_id="ops_pipeline", summary="Queues and newest summaries", responses=PipelineSerializer)
+    @extend_schema(
+        operation_id="ops_pipeline", summary="Queues and newest summaries", responses={200: PipelineSerializer}
+    )
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=listing.Filter(None, None, RECENT))
         return Response({"queues": stats.queues(), "recent_condensations": recent})
 
     @extend_schema(
-        operation_id="ops_audit", summary="Audit events", parameters=[ListingSerializer], responses=AuditListSerializer
+        operation_id="ops_audit",
+        summary="Audit events",
+        parameters=[ListingSerializer],
+        responses={200: AuditListSerializer},
     )
     def audit(self, request: Request) -> Response:
         return Response({"events": listing.audit_events(self.access, wanted=self._filter(request))})
@@ -45,7 +50,7 @@ class OpsViewSet(MemosViewSet):
         operation_id="ops_condensations",
         summary="Session summaries, every version",
         parameters=[ListingSerializer],
-        responses=CondensationListSerializer,
+        responses={200: CondensationListSerializer},
     )
     def condensations(self, request: Request) -> Response:
         return Response({"condensations": listing.condensations(self.access, wanted=self._filter(request))})
@@ -54,7 +59,7 @@ class OpsViewSet(MemosViewSet):
         operation_id="ops_context_packs",
         summary="Context packs that were handed over",
         parameters=[PackListingSerializer],
-        responses=PackListSerializer,
+        responses={200: PackListSerializer},
     )
     def context_packs(self, request: Request) -> Response:
         include = self.valid(PackListingSerializer, request.query_params)["include_pack"]
@@ -62,11 +67,11 @@ class OpsViewSet(MemosViewSet):
         return Response({"context_packs": rows})
 
     @extend_schema(
-        operation_id="ops_procedural", summary="Registered prompts and tools", responses=ProceduralSerializer
+        operation_id="ops_procedural", summary="Registered prompts and tools", responses={200: ProceduralSerializer}
     )
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 
     def _filter(self, request: Request) -> listing.Filter:
         values = self.valid(ListingSerializer, request.query_params)
-        return listing.Filter(values.get("namespace"), values.get("session_id"), values["limit"])
+        return listing.Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])

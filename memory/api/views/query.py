@@ -20,7 +20,7 @@ class QueryViewSet(MemosViewSet):
         operation_id="query",
         summary="Bring back the memories that answer a question",
         request=QuerySerializer,
-        responses=AnswerSerializer,
+        responses={200: AnswerSerializer},
     )
     def create(self, request: Request) -> Response:
         values = self.valid(QuerySerializer, request.data)

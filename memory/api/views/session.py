@@ -24,7 +24,7 @@ class SessionViewSet(MemosViewSet):
         operation_id="reset_session",
         summary="Empty a session: memories, summaries, packs and window",
         request=ResetSerializer,
-        responses=ResetDoneSerializer,
+        responses={200: ResetDoneSerializer},
     )
     def reset(self, request: Request) -> Response:
         values = self.valid(ResetSerializer, request.data)
@@ -54,7 +54,7 @@ class SessionViewSet(MemosViewSet):
         summary="Fill a session with demo data",
         parameters=[SeedSerializer],
         request=None,
-        responses=SeededSerializer,
+        responses={200: SeededSerializer},
     )
     def seed(self, request: Request) -> Response:
         values = self.valid(SeedSerializer, request.query_params)

@@ -76,6 +76,10 @@ class Command(BaseCommand):
                 clock=timezone.now,
                 progress=bar.update,
             )
+        except KeyboardInterrupt:
+            raise CommandError(
+                "Interrupted. What is imported so far is kept: the same command goes on.", returncode=130
+            ) from None
         except MemosError as error:
             raise CommandError(error.message) from error
         seconds = time.perf_counter() - started
@@ -85,9 +89,9 @@ class Command(BaseCommand):
     def _summarise(self, namespace: str, turns: list[NewMemory], done: Imported, seconds: float) -> None:
         sessions = len({turn.session for turn in turns})
         self.stdout.write(
-            f"{namespace}: {len(turns)} turns in {sessions} session{'' if sessions == 1 else 's'} "
+            f"{namespace}: {_counted(len(turns), 'turn')} in {_counted(sessions, 'session')} "
             f"({done.new} new, {done.present} there already), "
-            f"{seconds:.1f} s, {len(turns) / max(seconds, 1e-3):.0f} turns/s"
+            f"{seconds:.1f} s, {done.new / max(seconds, 1e-3):.0f} new turns/s"
         )
         if done.gone:
             self.stdout.write(
@@ -106,9 +110,11 @@ class Command(BaseCommand):
         listed = "\n".join(f"  {file}: {fault}" for fault in transcript.faults[:SHOWN_FAULTS])
         if len(transcript.faults) > SHOWN_FAULTS:
             listed += f"\n  … and {len(transcript.faults) - SHOWN_FAULTS} more"
-        turns = sum(fault.turns for fault in transcript.faults)
+        unread = _counted(sum(fault.turns for fault in transcript.faults), "turn")
         if not skip_bad:
-            raise CommandError(
-                f"Nothing was imported, {turns} turns cannot be read (--skip-bad leaves them out):\n{listed}"
-            )
-        self.stderr.write(f"Left out, {turns} turns that cannot be read:\n{listed}")
+            raise CommandError(f"Nothing was imported, {unread} cannot be read (--skip-bad leaves them out):\n{listed}")
+        self.stderr.write(f"Left out, {unread} that cannot be read:\n{listed}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

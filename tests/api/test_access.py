@@ -1,0 +1,187 @@
+"""Keys, scopes, limits and the walls between tenants."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from memory.models import ApiKey, Memory, Namespace
+from memory.services.keys import revoke_key
+
+TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "hello", "metadata": {}}
+QUESTION = {"namespace": "alice", "session_id": "s1", "query": "hello?"}
+CALLS = [
+    ("post", "/v1/ingest", TURN),
+    ("post", "/v1/ingest/batch", {"items": [TURN]}),
+    ("post", "/v1/query", QUESTION),
+    ("post", "/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True}),
+    ("post", "/v1/dev/seed?namespace=alice", None),
+    ("get", "/v1/ops/stats", None),
+    ("get", "/v1/ops/pipeline", None),
+    ("get", "/v1/ops/audit", None),
+    ("get", "/v1/ops/condensations", None),
+    ("get", "/v1/ops/context_packs", None),
+    ("get", "/v1/ops/procedural", None),
+]
+IDS = [path for _, path, _ in CALLS]
+
+
+def call(client: Client, method: str, path: str, body: object) -> object:
+    return getattr(client, method)(path, data=body, content_type="application/json")
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CALLS, ids=IDS)
+def test_without_a_key_nothing_is_served(olga, method, path, body):
+    answer = call(olga, method, path, body)
+
+    assert answer.status_code == 401
+    assert answer["WWW-Authenticate"].startswith("Bearer")
+    assert answer.json()["error"]["code"] == "not_authenticated"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer",
+        "Bearer ",
+        "Basic abc",
+        "Bearer mos_",
+        "Bearer mos_00000000_x",
+        "Bearer \x00",
+        "mos_1_2",
+        "Bearer mos__",
+    ],
+)
+def test_a_key_that_is_none_is_refused(db, header):
+    assert Client(headers={"Authorization": header}).get("/v1/ops/stats").status_code == 401
+
+
+def test_a_right_prefix_with_a_wrong_secret_is_refused_like_an_unknown_key(alice):
+    prefix = alice.token.split("_")[1]
+    wrong = Client(headers={"Authorization": f"Bearer mos_{prefix}_wrong"}).get("/v1/ops/stats")
+    unknown = Client(headers={"Authorization": "Bearer mos_ffffffff_wrong"}).get("/v1/ops/stats")
+
+    assert wrong.status_code == unknown.status_code == 401
+    assert wrong.json()["error"]["message"] == unknown.json()["error"]["message"]
+
+
+def test_an_expired_and_a_revoked_key_are_refused(alice, make_tenant):
+    late = make_tenant("late", expires_at=timezone.now() + timedelta(hours=1))
+    ApiKey.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert "expired" in late.get("/v1/ops/stats").json()["error"]["message"]
+
+    ApiKey.objects.update(expires_at=None)
+    assert alice.get("/v1/ops/stats").status_code == 200
+    key = ApiKey.objects.get(prefix=alice.token.split("_")[1])
+    revoke_key(key_id=key.pk, actor="tests", now=timezone.now())
+    refused = alice.get("/v1/ops/stats")
+    assert refused.status_code == 401
+    assert "revoked" in refused.json()["error"]["message"]
+
+
+def test_only_a_digest_of_the_key_is_stored(alice):
+    row = ApiKey.objects.values().get(prefix=alice.token.split("_")[1])
+
+    assert alice.token.split("_", 2)[2] not in str(row)
+
+
+def test_last_use_is_noted_at_most_once_a_minute(alice):
+    alice.get("/v1/ops/stats")
+    first = ApiKey.objects.get().last_used_at
+    alice.get("/v1/ops/stats")
+
+    assert first is not None
+    assert ApiKey.objects.get().last_used_at == first
+
+
+@pytest.mark.parametrize(
+    ("scopes", "allowed"),
+    [(("read",), {"/v1/query", "/v1/ops/stats"}), (("write",), {"/v1/ingest"}), (("admin",), {"/v1/sessions/reset"})],
+)
+def test_a_scope_opens_its_routes_and_no_other(make_tenant, scopes, allowed):
+    tenant = make_tenant("alice", scopes=scopes)
+    for method, path, body in CALLS:
+        status = call(tenant.client, method, path, body).status_code
+        if path in allowed:
+            assert status == 200, path
+        elif path in ("/v1/ingest", "/v1/query", "/v1/sessions/reset", "/v1/ops/stats"):
+            assert status == 403, path
+
+
+def test_another_tenants_namespace_is_not_there(alice, bob, remember):
+    remember(alice, "Alice's secret is a blue door.")
+
+    for method, path, body in CALLS[:5]:
+        answer = call(bob.client, method, path, body)
+        assert answer.status_code == 404, path
+        absent = call(bob.client, method, path.replace("alice", "nobody"), replaced(body))
+        assert absent.status_code == 404, path
+        assert answer.json()["error"]["code"] == absent.json()["error"]["code"]
+    for path in ("audit", "condensations", "context_packs"):
+        assert bob.get(f"/v1/ops/{path}", namespace="alice").status_code == 404
+    assert Memory.objects.count() == 1
+
+
+def replaced(body: object) -> object:
+    if isinstance(body, dict):
+        return {name: replaced(value) for name, value in body.items()}
+    if isinstance(body, list):
+        return [replaced(value) for value in body]
+    return "nobody" if body == "alice" else body
+
+
+def test_listings_and_totals_show_the_callers_own_namespaces_only(alice, bob, remember):
+    remember(alice, "Alice's secret is a blue door.")
+    alice.post("/v1/query", QUESTION)
+    remember(bob, "Bob likes red.")
+
+    assert bob.get("/v1/ops/stats").json()["total_memories"] == 1
+    assert {event["namespace"] for event in bob.get("/v1/ops/audit").json()["events"]} == {"bob"}
+    assert bob.get("/v1/ops/context_packs").json()["context_packs"] == []
+    assert len(alice.get("/v1/ops/context_packs").json()["context_packs"]) == 1
+
+
+def test_a_query_never_returns_another_tenants_memory(alice, bob, remember):
+    for number in range(30):
+        remember(alice, f"blue door number {number}")
+    own = remember(bob, "something else entirely")
+
+    body = bob.post("/v1/query", QUESTION | {"namespace": "bob", "query": "blue door", "top_k": 50}).json()
+
+    assert [chunk["id"] for chunk in body["raw_chunks"]] == [own]
+
+
+def test_a_key_for_all_namespaces_makes_new_ones_only_if_it_may_write(make_tenant):
+    writer = make_tenant("any", all_namespaces=True)
+    reader = make_tenant("any", scopes=("read",), all_namespaces=True)
+
+    assert reader.post("/v1/query", QUESTION | {"namespace": "fresh"}).status_code == 404
+    assert writer.post("/v1/ingest", TURN | {"namespace": "fresh"}).status_code == 200
+    assert reader.post("/v1/query", QUESTION | {"namespace": "fresh"}).status_code == 200
+    assert Namespace.objects.filter(name="fresh").exists()
+
+
+def test_the_rate_limit_of_a_key_is_kept(make_tenant, monkeypatch):
+    monkeypatch.setattr("memory.api.throttling.time.time", lambda: 1_800_000_015.0)
+    slow = make_tenant("slow", requests_per_minute=3)
+    fast = make_tenant("fast")
+
+    assert [slow.get("/v1/ops/stats").status_code for _ in range(4)] == [200, 200, 200, 429]
+    refused = slow.get("/v1/ops/stats")
+    assert refused["Retry-After"] == "46"
+    assert refused.json()["error"]["code"] == "rate_limited"
+    assert fast.get("/v1/ops/stats").status_code == 200
+
+
+@override_settings(MEMOS_ANONYMOUS=True)
+def test_anonymous_clients_are_served_where_the_server_allows_it(olga):
+    assert olga.post("/v1/ingest", data=TURN, content_type="application/json").status_code == 200
+    assert olga.post("/v1/query", data=QUESTION, content_type="application/json").status_code == 200
+
+
+@override_settings(MEMOS_ANONYMOUS=True)
+def test_a_wrong_key_is_refused_also_where_anonymous_clients_are_served(db):
+    assert Client(headers={"Authorization": "Bearer nonsense"}).get("/v1/ops/stats").status_code == 401

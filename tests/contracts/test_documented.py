@@ -1,0 +1,52 @@
+"""What is declared is documented: settings, routes, commands, migrations."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command, get_commands
+
+from memory.api.urls import urlpatterns
+from memos_site.settings import env
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_and_the_example_environment_say_what_the_settings_declare():
+    call_command("config_docs", "--check")
+
+
+def test_every_setting_is_declared_once():
+    names = [setting.name for setting in env.declared]
+
+    assert len(names) == len(set(names)) > 30
+    assert all(setting.help.endswith((".", "?", "`")) for setting in env.declared)
+
+
+@pytest.mark.parametrize(
+    "route", [f"/{pattern.pattern}" for pattern in urlpatterns if "openapi" not in str(pattern.pattern)]
+)
+def test_every_route_is_in_the_readme(route):
+    assert route in README
+
+
+@pytest.mark.parametrize(
+    "command", sorted(name for name, app in get_commands().items() if app in ("memory", "memos_site"))
+)
+def test_every_command_is_in_the_readme(command):
+    assert re.search(rf"\b{command}\b", README)
+
+
+def test_no_migration_is_missing(db):
+    out = StringIO()
+    call_command("makemigrations", "--check", "--dry-run", stdout=out)
+
+    assert "No changes detected" in out.getvalue()
+
+
+def test_migrations_go_back_and_forth(transactional_db):
+    call_command("migrate", "memory", "0001", verbosity=0)
+    call_command("migrate", "memory", verbosity=0)

@@ -1,0 +1,102 @@
+"""Every refusal, of every route, has one shape."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import SuspiciousOperation
+from django.db import OperationalError
+from django.test import Client
+from django.urls import get_resolver
+
+from memory.api.urls import urlpatterns
+
+SHAPE = {"code", "message", "detail", "request_id"}
+ROUTES = [str(pattern.pattern) for pattern in urlpatterns]
+
+
+def error_of(answer) -> dict:
+    assert answer["Content-Type"].startswith("application/json"), answer.content[:200]
+    error = answer.json()["error"]
+    assert set(error) == SHAPE
+    assert error["code"].isidentifier()
+    assert error["message"]
+    assert error["request_id"] == answer["X-Request-ID"]
+    return error
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_wrong_method_is_refused_in_shape(alice, route):
+    answer = alice.client.generic("PURGE", f"/{route}")
+
+    assert answer.status_code == 405
+    assert error_of(answer)["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/nothing", "/v1/ingest/", "/v2", "/health/what", "/v1/ops/stats/1", "/%00", "/ünder"]
+)
+def test_an_unknown_path_is_refused_in_shape(alice, path):
+    answer = alice.client.get(path)
+
+    assert answer.status_code == 404
+    assert error_of(answer)["code"] == "not_found"
+
+
+def test_a_wrong_host_is_refused_in_shape(alice):
+    answer = alice.client.get("/v1/ops/stats", headers={"Host": "evil.example"})
+
+    assert answer.status_code == 400
+    assert "evil.example" in error_of(answer)["message"]
+
+
+def test_a_failure_is_a_500_in_shape_that_tells_nothing_of_its_cause(alice, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("the secret cause")
+
+    monkeypatch.setattr("memory.api.views.ops.stats.totals", fail)
+    alice.client.raise_request_exception = False
+
+    answer = alice.get("/v1/ops/stats")
+
+    assert answer.status_code == 500
+    assert error_of(answer)["code"] == "internal_error"
+    assert "secret cause" not in answer.content.decode()
+
+
+def test_a_database_that_is_away_is_a_503_in_shape(alice, monkeypatch):
+    def fail(*_, **__):
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("memory.api.views.query.query", fail)
+
+    answer = alice.post("/v1/query", {"namespace": "alice", "session_id": "s", "query": "q"})
+
+    assert answer.status_code == 503
+    assert error_of(answer)["code"] == "database_unavailable"
+    assert answer["Retry-After"] == "1"
+
+
+def test_a_suspicious_request_is_refused_in_shape(alice, monkeypatch):
+    def fail(*_, **__):
+        raise SuspiciousOperation("odd")
+
+    monkeypatch.setattr("memory.api.views.ops.stats.totals", fail)
+
+    assert error_of(alice.get("/v1/ops/stats"))["code"] == "invalid_request"
+
+
+def test_a_clients_request_id_comes_back_and_a_wild_one_does_not(alice):
+    assert alice.client.get("/health", headers={"X-Request-ID": "abc-1"})["X-Request-ID"] == "abc-1"
+    wild = alice.client.get("/health", headers={"X-Request-ID": "a b\tc" * 50})["X-Request-ID"]
+    assert " " not in wild
+
+
+def test_pages_keep_their_html_errors(db):
+    answer = Client().get("/admin/nothing/here/", follow=True)
+
+    assert not answer["Content-Type"].startswith("application/json")
+
+
+def test_every_route_of_the_api_is_known_to_this_test():
+    assert len(ROUTES) == len(set(ROUTES)) >= 17
+    assert get_resolver().resolve("/v1/query")
