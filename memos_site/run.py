@@ -24,7 +24,8 @@ log = logging.getLogger("memos.run")
 READY_SECONDS = 60.0
 STOP_SECONDS = 25.0
 RESTART_PAUSE_SECONDS = 1.0
-WORKER_NICENESS = 5
+# Requests go first: summaries are made in what they leave.
+WORKER_NICENESS = 19
 
 
 class Process:

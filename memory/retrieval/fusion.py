@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import uuid
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -48,27 +47,27 @@ def fuse(
 
     Each arm's scores are scaled so that its best is 1 and its worst 0 (min-max, Lee 1997), times the arm's weight.
     """
-    scores: defaultdict[uuid.UUID, float] = defaultdict(float)
-    parts: dict[str, dict[uuid.UUID, Part]] = {}
+    scores: dict[uuid.UUID, float] = {}
+    scales = {arm: _scale(arm, hits, weights[arm]) for arm, hits in found.items()}
     for arm, hits in found.items():
-        low, high = _range(arm, hits)
-        scale = weights[arm] / (high - low) if high > low else 0.0
-        own = parts[arm] = {}
-        for rank, (memory_id, score) in enumerate(hits, start=1):
-            share = (score - low) * scale if scale else weights[arm]
-            scores[memory_id] += share
-            own[memory_id] = Part(score, rank, share)
+        low, scale, floor = scales[arm]
+        for memory_id, score in hits:
+            scores[memory_id] = scores.get(memory_id, 0.0) + floor + (score - low) * scale
     # Newer first among equals: ids sort by time.
-    best = heapq.nlargest(limit, ((score, memory_id) for memory_id, score in scores.items()))
-    candidates = [
-        Candidate(memory_id, {arm: own[memory_id] for arm, own in parts.items() if memory_id in own})
-        for _, memory_id in best
-    ]
-    return candidates, len(scores)
+    best = heapq.nlargest(limit, zip(scores.values(), scores, strict=True))
+    parts: dict[uuid.UUID, dict[str, Part]] = {memory_id: {} for _, memory_id in best}
+    for arm, hits in found.items():
+        low, scale, floor = scales[arm]
+        for rank, (memory_id, score) in enumerate(hits, start=1):
+            if memory_id in parts:
+                parts[memory_id][arm] = Part(score, rank, floor + (score - low) * scale)
+    return [Candidate(memory_id, parts[memory_id]) for _, memory_id in best], len(scores)
 
 
-def _range(arm: str, hits: Sequence[ArmHit]) -> tuple[float, float]:
+def _scale(arm: str, hits: Sequence[ArmHit], weight: float) -> tuple[float, float, float]:
+    """(low, scale, floor): a score counts floor + (score − low) · scale, so 0..weight; all equal ones count weight."""
     if not hits:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     # No word in common is a true zero of BM25; a cosine's zero means nothing, so the pool's worst stands in.
-    return (0.0 if arm == "lexical" else hits[-1].score), hits[0].score
+    low, high = 0.0 if arm == "lexical" else hits[-1].score, hits[0].score
+    return (low, weight / (high - low), 0.0) if high > low else (low, 0.0, weight)

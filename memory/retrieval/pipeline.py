@@ -20,7 +20,7 @@ from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 # What each arm hands to the fusion: more than top_k, so that a memory both like can pass one that a single arm loves.
-POOL = 200
+POOL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
 
 _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
-       m.importance, m.tokens, m.terms, coalesce(1 - (v.embedding <=> %(vector)s::halfvec), 0)
+       m.importance, m.tokens, coalesce(1 - (v.embedding <=> %(vector)s::halfvec), 0),
+       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[]))
 FROM memory_memory m
 LEFT JOIN memory_memoryvector v
        ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
@@ -93,6 +94,7 @@ def _fetch(scope: Scope, question: Question, candidates: Sequence[Candidate]) ->
         "model_id": question.model_id,
         "namespace_id": scope.namespace_id,
         "ids": [candidate.memory_id for candidate in candidates],
+        "terms": question.terms,
         "state": MemoryState.ACTIVE.value,
     }
     rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True)}
@@ -105,11 +107,11 @@ def _hit(question: Question, candidate: Candidate, row: tuple, rank: int) -> Hit
     (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
         :12
     ]
-    terms, similarity = row[12:]
-    shared = len(set(question.terms) & set(terms or ())) / len(question.terms) if question.terms else 0.0
+    similarity, shared = row[12:]
+    overlap = shared / len(question.terms) if question.terms else 0.0
     return Hit(
         identity, session, turn, role, speaker, text, orjson.loads(metadata), tier, occurred_at, created_at, importance,
-        tokens, similarity, shared, rank, candidate,
+        tokens, similarity, overlap, rank, candidate,
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ class Question:
     """`vector`: float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1): how far to trust it."""
 
     text: str
-    terms: Sequence[str]
+    terms: list[str]
     vector: np.ndarray
     model_id: int
     familiarity: float

@@ -81,10 +81,11 @@ def request_overdue(*, now: datetime, limit: int = 500) -> int:
 def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Condensation]:
     """Brings a session's summary up to date, MEMOS_SUMMARY_BATCH_MESSAGES turns a version; returns the new versions.
 
-    Idempotent: with nothing new it changes nothing, and of two runs at once one stores each version.
+    What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
+    and of two runs at once one stores each version.
     """
-    made = []
-    while batch := _next_batch(scope, session):
+    made: list[Condensation] = []
+    while batch := _next_batch(scope, session, enough=settings.MEMOS_SUMMARY_REFRESH_MESSAGES if made else 1):
         card, method = _write_card(batch)
         stored = _store(scope, session, batch, card, method, now=now)
         if stored is None:
@@ -101,9 +102,9 @@ def card_with_sources(summary: Condensation) -> dict[str, Any]:
     return {**card, "sources": summary.item_sources}
 
 
-def _next_batch(scope: Scope, session: str) -> _Batch | None:
+def _next_batch(scope: Scope, session: str, *, enough: int) -> _Batch | None:
     state = Session.objects.in_scope(scope).filter(name=session).first()
-    if state is None or state.unsummarised <= 0:
+    if state is None or state.unsummarised < enough:
         return None
     rows = list(
         Memory.objects.in_scope(scope)
@@ -160,9 +161,9 @@ def _store(
             tokenizer=settings.MEMOS_TOKENIZER,
             created_at=now,
         )
-        remaining = state.message_count - batch.last_turn
+        goes_on = state.message_count - batch.last_turn >= settings.MEMOS_SUMMARY_REFRESH_MESSAGES
         Session.objects.in_scope(scope).filter(name=session).update(
-            summarised_turn=batch.last_turn, summary_requested_at=now if remaining > 0 else None
+            summarised_turn=batch.last_turn, summary_requested_at=now if goes_on else None
         )
         audit.record(
             scope,

@@ -12,9 +12,9 @@ from django.db import transaction
 
 from memory.errors import IdempotencyConflict, WindowUnavailable
 from memory.models import IdempotencyRecord
-from memory.services import queue
+from memory.services import condense, queue
 from memory.services.embedding import embed_or_none, embedded_text
-from memory.services.write import Row, prepare, write
+from memory.services.write import Row, SessionState, prepare, write
 from memory.stores import window
 from memory.types import Idempotency, Ingested, NewMemory, Scope, WindowMessage
 
@@ -44,20 +44,31 @@ def ingest_batch(
     rows = prepare(items)
     embedded = embed_or_none([embedded_text(row.memory.text, row.memory.speaker) for row in rows])
     ids = [row.id for row in rows]
-    with transaction.atomic():
-        if idempotency and not _remember_answer(idempotency, ids, now=now):
-            answered = _answered(idempotency)
-            assert answered is not None
-            return answered
-        for session in write(rows, embedded, now=now):
-            if session.summary_due:
-                queue.enqueue(queue.CONDENSE, session.namespace_id, session.name)
-        if embedded is None:
-            queue.enqueue(queue.EMBED_PENDING)
+    if idempotency:
+        with transaction.atomic():
+            if not _remember_answer(idempotency, ids, now=now):
+                answered = _answered(idempotency)
+                assert answered is not None
+                return answered
+            sessions = write(rows, embedded, now=now)
+    else:
+        sessions = write(rows, embedded, now=now)
+    _ask_for_work(rows, sessions, embedded=embedded is not None, now=now)
     degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
     if not _append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
     return Ingested(ids, degraded)
+
+
+def _ask_for_work(rows: Sequence[Row], sessions: Sequence[SessionState], *, embedded: bool, now: datetime) -> None:
+    """Queues what the memories need next. Were we killed before this, the schedules would find the same need."""
+    scopes = {row.scope.namespace_id: row.scope for row in rows}
+    for session in sessions:
+        if session.summary_due:
+            with transaction.atomic():
+                condense.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
+    if not embedded:
+        queue.enqueue(queue.EMBED_PENDING)
 
 
 def _answered(idempotency: Idempotency) -> Ingested | None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 from memory.enums import AccessScope
 from memory.errors import NotFound
 from memory.models import Namespace
 from memory.models.sql import fetch
 from memory.types import Access, Scope
+
+# How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
+KNOWN_SECONDS = 2.0
+_KNOWN_AT_MOST = 10_000
+
+_known: dict[str, tuple[float, int]] = {}
 
 
 def scope_for(access: Access, *, name: str, request_id: str = "") -> Scope:
@@ -14,8 +22,7 @@ def scope_for(access: Access, *, name: str, request_id: str = "") -> Scope:
 
     A caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound.
     """
-    known = fetch("SELECT id FROM memory_namespace WHERE name = %(name)s", {"name": name}, prepared=True)
-    identity = known[0][0] if known else None
+    identity = _identity(name)
     if identity is None and access.all_namespaces and access.may(AccessScope.WRITE):
         identity = Namespace.objects.get_or_create(name=name)[0].pk
     if identity is None or not (access.all_namespaces or identity in access.namespace_ids):
@@ -26,3 +33,22 @@ def scope_for(access: Access, *, name: str, request_id: str = "") -> Scope:
 def ensure_namespace(name: str) -> Namespace:
     """The namespace `name`, made when it is new."""
     return Namespace.objects.get_or_create(name=name)[0]
+
+
+def forget_known() -> None:
+    """Makes every next look-up ask the database."""
+    _known.clear()
+
+
+def _identity(name: str) -> int | None:
+    now = time.monotonic()
+    seen = _known.get(name)
+    if seen is not None and now - seen[0] < KNOWN_SECONDS:
+        return seen[1]
+    rows = fetch("SELECT id FROM memory_namespace WHERE name = %(name)s", {"name": name}, prepared=True)
+    if not rows:
+        return None
+    if len(_known) >= _KNOWN_AT_MOST:
+        _known.clear()
+    _known[name] = (now, rows[0][0])
+    return int(rows[0][0])

@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session after the write; `summary_due` says that this write claimed the right to ask for a new summary."""
+    """A session after the write; `summary_due`: it has enough new messages for a summary that nobody asked for yet."""
 
     namespace_id: int
     name: str
@@ -72,20 +72,17 @@ WITH input AS (
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
             length, tokens)
 ), sessions AS (
-    INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, summary_requested_at,
-                                     first_message_at, last_message_at)
-    SELECT namespace_id, session, count(*), 0, CASE WHEN count(*) >= %(refresh)s::int THEN %(now)s::timestamptz END,
-           %(now)s::timestamptz, %(now)s::timestamptz
+    INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
+                                     last_message_at)
+    SELECT namespace_id, session, count(*), 0, %(now)s::timestamptz, %(now)s::timestamptz
     FROM input GROUP BY namespace_id, session ORDER BY namespace_id, session
     ON CONFLICT (namespace_id, name) DO UPDATE SET
         message_count = s.message_count + EXCLUDED.message_count,
-        last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at),
-        summary_requested_at = CASE
-            WHEN s.message_count + EXCLUDED.message_count - s.summarised_turn >= %(refresh)s::int
-                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
-            THEN %(now)s::timestamptz ELSE s.summary_requested_at END
+        last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at)
     RETURNING namespace_id, name, message_count,
-              coalesce(summary_requested_at = %(now)s::timestamptz, false) AS summary_due
+              message_count - summarised_turn >= %(refresh)s::int
+              AND (summary_requested_at IS NULL OR summary_requested_at < %(request_expired)s::timestamptz)
+              AS summary_due
 ), memories AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
                                occurred_at, created_at, content_hash, terms, length, tokens)
@@ -126,7 +123,7 @@ SELECT namespace_id, name, message_count, summary_due FROM sessions
 def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
     """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
 
-    All or nothing; call it inside the transaction that also queues work.
+    One statement: all or nothing also outside a transaction.
     """
     return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
 
@@ -167,7 +164,8 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
         "model_id": embedded.model_id if embedded else None,
         "now": now,
-        "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
+        "refresh": max(settings.MEMOS_SUMMARY_REFRESH_MESSAGES, settings.MEMOS_WINDOW_MESSAGES),
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
         "importance": DEFAULT_IMPORTANCE,
         "tier": Tier.L2.value,

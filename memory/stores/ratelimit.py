@@ -3,29 +3,61 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from memory.stores.redis import RedisAway, call
 
-_local: dict[str, tuple[int, int]] = {}
-_local_lock = threading.Lock()
+# A process reports to Redis in steps of this share of the limit, so that most requests need no round trip for it.
+STEP = 0.0005
 
 
-def count_request(key: str, *, minute: int) -> int:
-    """Counts one request of `key` in the given minute (Unix time // 60) and returns how many that makes."""
+@dataclass(slots=True)
+class _Count:
+    """What this process knows of one key's minute: the total when it last asked, and what it has not reported yet."""
+
+    minute: int
+    total: int = 0
+    unreported: int = 0
+
+
+_counts: dict[str, _Count] = {}
+_lock = threading.Lock()
+
+
+def count_request(key: str, *, minute: int, limit: int) -> int:
+    """Counts one request of `key` in the given minute (Unix time // 60) and returns how many that makes.
+
+    Exact for limits up to 2,000 a minute; above, each process may lag behind by STEP of the limit.
+    """
+    step = max(1, int(limit * STEP))
+    with _lock:
+        count = _counts.get(key)
+        if count is None or count.minute != minute:
+            if len(_counts) > 10_000:
+                _counts.clear()
+            count = _counts[key] = _Count(minute)
+        count.unreported += 1
+        if count.unreported < step:
+            return count.total + count.unreported
+        reported, count.unreported = count.unreported, 0
+    total = _report(key, minute, reported)
+    with _lock:
+        count.total = count.total + reported if total is None else total
+        return count.total + count.unreported
+
+
+def _report(key: str, minute: int, requests: int) -> int | None:
+    """Adds to the shared count and returns it; None while Redis is away."""
 
     def run(client: Any) -> int:
         name = f"memos:rate:{key}:{minute}"
-        with client.pipeline(transaction=False) as pipe:
-            pipe.incr(name)
-            pipe.expire(name, 120)
-            return int(pipe.execute()[0])
+        total = int(client.incrby(name, requests))
+        if total == requests:
+            client.expire(name, 120)
+        return total
 
     try:
         return int(call(run))
     except RedisAway:
-        with _local_lock:
-            known_minute, count = _local.get(key, (minute, 0))
-            count = count + 1 if known_minute == minute else 1
-            _local[key] = (minute, count)
-            return count
+        return None
