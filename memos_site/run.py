@@ -71,7 +71,7 @@ class Process:
         try:
             self._child.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            log.warning("did not stop in time", extra={"process": self.name})
+            log.warning("did not stop in time", extra={"part": self.name})
         self.kill_rest()
 
     def kill_rest(self) -> None:
@@ -153,12 +153,12 @@ class Supervisor:
         while not self._stopping.wait(0.3):
             for server in self._servers.servers:
                 if not server.is_running():
-                    log.error("restarting", extra={"process": server.name})
+                    log.error("restarting", extra={"part": server.name})
                     server.start()
                     server.wait_ready()
             for process in self._processes:
                 if process.has_ended():
-                    log.error("restarting", extra={"process": process.name})
+                    log.error("restarting", extra={"part": process.name})
                     # A worker killed by force leaves children that would go on beside the new one.
                     process.kill_rest()
                     self._stopping.wait(RESTART_PAUSE_SECONDS)

@@ -6,7 +6,7 @@ from typing import Any
 
 from memory.retrieval.pipeline import Hit
 
-METHOD = "weighted_minmax_fusion"
+METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
 
 
@@ -33,5 +33,5 @@ def explain(hit: Hit, weights: dict[str, float]) -> dict[str, Any]:
 
 def reason(hit: Hit) -> str:
     """One sentence: which arms found the memory, and how high."""
-    found = [f"{_ARM_WORDS[arm]} (place {part.rank})" for arm, part in hit.candidate.parts.items()]
+    found = [f"{_ARM_WORDS[arm]} (place {part.rank})" for arm, part in hit.candidate.parts.items() if part.rank]
     return "Found " + " and ".join(found) + "."

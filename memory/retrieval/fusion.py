@@ -12,10 +12,10 @@ from memory.retrieval.arms import ArmHit
 
 
 class Part(NamedTuple):
-    """What one arm gave to a memory's score: its own score, its place (1 is first), and the weighted share."""
+    """What one arm gave to a memory's score: its own score, its place (None: not among its best), and the share."""
 
     raw: float
-    rank: int
+    rank: int | None
     weighted: float
 
 
@@ -45,29 +45,24 @@ def fuse(
 ) -> tuple[list[Candidate], int]:
     """The `limit` best of the memories that any arm found, best first; and how many those were.
 
-    Each arm's scores are scaled so that its best is 1 and its worst 0 (min-max, Lee 1997), times the arm's weight.
+    Each arm's scores are divided by its best, so that they run from 0 (no relation) to 1, times the arm's weight.
     """
     scores: dict[uuid.UUID, float] = {}
-    scales = {arm: _scale(arm, hits, weights[arm]) for arm, hits in found.items()}
+    scales = {arm: _scale(hits, weights[arm]) for arm, hits in found.items()}
     for arm, hits in found.items():
-        low, scale, floor = scales[arm]
-        for memory_id, score in hits:
-            scores[memory_id] = scores.get(memory_id, 0.0) + floor + (score - low) * scale
+        scale = scales[arm]
+        for memory_id, score, _ in hits:
+            scores[memory_id] = scores.get(memory_id, 0.0) + (score * scale if score > 0 else 0.0)
     # Newer first among equals: ids sort by time.
     best = heapq.nlargest(limit, zip(scores.values(), scores, strict=True))
     parts: dict[uuid.UUID, dict[str, Part]] = {memory_id: {} for _, memory_id in best}
     for arm, hits in found.items():
-        low, scale, floor = scales[arm]
-        for rank, (memory_id, score) in enumerate(hits, start=1):
+        for memory_id, score, rank in hits:
             if memory_id in parts:
-                parts[memory_id][arm] = Part(score, rank, floor + (score - low) * scale)
+                parts[memory_id][arm] = Part(score, rank, max(score, 0.0) * scales[arm])
     return [Candidate(memory_id, parts[memory_id]) for _, memory_id in best], len(scores)
 
 
-def _scale(arm: str, hits: Sequence[ArmHit], weight: float) -> tuple[float, float, float]:
-    """(low, scale, floor): a score counts floor + (score − low) · scale, so 0..weight; all equal ones count weight."""
-    if not hits:
-        return 0.0, 0.0, 0.0
-    # No word in common is a true zero of BM25; a cosine's zero means nothing, so the pool's worst stands in.
-    low, high = 0.0 if arm == "lexical" else hits[-1].score, hits[0].score
-    return (low, weight / (high - low), 0.0) if high > low else (low, 0.0, weight)
+def _scale(hits: Sequence[ArmHit], weight: float) -> float:
+    best = max((hit.score for hit in hits), default=0.0)
+    return weight / best if best > 0 else 0.0

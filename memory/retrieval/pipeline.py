@@ -63,10 +63,13 @@ class Retrieval:
 def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
     """The `top_k` memories of the namespace that answer the question best."""
     clock = _Clock()
-    found = {"dense": dense.search(scope, question, limit=max(POOL, top_k))}
-    clock.lap("dense")
-    found["lexical"] = lexical.search(scope, question, limit=max(POOL, top_k))
+    pool = max(POOL, top_k)
+    by_words = lexical.search(scope, question, limit=pool)
     clock.lap("lexical")
+    # Each memory that words found is scored by meaning too: else it would count as unrelated for being far down there.
+    by_meaning = dense.search(scope, question, limit=pool, also=[hit.memory_id for hit in by_words])
+    clock.lap("dense")
+    found = {"dense": by_meaning, "lexical": by_words}
     weights = weights_for(question.familiarity)
     candidates, considered = fuse(found, weights, limit=top_k)
     clock.lap("fusion")

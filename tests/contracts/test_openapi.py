@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings

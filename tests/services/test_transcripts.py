@@ -125,10 +125,10 @@ def test_what_was_deleted_since_is_said_and_not_brought_back(scope: Scope) -> No
 
 
 def test_summaries_are_asked_for_once_a_session(scope: Scope) -> None:
-    import_turns(scope, turns=turns(12), source=SOURCE, clock=clock)
+    import_turns(scope, turns=turns(60), source=SOURCE, clock=clock)
     assert set(Session.objects.in_scope(scope).values_list("name", "message_count")) == {
-        ("session_0", 6),
-        ("session_1", 6),
+        ("session_0", 30),
+        ("session_1", 30),
     }
     jobs = [job.task["args"] for job in OrmQ.objects.all()]
     assert sorted(jobs) == [(scope.namespace_id, "session_0"), (scope.namespace_id, "session_1")]

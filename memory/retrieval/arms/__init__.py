@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 
 class ArmHit(NamedTuple):
-    """One memory as one arm sees it: `score` in the arm's own unit, higher is better."""
+    """One memory as one arm sees it: `score` in the arm's own unit, higher is better; 0 and below is no relation.
+
+    `rank` is its place in the arm (1 is first), None for a memory that the arm was only asked to score.
+    """
 
     memory_id: uuid.UUID
     score: float
+    rank: int | None

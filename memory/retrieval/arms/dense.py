@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
+
 from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit
 from memory.retrieval.question import Question
@@ -9,16 +12,24 @@ from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 _NEAREST = """
-SELECT memory_id, 1 - (embedding <=> %(vector)s::halfvec) AS similarity
+WITH nearest AS MATERIALIZED (
+    SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
+    FROM memory_memoryvector
+    WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
+    ORDER BY embedding <=> %(vector)s::halfvec
+    LIMIT %(limit)s
+)
+SELECT memory_id, 1 - distance, row_number() OVER (ORDER BY distance) FROM nearest
+UNION ALL
+SELECT memory_id, 1 - (embedding <=> %(vector)s::halfvec), NULL
 FROM memory_memoryvector
 WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
-ORDER BY embedding <=> %(vector)s::halfvec
-LIMIT %(limit)s
+  AND memory_id = ANY(%(also)s::uuid[]) AND memory_id NOT IN (SELECT memory_id FROM nearest)
 """
 
 
-def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
-    """The `limit` nearest searchable memories; the score is 1 − cosine distance (−1..1).
+def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
+    """The `limit` nearest searchable memories, and the scores of those named in `also`; 1 − cosine distance (−1..1).
 
     The tenant filter is part of the search: no row of another namespace is looked at, so none can be crowded out.
     """
@@ -27,5 +38,6 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "limit": limit,
+        "also": list(also),
     }
     return [ArmHit(*row) for row in fetch(_NEAREST, parameters, prepared=False)]

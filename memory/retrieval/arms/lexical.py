@@ -44,4 +44,5 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "limit": limit,
     }
     # Its plan is the same for every tenant: the postings' key, then hashes.
-    return [ArmHit(*row) for row in fetch(_BM25, parameters, prepared=True)]
+    rows = fetch(_BM25, parameters, prepared=True)
+    return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]

@@ -1,0 +1,121 @@
+"""kill -9 of each part under load: what was acknowledged is there, and every job runs to its end."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+from collections.abc import Callable
+
+import pytest
+
+from tests.crash.server import Server, wait_for
+
+PARTS = ["gunicorn", "valkey-server", "postgres"]
+
+
+def turn(namespace: str, number: int, session: str = "s") -> dict[str, object]:
+    text = f"note {number}: the crate with mark {number} stands in hall {number % 7}"
+    return {"namespace": namespace, "session_id": session, "role": "user", "text": text, "metadata": {"number": number}}
+
+
+class Load:
+    """Clients that ingest until stopped and remember which turns were acknowledged."""
+
+    def __init__(self, server: Server, namespace: str, clients: int = 3) -> None:
+        self.acknowledged: dict[str, int] = {}
+        self.refused = 0
+        self._server = server
+        self._namespace = namespace
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(client,)) for client in range(clients)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, client: int) -> None:
+        number = client * 1_000_000
+        while not self._stop.is_set():
+            number += 1
+            try:
+                answer = self._server.call("/v1/ingest", turn(self._namespace, number))
+            except (OSError, urllib.error.URLError, json.JSONDecodeError):
+                self.refused += 1
+                self._stop.wait(0.05)
+            else:
+                self.acknowledged[answer["memory_id"]] = number
+
+
+def memories(server: Server, namespace: str) -> dict[str, int]:
+    """{memory id: metadata.number} of everything that the namespace holds."""
+    listed = server.manage(
+        "shell",
+        "--no-imports",
+        "--verbosity",
+        "0",
+        "-c",
+        "import json; from memory.models import Memory; "
+        f"rows = Memory.objects.filter(namespace__name={namespace!r}).values_list('id', 'metadata__number'); "
+        "print(json.dumps({str(key): number for key, number in rows}))",
+    )
+    return dict(json.loads(listed.strip().splitlines()[-1]))
+
+
+def wait_for_load(load: Load, more: int) -> None:
+    before = len(load.acknowledged)
+    wait_for(lambda: len(load.acknowledged) >= before + more, what=f"{more} more acknowledged turns")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_was_acknowledged_survives_the_death_of(server, part):
+    namespace = f"killed-{part}"
+    with Load(server, namespace) as load:
+        wait_for_load(load, 40)
+        server.kill(part)
+        wait_for_load(load, 40)
+
+    kept = memories(server, namespace)
+    missing = {key: number for key, number in load.acknowledged.items() if kept.get(key) != number}
+    assert not missing
+    question = {"namespace": namespace, "session_id": "q", "query": "crate with mark 3", "top_k": 3}
+    assert server.patient_call("/v1/query", question)["raw_chunks"]
+    assert "counters — right" in server.manage("doctor")
+
+
+def test_turns_stay_gapless_after_every_death(server):
+    turns = server.manage(
+        "shell", "--no-imports", "--verbosity", "0", "-c",
+        "from django.db.models import Count, Max; from memory.models import Memory; "
+        "print([r for r in Memory.objects.values('namespace', 'session').annotate(n=Count('id'), last=Max('turn')) "
+        "if r['n'] != r['last']])",
+    )  # fmt: skip
+    assert turns.strip().splitlines()[-1] == "[]"
+
+
+def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
+    namespace = "killed-worker"
+    items = [turn(namespace, number, session=f"s{number % 20}") for number in range(800)]
+    for start in range(0, 800, 200):
+        server.patient_call("/v1/ingest/batch", {"items": items[start : start + 200]})
+
+    def summaries() -> dict[str, int]:
+        rows = server.patient_call(f"/v1/ops/condensations?namespace={namespace}&limit=200")["condensations"]
+        newest: dict[str, int] = {}
+        for row in rows:
+            newest[row["session_id"]] = max(newest.get(row["session_id"], 0), row["trigger_details"]["to_turn"])
+        return newest
+
+    wait_for(lambda: len(summaries()) >= 1, what="a first summary")
+    server.kill("qcluster")
+    done: Callable[[], bool] = lambda: sum(1 for turns in summaries().values() if turns == 40) == 20  # noqa: E731
+
+    wait_for(done, seconds=120, what="summaries of all 20 sessions, each up to its last turn")
+    queued = server.patient_call("/v1/ops/pipeline")["queues"]
+    assert {entry["name"] for entry in queued}
