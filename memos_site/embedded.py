@@ -385,8 +385,8 @@ def with_servers(argv: list[str]) -> Iterator[None]:
     command = argv[1] if len(argv) > 1 else ""
     folder = data_dir()
     found = runtime.discover(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     if not os.environ.get("MEMOS_SECRET_KEY") and not os.environ.get("MEMOS_SECRET_KEY_FILE"):
+        folder.mkdir(parents=True, exist_ok=True)
         runtime.keep_secret_key(folder)
     servers = EmbeddedServers(
         folder,

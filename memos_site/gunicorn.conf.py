@@ -4,6 +4,9 @@ import os
 import shutil
 import tempfile
 
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base import Worker
+
 from memory.conf import Environment
 
 _env = Environment()
@@ -38,7 +41,7 @@ _metrics_dir = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(pr
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
-def post_worker_init(worker):
+def post_worker_init(worker: Worker) -> None:
     """Loads the embedding model before the first request waits for it."""
     from django.db import connection
 
@@ -53,11 +56,11 @@ def post_worker_init(worker):
         connection.close()
 
 
-def child_exit(server, worker):
+def child_exit(server: Arbiter, worker: Worker) -> None:
     from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(worker.pid)
 
 
-def on_exit(server):
+def on_exit(server: Arbiter) -> None:
     shutil.rmtree(_metrics_dir, ignore_errors=True)

@@ -57,7 +57,7 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
     if isinstance(error, exceptions.APIException):
         headers = {}
         if isinstance(error, exceptions.Throttled):
-            headers["Retry-After"] = str(int(error.wait or 0) + 1)
+            headers["Retry-After"] = str(int(getattr(error, "wait", None) or 0) + 1)
         if header := getattr(error, "auth_header", None):
             headers["WWW-Authenticate"] = header
         return error.status_code, _CODES.get(error.status_code, "error"), _sentence(error), None, headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import orjson
 from rest_framework.exceptions import ParseError
@@ -19,7 +19,7 @@ class StrictJSONParser(BaseParser):
 
     def parse(
         self,
-        stream: BinaryIO,
+        stream: IO[Any],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from memory.api.views.query import QueryViewSet
 from memory.api.views.session import SessionViewSet
 
 urlpatterns = [
-    path("health", health.live),
+    path("health", health.health),
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),

@@ -67,6 +67,9 @@ class Memory(models.Model):
         indexes = [
             models.Index(fields=["namespace", "occurred_at"], name="memory_when"),
             models.Index(fields=["namespace", "content_hash"], name="memory_same_text"),
+            models.Index(
+                fields=["namespace", "-id"], name="memory_archived", condition=models.Q(state=MemoryState.ARCHIVED)
+            ),
         ]
 
     def __str__(self) -> str:

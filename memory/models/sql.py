@@ -36,7 +36,7 @@ def _renew_if_lost() -> None:
     if raw.closed or _has_input(raw):
         connection.close()
     else:
-        connection.health_check_done = True
+        connection.health_check_done = True  # type: ignore[attr-defined]
 
 
 def _has_input(raw: psycopg.Connection) -> bool:

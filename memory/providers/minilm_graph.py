@@ -17,6 +17,7 @@ import hashlib
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -77,11 +78,11 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
-    def node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: object) -> str:
+    def node(self, op: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
         return output
 
-    def fused(self, op: str, inputs: list[str], output: str, **attributes: object) -> str:
+    def fused(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         return self.node(op, inputs, output, domain="com.microsoft", **attributes)
 
     def product(self, state: str, matrix: np.ndarray, output: str) -> str:

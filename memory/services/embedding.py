@@ -174,7 +174,7 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
         rows = lacking_vector(wanted, model.id)
         if last_id is not None:
             rows = rows.filter(pk__gt=last_id)
-        batch = list(rows.order_by("pk").values_list("pk", "namespace_id", "text", "speaker", "state")[:BATCH])
+        batch = list(rows.order_by("pk").values_list("pk", "namespace_id", "text", "speaker", "content_hash")[:BATCH])
         if not batch:
             return
         last_id = batch[-1][0]
@@ -185,14 +185,17 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
 
 
 def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) -> None:
-    # Joined to the memory as it is now: it may have been erased or archived while its vector was made.
+    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile.
     with connection.cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
             SELECT m.namespace_id, %s, m.id, v.embedding::halfvec, m.state = %s
-            FROM unnest(%s::uuid[], %s::bigint[], %s::text[]) AS v (memory_id, namespace_id, embedding)
-            JOIN memory_memory m ON m.namespace_id = v.namespace_id AND m.id = v.memory_id
+            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[])
+                 AS v (memory_id, namespace_id, content_hash, embedding)
+            JOIN memory_memory m
+              ON m.namespace_id = v.namespace_id AND m.id = v.memory_id AND m.content_hash = v.content_hash
+            FOR SHARE OF m
             ON CONFLICT DO NOTHING
             """,
             [
@@ -200,6 +203,7 @@ def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) 
                 MemoryState.ACTIVE,
                 [row[0] for row in batch],
                 [row[1] for row in batch],
+                [row[4] for row in batch],
                 [halfvec_literal(vector) for vector in vectors],
             ],
         )

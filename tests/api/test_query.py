@@ -130,9 +130,18 @@ def test_an_empty_namespace_answers_with_nothing(alice):
 
 @pytest.mark.parametrize(
     "text",
-    ["the of and is", "?!... --", "😀🎉", "'; DROP TABLE memory_memory; --", "a & b | !c <-> d:*", "mixed 中文 and Ελληνικά",
-     "x" * 2000, "\t\n", "%s %(name)s"],
-)  # fmt: skip
+    [
+        "the of and is",
+        "?!... --",
+        "😀🎉",
+        "'; DROP TABLE memory_memory; --",
+        "a & b | !c <-> d:*",
+        "mixed 中文 and Ελληνικά",
+        "x" * 2000,
+        "\t\n",
+        "%s %(name)s",
+    ],
+)
 def test_questions_without_plain_words_are_answered(alice, remember, text):
     remember(alice, "Ann moved to Lisbon; 她搬到了里斯本。")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
@@ -125,7 +126,8 @@ def test_what_was_deleted_since_is_said_and_not_brought_back(scope: Scope) -> No
 
 
 def test_summaries_are_asked_for_once_a_session(scope: Scope) -> None:
-    import_turns(scope, turns=turns(60), source=SOURCE, clock=clock)
+    long = [dataclasses.replace(turn, session=f"session_{number % 2}") for number, turn in enumerate(turns(60))]
+    import_turns(scope, turns=long, source=SOURCE, clock=clock)
     assert set(Session.objects.in_scope(scope).values_list("name", "message_count")) == {
         ("session_0", 30),
         ("session_1", 30),

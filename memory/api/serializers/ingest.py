@@ -40,8 +40,8 @@ class IngestSerializer(serializers.Serializer):
 class IngestBatchSerializer(serializers.Serializer):
     """Turns to remember together: all or none."""
 
-    items = IngestSerializer(
-        many=True,
+    items: serializers.ListSerializer = serializers.ListSerializer(
+        child=IngestSerializer(),
         min_length=1,
         max_length=MAX_BATCH,
         error_messages={

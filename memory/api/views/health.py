@@ -11,10 +11,19 @@ from memory.api.authentication import KeyAuthentication
 from memory.api.permissions import MetricsReader
 from memory.api.serializers.ops import HealthSerializer, ReadySerializer
 from memory.metrics import exposition
-from memory.services import health
+from memory.services import health as service
 
 
 @extend_schema(operation_id="health", summary="Whether the web process answers", responses=HealthSerializer)
+@api_view(["GET"])
+@authentication_classes([])
+@permission_classes([AllowAny])
+@throttle_classes([])
+def health(request: Request) -> Response:
+    return Response({"status": "ok"})
+
+
+@extend_schema(operation_id="health_live", summary="The same, by the name probes use", responses=HealthSerializer)
 @api_view(["GET"])
 @authentication_classes([])
 @permission_classes([AllowAny])
@@ -33,7 +42,7 @@ def live(request: Request) -> Response:
 @permission_classes([AllowAny])
 @throttle_classes([])
 def ready(request: Request) -> Response:
-    report = health.report()
+    report = service.report()
     return Response(
         {"status": report.status, "checks": report.checks}, status=503 if report.status == "unavailable" else 200
     )
@@ -45,4 +54,4 @@ def ready(request: Request) -> Response:
 @permission_classes([MetricsReader])
 @throttle_classes([])
 def metrics(request: Request) -> HttpResponse:
-    return HttpResponse(exposition(health.gauges()), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(exposition(service.gauges()), content_type="text/plain; version=0.0.4; charset=utf-8")

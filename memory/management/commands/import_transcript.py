@@ -74,7 +74,7 @@ class Command(BaseCommand):
                 turns=turns,
                 source=source,
                 clock=timezone.now,
-                progress=bar.update,
+                progress=lambda imported: _advance(bar, imported),
             )
         except KeyboardInterrupt:
             raise CommandError(
@@ -118,3 +118,7 @@ class Command(BaseCommand):
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _advance(bar: tqdm, turns: int) -> None:
+    bar.update(turns)

@@ -10,7 +10,7 @@ TABLES = ("memory", "memoryvector", "posting", "session", "condensation", "conte
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0005_condensation_item_sources")]
+    dependencies = [("memory", "0004_audit_append_only")]
 
     operations = [
         migrations.RunSQL(
