@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
 from memory.metrics import observe_request
+from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
@@ -74,3 +75,21 @@ class RequestMiddleware:
                 f"The body has {length} bytes; the limit is {settings.MEMOS_MAX_BODY_BYTES}. Send fewer items a batch.",
             )
         return None
+
+
+class PagesPolicyMiddleware:
+    """The content security policy of the pages that staff open: nothing inline, nothing from elsewhere."""
+
+    POLICY = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.path.startswith(PAGES):
+            response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        return response

@@ -236,6 +236,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "memos_site.middleware.RequestMiddleware",
+    "memos_site.middleware.PagesPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corsheaders.middleware.CorsMiddleware",
@@ -390,6 +391,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django-q": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
     },
 }
