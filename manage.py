@@ -4,15 +4,20 @@
 import os
 import sys
 
+from memory.conf import ConfigurationError
+from memos_site.embedded import EmbeddedError
+from memos_site.servers import with_servers
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-    from memos_site.embedded import with_servers  # noqa: PLC0415
-
-    with with_servers(sys.argv):
-        execute_from_command_line(sys.argv)
+    try:
+        with with_servers(sys.argv):
+            execute_from_command_line(sys.argv)
+    except (ConfigurationError, EmbeddedError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

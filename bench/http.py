@@ -35,7 +35,7 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 def turns(count: int) -> list[str]:
     """Sentences of the length of chat turns (about 30 tokens), the same in every run."""
-    chance = random.Random(7)  # noqa: S311 - test text
+    chance = random.Random(7)
     pick = chance.choice
     return [
         f"{pick(NAMES)}: On {pick(DAYS)} {pick(NAMES)} {pick(VERBS)} the {pick(THINGS)} at the {pick(PLACES)} because the "
@@ -45,7 +45,7 @@ def turns(count: int) -> list[str]:
 
 
 def questions(count: int) -> list[str]:
-    chance = random.Random(11)  # noqa: S311 - test text
+    chance = random.Random(11)
     pick = chance.choice
     return [f"What did {pick(NAMES)} do with the {pick(THINGS)} at the {pick(PLACES)}?" for _ in range(count)]
 

@@ -48,6 +48,10 @@ class EmbeddingUnavailable(MemosError):
     code = "embedding_unavailable"
 
 
+class EmbeddingRefused(EmbeddingUnavailable):
+    """The provider answered that it will not embed this text, now or later."""
+
+
 class WindowUnavailable(MemosError):
     """Redis did not answer. Callers go on without the session window and say so."""
 

@@ -31,5 +31,5 @@ def exposition(gauges: dict[str, tuple[str, float]]) -> bytes:
         MultiProcessCollector(registry)
     lines = []
     for name, (help_text, value) in gauges.items():
-        lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge", f"{name} {value:g}"]
+        lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge", f"{name} {value}"]
     return generate_latest(registry) + ("\n".join(lines) + "\n").encode()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
+from django.conf import settings
 from django.utils import timezone
 
+from memory.errors import EmbeddingUnavailable
 from memory.models import Namespace
 from memory.services import condense, embedding, idempotency
 from memory.types import Scope
+
+log = logging.getLogger("memos.tasks")
 
 WORKER = "worker"
 
@@ -22,7 +28,11 @@ def condense_session(namespace_id: int, session: str) -> int:
 
 def embed_pending() -> int:
     """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
-    return embedding.embed_pending()
+    try:
+        return embedding.embed_pending(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    except EmbeddingUnavailable as error:
+        log.warning("memories still wait for their vectors", extra={"reason": error.message})
+        return 0
 
 
 def forget_idempotency_keys() -> int:

@@ -21,11 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
-
-from memos_site import runtime
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -79,9 +77,15 @@ class Server:
         return None
 
     def start(self) -> None:
-        """Starts the process; `wait_ready` says when it answers."""
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        """Starts the process; `wait_ready` says when it answers. What an earlier one left running is ended first."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        # They hold memory text: for nobody else on this machine.
+        for folder in (self.data_dir, self.log_file.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o700)
         self.prepare()
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(  # noqa: S603 - our own command line
@@ -90,6 +94,8 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.data_dir,
+                # Not our environment: it holds the secret key, and PostgreSQL may run as another user.
+                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ},
                 user=self.user,
                 group=self.user,
                 extra_groups=[] if self.user else None,
@@ -358,53 +364,3 @@ def die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
             os._exit(1)
 
     return prepare
-
-
-_WITHOUT_SERVERS = frozenset(
-    (
-        "",
-        "help",
-        "--help",
-        "-h",
-        "version",
-        "--version",
-        "makemigrations",
-        "config_docs",
-        "spectacular",
-        "collectstatic",
-    )
-)
-
-
-@contextlib.contextmanager
-def with_servers(argv: list[str]) -> Iterator[None]:
-    """For `manage.py`: the servers the command needs, if the environment names none and `make run` is not up.
-
-    They stop when the command ends. Commands that need no database start none.
-    """
-    command = argv[1] if len(argv) > 1 else ""
-    folder = data_dir()
-    found = runtime.discover(folder)
-    if not os.environ.get("MEMOS_SECRET_KEY") and not os.environ.get("MEMOS_SECRET_KEY_FILE"):
-        folder.mkdir(parents=True, exist_ok=True)
-        runtime.keep_secret_key(folder)
-    servers = EmbeddedServers(
-        folder,
-        database=not (os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") or "DATABASE_URL" in found),
-        redis=not (os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE") or "REDIS_URL" in found),
-    )
-    if command in _WITHOUT_SERVERS or "--help" in argv or not servers.servers:
-        yield
-        return
-    servers.start()
-    os.environ.update(servers.urls)
-    try:
-        yield
-    finally:
-        servers.stop()
-
-
-def data_dir() -> Path:
-    """The data folder that the environment names."""
-    named = os.environ.get("MEMOS_DATA_DIR")
-    return (Path(named).expanduser() if named else Path(__file__).resolve().parent.parent / "data").resolve()

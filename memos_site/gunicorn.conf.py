@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import socket
+import struct
 import tempfile
 
 from gunicorn.arbiter import Arbiter
@@ -12,6 +14,8 @@ from memory.conf import Environment
 _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
 _port = _env.integer("MEMOS_PORT", 8000, "", alias="MEMOS_API_PORT")
+
+READ_SECONDS = 10
 
 bind = f"{_host}:{_port}"
 workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
@@ -43,15 +47,20 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 def post_worker_init(worker: Worker) -> None:
     """Loads the embedding model before the first request waits for it."""
-    from django.db import connection
+    # Inherited by the accepted connections: one that stops in the middle of its request loses its thread again.
+    for listener in worker.sockets:
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", READ_SECONDS, 0))
+
+    from django.db import Error, connection
 
     from memory.errors import EmbeddingUnavailable
     from memory.services.embedding import active_model
 
     try:
         active_model().provider.embed(["ready"])
-    except EmbeddingUnavailable as error:
-        worker.log.warning("embedding is not ready: %s", error.message)
+    except (EmbeddingUnavailable, Error) as error:
+        # A worker that fails here would end the whole server; its requests say what is away.
+        worker.log.warning("embedding is not ready: %s", error)
     finally:
         connection.close()
 

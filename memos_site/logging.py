@@ -38,4 +38,4 @@ def _quoted(value: object) -> str:
     text = str(value)
     if text and text.isprintable() and not any(mark in text for mark in ' "=\\'):
         return text
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text)

@@ -59,6 +59,8 @@ class RequestMiddleware:
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
+        if "%00" in request.META.get("QUERY_STRING", ""):
+            return error_response(request, 400, "invalid_request", "The query string holds a NUL character.")
         if request.headers.get("Transfer-Encoding"):
             return error_response(
                 request, 411, "length_required", "The body has no length: send Content-Length instead of chunks."

@@ -15,9 +15,17 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
+import psycopg
+
+from memory.conf import ConfigurationError
 from memos_site import runtime
-from memos_site.embedded import EmbeddedError, EmbeddedServers, data_dir, die_with_parent
+from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
+from memos_site.servers import data_dir
+
+if TYPE_CHECKING:
+    from memos_site.bootstrap import FirstStart
 
 log = logging.getLogger("memos.run")
 
@@ -92,6 +100,8 @@ class Supervisor:
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
         self._processes: list[Process] = []
+        # Another MemOS may own the folder: its runtime file is not ours to remove.
+        self._is_announced = False
 
     def run(self) -> int:
         """Runs until a signal; the exit status."""
@@ -115,10 +125,12 @@ class Supervisor:
         from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415
 
         self._servers.wait_ready()
+        self._is_announced = True
         runtime.write_runtime(self._folder, **self._servers.urls)
         logs = self._folder / "logs"
         for folder in (logs, settings.STATIC_ROOT):
             folder.mkdir(exist_ok=True)
+        logs.chmod(0o700)
         web = Process("web", _WEB, log_file=logs / "web.log")
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
         self._processes = [web, worker]
@@ -130,8 +142,10 @@ class Supervisor:
             web.start()
         worker.start()
         if not self._wait_until_up(address):
+            # What is shown once must not be lost with a start that fails.
+            print("\n".join(_secrets(made)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
-        _announce(address, self._folder, made.admin_user, made.admin_password, made.api_key)
+        _announce(address, self._folder, made)
         self._supervise()
         return 0
 
@@ -146,6 +160,9 @@ class Supervisor:
             if _answers(f"{address}/health/live"):
                 return True
             time.sleep(0.05)
+        if not self._stopping.is_set():
+            log_file = self._processes[0].log_file
+            print(f"The web server did not answer in {READY_SECONDS:.0f} s; see {log_file}", file=sys.stderr)
         return False
 
     def _supervise(self) -> None:
@@ -153,9 +170,7 @@ class Supervisor:
         while not self._stopping.wait(0.3):
             for server in self._servers.servers:
                 if not server.is_running():
-                    log.error("restarting", extra={"part": server.name})
-                    server.start()
-                    server.wait_ready()
+                    self._restart(server)
             for process in self._processes:
                 if process.has_ended():
                     log.error("restarting", extra={"part": process.name})
@@ -163,6 +178,16 @@ class Supervisor:
                     process.kill_rest()
                     self._stopping.wait(RESTART_PAUSE_SECONDS)
                     process.start()
+
+    def _restart(self, server: Server) -> None:
+        """One attempt; the supervision comes back to a server that did not make it."""
+        log.error("restarting", extra={"part": server.name})
+        try:
+            server.start()
+            server.wait_ready()
+        except (EmbeddedError, OSError, psycopg.Error) as error:
+            log.error("not up yet", extra={"part": server.name, "reason": str(error)})
+            self._stopping.wait(RESTART_PAUSE_SECONDS)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping.set()
@@ -174,7 +199,8 @@ class Supervisor:
         for process in self._processes:
             process.make_sure(deadline)
         self._servers.stop()
-        runtime.remove_runtime(self._folder)
+        if self._is_announced:
+            runtime.remove_runtime(self._folder)
 
 
 _CONFIG = str(Path(__file__).resolve().parent / "gunicorn.conf.py")
@@ -214,7 +240,22 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _announce(address: str, folder: Path, user: str | None, password: str | None, key: str | None) -> None:
+def _secrets(made: FirstStart) -> list[str]:
+    """The login and key that this start made, or how to come by others."""
+    python = ".venv/bin/python manage.py"
+    login = f"  login      made at the first start (forgotten: {python} changepassword {made.admin_user or 'admin'})"
+    if made.admin_user:
+        shown = made.admin_password or "(the one in MEMOS_ADMIN_PASSWORD)"
+        login = f"  login      {made.admin_user} / {shown}    (shown once)"
+    key = f"  API key    another: {python} issue_api_key NAME --all-namespaces"
+    if made.api_key:
+        key = f"  API key    {made.api_key}    (shown once)"
+    return [login, key]
+
+
+def _announce(address: str, folder: Path, made: FirstStart) -> None:
+    shown_key = made.api_key or "$MEMOS_KEY"
+    body = '{"namespace": "demo", "session_id": "try", "query": "How many working days does the store review need?"}'
     lines = [
         "",
         f"  MemOS is up at {address}",
@@ -224,24 +265,13 @@ def _announce(address: str, folder: Path, user: str | None, password: str | None
         f"  API docs   {address}/docs",
         f"  data       {folder}",
         f"  logs       {folder / 'logs'}",
+        *_secrets(made),
     ]
-    if user:
-        shown = password or "(the one in MEMOS_ADMIN_PASSWORD)"
-        lines.append(f"  login      {user} / {shown}    (shown once; change it: manage.py changepassword {user})")
-    else:
-        lines.append(
-            "  login      made at the first start (forgotten: .venv/bin/python manage.py changepassword admin)"
-        )
-    if key:
-        lines.append(f"  API key    {key}    (shown once)")
-    else:
-        lines.append("  API key    another: .venv/bin/python manage.py issue_api_key NAME --all-namespaces")
-    body = '{"namespace": "demo", "session_id": "try", "query": "What did we decide about the release?"}'
     lines += [
         "",
         "  Try it:",
         "",
-        f"    curl -s {address}/v1/query -H 'Authorization: Bearer {key or '$MEMOS_KEY'}' \\",
+        f'    curl -s {address}/v1/query -H "Authorization: Bearer {shown_key}" \\',
         f"      -H 'Content-Type: application/json' -d '{body}'",
         "",
         "  Ctrl-C stops everything; the data stay.",
@@ -253,7 +283,7 @@ def _announce(address: str, folder: Path, user: str | None, password: str | None
 def main() -> int:
     try:
         return Supervisor().run()
-    except EmbeddedError as error:
+    except (EmbeddedError, ConfigurationError) as error:
         print(f"MemOS cannot start: {error}", file=sys.stderr)
         return 1
 

@@ -35,9 +35,13 @@ SECRET_KEY = env.text(
     secret=True,
     shown="made by `make run`",
 )
-ALLOWED_HOSTS = env.words(
-    "MEMOS_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names under which the server may be called; `*` is any."
-)
+ALLOWED_HOSTS = [
+    *env.words("MEMOS_ALLOWED_HOSTS", "", "Host names under which the server may be called, beside localhost."),
+    # Probes and management on the machine itself.
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+]
 CSRF_TRUSTED_ORIGINS = env.words(
     "MEMOS_TRUSTED_ORIGINS", "", "Origins (https://memos.example.com) that staff log in from behind a proxy."
 )
@@ -156,7 +160,11 @@ MEMOS_TOKENIZER = env.text(
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")
 MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(
-    "MEMOS_SUMMARY_REFRESH_MESSAGES", 4, "New messages after which a session's summary is made again.", minimum=1
+    "MEMOS_SUMMARY_REFRESH_MESSAGES",
+    4,
+    "New messages after which a query asks for a session's summary again; without a query they wait a minute, or "
+    "until the window (MEMOS_WINDOW_MESSAGES) would lose one.",
+    minimum=1,
 )
 MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
     "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
@@ -212,6 +220,12 @@ if MEMOS_JOB_RETRY_SECONDS <= MEMOS_JOB_TIMEOUT_SECONDS:
         f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or a slow job would run twice at once"
     )
 
+if MEMOS_LLM_ENABLED and MEMOS_LLM_TIMEOUT_SECONDS > MEMOS_JOB_TIMEOUT_SECONDS / 2:
+    raise ConfigurationError(
+        f"MEMOS_LLM_TIMEOUT_SECONDS={MEMOS_LLM_TIMEOUT_SECONDS:g} must be at most half of "
+        f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or the job would end before the fallback card is made"
+    )
+
 # API keys are checked against an HMAC under this key; it differs from SECRET_KEY so that neither reveals the other.
 MEMOS_KEY_PEPPER = hashlib.sha256(b"memos.api-key:" + SECRET_KEY.encode()).hexdigest()
 
@@ -235,11 +249,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # Outermost, so that a browser may read refusals too.
+    "corsheaders.middleware.CorsMiddleware",
     "memos_site.middleware.RequestMiddleware",
     "memos_site.middleware.PagesPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -286,6 +301,8 @@ CACHES = {
         "LOCATION": REDIS_URL or "redis://localhost:6379/0",
         "KEY_PREFIX": "memos",
         "OPTIONS": {
+            # Not pickle: who can write to Redis must not be able to run code here.
+            "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
             "SOCKET_CONNECT_TIMEOUT": 0.5,
             "SOCKET_TIMEOUT": 1.0,
             "CONNECTION_POOL_KWARGS": {"max_connections": 100, "health_check_interval": 30},

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import Namespace
-from memory.services import embedding, namespaces
+from memory.services import embedding, health, namespaces
 from memory.services.ingest import ingest
 from memory.services.keys import issue_key
 from memory.stores import redis as redis_store
@@ -41,6 +41,7 @@ def _fresh_process_state() -> Iterator[None]:
     embedding.forget_active_model()
     redis_store.resume()
     namespaces.forget_known()
+    health.forget_probe()
     yield
     embedding.forget_active_model()
 

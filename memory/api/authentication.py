@@ -52,7 +52,7 @@ def access_of(token: str) -> Access:
     rows = fetch(_KEY, {"prefix": prefix}, prepared=True) if mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX else []
     row = rows[0] if rows else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
-        raise AuthenticationFailed("This API key is not known here. `manage.py issue_api_key NAME` makes one.")
+        raise AuthenticationFailed("This API key is not known here: `manage.py issue_api_key` makes one.")
     key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, namespace_ids = row
     now = timezone.now()
     if revoked_at is not None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
-from memory.api.responses import error_body
+from memory.api.responses import error_response
 from memory.errors import MemosError
 
 log = logging.getLogger("memos.error")
@@ -33,7 +33,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     if status is None:
         return None
     # Not rendered by the view: the schema and the docs page have renderers of their own.
-    return JsonResponse(error_body(request, code, message, detail), status=status, headers=headers)
+    response = error_response(request, status, code, message, detail)
+    for name, value in headers.items():
+        response[name] = value
+    return response
 
 
 def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
@@ -41,7 +44,9 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
         return error.status, error.code, error.message, error.detail, {}
     if isinstance(error, OperationalError | InterfaceError):
         log.exception("database unavailable")
-        message = "The database does not answer; nothing was stored. Try again in a moment."
+        message = (
+            "The database does not answer. Try again in a moment; with an Idempotency-Key nothing is stored twice."
+        )
         return 503, "database_unavailable", message, None, {"Retry-After": "1"}
     if isinstance(error, RequestDataTooBig):
         return 413, "payload_too_large", "The body is larger than MEMOS_MAX_BODY_BYTES. Send fewer items.", None, {}
@@ -66,7 +71,7 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
 
 def _sentence(error: exceptions.APIException) -> str:
     if isinstance(error, exceptions.NotAuthenticated):
-        return "This server wants an API key: `Authorization: Bearer mos_…`. `manage.py issue_api_key NAME` makes one."
+        return "This server wants an API key: `Authorization: Bearer mos_…`. `manage.py issue_api_key` makes one."
     if isinstance(error, exceptions.UnsupportedMediaType):
         return "Send the body as JSON with `Content-Type: application/json`."
     return str(error.detail)

@@ -28,7 +28,7 @@ class HasScope(BasePermission):
             needed = needed.get(getattr(view, "action", ""))
         if not isinstance(access, Access) or needed is None:
             return False
-        self.message = f"This needs a key with the scope {needed!r}."
+        self.message = f"This needs a key with the scope {str(needed)!r}."
         return access.may(needed)
 
 

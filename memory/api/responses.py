@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+import orjson
+from django.http import HttpRequest, HttpResponse
 
 
 def error_body(request: HttpRequest | None, code: str, message: str, detail: Any = None) -> dict[str, Any]:
@@ -14,5 +15,6 @@ def error_body(request: HttpRequest | None, code: str, message: str, detail: Any
 
 
 def error_response(request: HttpRequest, status: int, code: str, message: str, detail: Any = None) -> HttpResponse:
-    """An error answer from outside a view."""
-    return JsonResponse(error_body(request, code, message, detail), status=status)
+    """An error answer."""
+    body = orjson.dumps(error_body(request, code, message, detail))
+    return HttpResponse(body, status=status, content_type="application/json")

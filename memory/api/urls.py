@@ -1,10 +1,11 @@
 """The routes of the API."""
 
 from django.urls import path
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.session import SessionViewSet
@@ -25,6 +26,6 @@ urlpatterns = [
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
-    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
 ]

@@ -14,6 +14,7 @@ class IdempotencyRecord(models.Model):
     key = models.CharField(max_length=200)
     body_hash = models.CharField(max_length=64)
     memory_ids = models.JSONField()
+    degraded = models.JSONField(default=list)
     keep_forever = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
 

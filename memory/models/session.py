@@ -15,7 +15,7 @@ from memory.models.scoped import ScopedQuerySet
 class SessionQuerySet(ScopedQuerySet["Session"]):
     def active_since(self, moment: datetime) -> Self:
         """Sessions with a message since `moment`."""
-        return self.filter(last_message_at__gte=moment)
+        return self.filter(last_message_at__gte=moment, message_count__gt=0)
 
 
 class Session(models.Model):

@@ -45,12 +45,17 @@ def configured() -> tuple[str, str]:
     return provider, settings.MEMOS_EMBEDDING_MODEL or default
 
 
-@lru_cache(maxsize=4)
-def provider_for(provider: str, name: str) -> EmbeddingProvider:
-    """The provider of one stored model; made once a process.
+def provider_for(provider: str, name: str, dimensions: int = 0) -> EmbeddingProvider:
+    """The provider of one model; made once a process. `dimensions` 0 leaves them to the settings or the model.
 
     Raises ValueError for a provider that is not one of PROVIDERS.
     """
+    chosen = dimensions or settings.MEMOS_EMBEDDING_DIMENSIONS
+    return _make(provider, name, chosen if provider == "openai" else 0)
+
+
+@lru_cache(maxsize=8)
+def _make(provider: str, name: str, dimensions: int) -> EmbeddingProvider:
     if provider == "minilm":
         return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
     if provider == "openai":
@@ -62,7 +67,7 @@ def provider_for(provider: str, name: str) -> EmbeddingProvider:
             base_url=settings.MEMOS_EMBEDDING_BASE_URL,
             api_key=settings.MEMOS_EMBEDDING_API_KEY,
             timeout=settings.MEMOS_EMBEDDING_TIMEOUT_SECONDS,
-            dimensions=settings.MEMOS_EMBEDDING_DIMENSIONS,
+            dimensions=dimensions,
         )
     if provider == "hash":
         return HashEmbedding(name)
@@ -71,7 +76,7 @@ def provider_for(provider: str, name: str) -> EmbeddingProvider:
 
 def _forget_providers(*, setting: str, **_: object) -> None:
     if setting.startswith(("MEMOS_EMBEDDING", "MEMOS_MODEL")):
-        provider_for.cache_clear()
+        _make.cache_clear()
 
 
 setting_changed.connect(_forget_providers, dispatch_uid="memory.providers.embedding")

@@ -48,7 +48,7 @@ class LLMCardWriter:
                 ],
             )
             content = answer.choices[0].message.content or ""
-        except (openai.OpenAIError, IndexError) as error:
+        except (openai.OpenAIError, IndexError, TypeError, AttributeError, ValueError) as error:
             raise LLMUnavailable(f"{self.name} did not answer: {type(error).__name__}") from error
         return _card(content, turns, previous)
 
@@ -105,7 +105,7 @@ def _item(item: Any, turns: Sequence[Turn], inherited: Mapping[str, list[str]]) 
     """An item's text and the memories it comes from; one that names none must stand in the earlier card."""
     text = item.get("text") if isinstance(item, dict) else None
     numbers = item.get("sources") if isinstance(item, dict) else None
-    if not isinstance(text, str) or not text.strip() or not isinstance(numbers, list):
+    if not isinstance(text, str) or not text.strip() or "\0" in text or not isinstance(numbers, list):
         raise LLMUnavailable("an item of the language model's card has no text or no sources")
     if not all(isinstance(number, int) and 1 <= number <= len(turns) for number in numbers):
         raise LLMUnavailable("an item of the language model's card names a message that does not exist")

@@ -90,9 +90,14 @@ class MiniLMEmbedding:
         # The graph is built fused; further fusion would bring back slower operators.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
-        return onnxruntime.InferenceSession(
-            str(ensure_graph(self._model_dir, self._precision)), options, providers=["CPUExecutionProvider"]
-        )
+        graph = ensure_graph(self._model_dir, self._precision)
+        try:
+            return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime has a class of its own for each way a file can be damaged
+            graph.unlink(missing_ok=True)
+            raise EmbeddingUnavailable(
+                f"The MiniLM graph {graph} was damaged ({type(error).__name__}) and is removed: it is made again now."
+            ) from error
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:

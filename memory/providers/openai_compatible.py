@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import openai
 
-from memory.errors import EmbeddingUnavailable
+from memory.errors import EmbeddingRefused, EmbeddingUnavailable
+from memory.text.tokens import count_tokens
 
 BATCH = 128
+# What OpenAI's models read at most; the rest of a longer text is not embedded.
+MAX_TOKENS = 8000
 
 
 class OpenAIEmbedding:
@@ -35,9 +39,10 @@ class OpenAIEmbedding:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         parts = [self._embed_part(list(texts[i : i + BATCH])) for i in range(0, len(texts), BATCH)]
+        if len({part.shape[1] for part in parts}) > 1:
+            raise EmbeddingUnavailable("The embedding endpoint answered vectors of different lengths.")
         vectors = np.concatenate(parts) if parts else np.zeros((0, self.dimensions), dtype=np.float32)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
     def familiarity(self, text: str) -> float:
         return 1.0
@@ -47,23 +52,42 @@ class OpenAIEmbedding:
             answer = self._client.embeddings.create(
                 model=self._name,
                 # An endpoint refuses empty input; a space is the nearest that it takes.
-                input=[text if text.strip() else " ." for text in texts],
+                input=[_fitting(text) if text.strip() else " ." for text in texts],
                 encoding_format="float",
                 dimensions=self._dimensions if self._asks_for_dimensions else openai.omit,
             )
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            raise EmbeddingRefused(
+                f"{self._name} refuses one of {len(texts)} texts: {type(error).__name__}."
+            ) from error
         except openai.OpenAIError as error:
             raise EmbeddingUnavailable(
                 f"The embedding endpoint {self._client.base_url} did not answer for {self._name}: "
                 f"{type(error).__name__}. Check MEMOS_EMBEDDING_BASE_URL and MEMOS_EMBEDDING_API_KEY."
             ) from error
-        vectors = np.asarray([row.embedding for row in answer.data], dtype=np.float32)
-        if (
-            vectors.ndim != 2
-            or len(vectors) != len(texts)
-            or (self._dimensions and vectors.shape[1] != self._dimensions)
-        ):
+        vectors = _vectors(answer)
+        wanted = self._dimensions or vectors.shape[-1]
+        if vectors.shape != (len(texts), wanted):
             raise EmbeddingUnavailable(
                 f"The embedding endpoint answered vectors of shape {vectors.shape} to {len(texts)} texts; "
                 f"expected {self._dimensions or 'any number of'} dimensions."
             )
         return vectors
+
+
+def _vectors(answer: Any) -> np.ndarray:
+    """The answer's rows as float32, each of them a direction. Raises EmbeddingUnavailable for anything else."""
+    try:
+        vectors = np.asarray([row.embedding for row in answer.data], dtype=np.float64)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise EmbeddingUnavailable("The embedding endpoint answered something that is no list of vectors.") from error
+    if vectors.ndim != 2 or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+        raise EmbeddingUnavailable("The embedding endpoint answered vectors that are empty, zero or not finite.")
+    return vectors.astype(np.float32)
+
+
+def _fitting(text: str) -> str:
+    """The beginning of `text` that has at most MAX_TOKENS tokens."""
+    while (tokens := count_tokens(text)) > MAX_TOKENS:
+        text = text[: len(text) * MAX_TOKENS // tokens]
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from memory import audit
-from memory.enums import AuditEvent, SummaryTrigger
+from memory.enums import AuditEvent, MemoryState, SummaryTrigger
 from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory, Session
 from memory.providers.llm import configured_llm
@@ -34,6 +35,7 @@ class _Batch:
 
     turns: list[Turn]
     tokens: int
+    after_turn: int
     last_turn: int
     previous: Condensation | None
 
@@ -85,14 +87,21 @@ def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Conde
     and of two runs at once one stores each version.
     """
     made: list[Condensation] = []
-    while batch := _next_batch(scope, session, enough=settings.MEMOS_SUMMARY_REFRESH_MESSAGES if made else 1):
+    # Half the job's time: the other half is for the batch that is begun just before.
+    deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
+    while batch := _next_batch(scope, session):
         card, method = _write_card(batch)
         stored = _store(scope, session, batch, card, method, now=now)
         if stored is None:
             break
         made.append(stored)
-    if not made:
-        Session.objects.in_scope(scope).filter(name=session).update(summary_requested_at=None)
+        if time.monotonic() > deadline:
+            queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
+            return made
+    # Nothing is left to do for whoever asked until now; a later request stays.
+    Session.objects.in_scope(scope).filter(name=session, summary_requested_at__lte=now).update(
+        summary_requested_at=None
+    )
     return made
 
 
@@ -102,24 +111,34 @@ def card_with_sources(summary: Condensation) -> dict[str, Any]:
     return {**card, "sources": summary.item_sources}
 
 
-def _next_batch(scope: Scope, session: str, *, enough: int) -> _Batch | None:
-    state = Session.objects.in_scope(scope).filter(name=session).first()
-    if state is None or state.unsummarised < enough:
-        return None
-    rows = list(
-        Memory.objects.in_scope(scope)
-        .in_session(session)
-        .filter(turn__gt=state.summarised_turn)
-        .order_by("turn")
-        .only("id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state")[
-            : settings.MEMOS_SUMMARY_BATCH_MESSAGES
-        ]
-    )
-    if not rows:
-        return None
+def _next_batch(scope: Scope, session: str) -> _Batch | None:
+    """The oldest turns that no summary covers, if they are enough for one; archived ones are passed over."""
+    while True:
+        state = Session.objects.in_scope(scope).filter(name=session).first()
+        enough = settings.MEMOS_SUMMARY_REFRESH_MESSAGES if state and state.summarised_turn else 1
+        if state is None or state.unsummarised < enough:
+            return None
+        rows = list(
+            Memory.objects.in_scope(scope)
+            .in_session(session)
+            .filter(turn__gt=state.summarised_turn)
+            .order_by("turn")
+            .only("id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state")[
+                : settings.MEMOS_SUMMARY_BATCH_MESSAGES
+            ]
+        )
+        active = [row for row in rows if row.state == MemoryState.ACTIVE]
+        if active:
+            break
+        # Nothing of these turns may be told: they count as covered.
+        Session.objects.in_scope(scope).filter(name=session, summarised_turn=state.summarised_turn).update(
+            summarised_turn=rows[-1].turn if rows else state.message_count
+        )
     previous = Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
-    turns = [Turn(str(row.pk), row.text, row.role, row.speaker, row.occurred_at) for row in rows]
-    return _Batch(turns, sum(row.tokens for row in rows), rows[-1].turn, previous)
+    if previous and previous.covers_to_turn > state.summarised_turn:
+        return None  # another run has stored a version between our reads
+    turns = [Turn(str(row.pk), row.text, row.role, row.speaker, row.occurred_at) for row in active]
+    return _Batch(turns, sum(row.tokens for row in active), state.summarised_turn, rows[-1].turn, previous)
 
 
 def _write_card(batch: _Batch) -> tuple[dict[str, Any], str]:
@@ -138,10 +157,11 @@ def _store(
     scope: Scope, session: str, batch: _Batch, card: Mapping[str, Any], method: str, *, now: datetime
 ) -> Condensation | None:
     """Keeps the version, unless another run has covered its turns or the session was reset meanwhile."""
-    before = batch.previous.covers_to_turn if batch.previous else 0
     with transaction.atomic():
         state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
-        if state is None or state.summarised_turn != before:
+        sources = [turn.id for turn in batch.turns]
+        present = Memory.objects.in_scope(scope).active().filter(pk__in=sources).count()
+        if state is None or state.summarised_turn != batch.after_turn or present != len(sources):
             return None
         # Sources stay beside the card: an agent that is handed the card does not pay for ids.
         text = orjson.dumps({name: value for name, value in card.items() if name != "sources"}).decode()
@@ -150,8 +170,12 @@ def _store(
             session=session,
             number=batch.previous.number + 1 if batch.previous else 1,
             trigger_reason=SummaryTrigger.NEW_MESSAGES if batch.previous else SummaryTrigger.BOOTSTRAP,
-            trigger_details={"new_messages": len(batch.turns), "from_turn": before + 1, "to_turn": batch.last_turn},
-            source_memory_ids=[turn.id for turn in batch.turns],
+            trigger_details={
+                "new_messages": len(batch.turns),
+                "from_turn": batch.after_turn + 1,
+                "to_turn": batch.last_turn,
+            },
+            source_memory_ids=sources,
             covers_to_turn=batch.last_turn,
             condensed_text=text,
             item_sources=card.get("sources", {}),

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 
 from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
-from memory.errors import EmbeddingUnavailable, InvalidInput
+from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.search import lacking_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
@@ -24,6 +24,8 @@ log = logging.getLogger("memos.embedding")
 # How long a process may go on with the model it knows after another one became active.
 KNOWN_SECONDS = 3.0
 BATCH = 128
+# PostgreSQL advisory lock of the one run that makes missing vectors.
+_RUN_LOCK = 0x6D656D6F73
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,17 @@ class ActiveModel:
 
     @property
     def provider(self) -> EmbeddingProvider:
-        return provider_for(self.provider_name, self.name)
+        return provider_for(self.provider_name, self.name, self.dimensions)
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
+        vectors = self.provider.embed(texts)
+        if vectors.shape[1:] != (self.dimensions,):
+            raise EmbeddingUnavailable(
+                f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
+                "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
+            )
+        return vectors
 
 
 _known: tuple[float, ActiveModel] | None = None
@@ -72,7 +84,7 @@ def embed_or_none(texts: Sequence[str]) -> Embedded | None:
     """Vectors of `texts`, or None (logged) when the provider is away: the worker will make them later."""
     try:
         model = active_model()
-        return Embedded(model.id, model.provider.embed(texts))
+        return Embedded(model.id, model.embed(texts))
     except EmbeddingUnavailable as error:
         log.warning("embedding put off", extra={"memories": len(texts), "reason": error.message})
         return None
@@ -89,12 +101,26 @@ def pending_count() -> int:
     return lacking_vector(Memory.objects.active(), row.pk).count() if row else 0
 
 
-def embed_pending(*, limit: int = 10_000) -> int:
+def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     """Makes missing vectors of the active model, in batches that are each kept; returns how many were made.
 
-    Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
+    Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
+    refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
-    return sum(_fill(active_model(), limit=limit))
+    deadline = time.monotonic() + seconds
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
+        if not cursor.fetchone()[0]:
+            return 0
+        try:
+            made = 0
+            for batch in _fill(active_model(), limit=limit):
+                made += batch
+                if time.monotonic() > deadline:
+                    break
+            return made
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
 
 
 def reembed(
@@ -178,10 +204,22 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
         if not batch:
             return
         last_id = batch[-1][0]
-        vectors = model.provider.embed([embedded_text(text, speaker) for _, _, text, speaker, _ in batch])
-        _insert_vectors(model.id, batch, vectors)
-        made += len(batch)
-        yield len(batch)
+        kept = _embed_and_insert(model, batch)
+        made += kept
+        yield kept
+
+
+def _embed_and_insert(model: ActiveModel, batch: Sequence[tuple]) -> int:
+    """Stores the batch's vectors; one text that the provider refuses must not keep out the others."""
+    try:
+        vectors = model.embed([embedded_text(text, speaker) for _, _, text, speaker, _ in batch])
+    except EmbeddingRefused as error:
+        if len(batch) == 1:
+            log.warning("a memory stays without vector", extra={"memory": str(batch[0][0]), "reason": error.message})
+            return 0
+        return sum(_embed_and_insert(model, [row]) for row in batch)
+    _insert_vectors(model.id, batch, vectors)
+    return len(batch)
 
 
 def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) -> None:

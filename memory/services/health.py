@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,14 @@ from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel
 from memory.services import stats
-from memory.services.embedding import active_model, pending_count
+from memory.services.embedding import active_model
 from memory.stores.redis import RedisAway, call
 from memory.types import system_access
 
 OK = "ok"
+PROBE_SECONDS = 30.0
+
+_probed: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,14 @@ def gauges() -> dict[str, tuple[str, float]]:
     if found.status == "unavailable":
         return values
     totals = stats.totals(system_access("metrics"))
+    backlog = stats.backlog(system_access("metrics"))
     queued = {entry["name"]: entry["count"] for entry in stats.queues()}
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
         "memos_active_sessions": ("Sessions with a message in the last 15 minutes", float(totals["active_contexts"])),
         "memos_tokens_saved": ("Tokens that the present summaries save", float(totals["token_savings"])),
-        "memos_embedding_pending": ("Memories that wait for their vector", float(pending_count())),
+        "memos_embedding_pending": ("Memories that wait for their vector", float(backlog.pending_embeddings)),
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
     }
 
@@ -79,12 +84,27 @@ def _redis() -> str:
 
 
 def _embedding() -> str:
+    """The provider's state, asked at most once in PROBE_SECONDS: it may be slow, or cost money."""
+    global _probed  # noqa: PLW0603 - one small cache a process
+    if _probed is None or time.monotonic() - _probed[0] >= PROBE_SECONDS:
+        _probed = (time.monotonic(), _probe_embedding())
+    return _probed[1]
+
+
+def forget_probe() -> None:
+    """Makes the next report ask the provider."""
+    global _probed  # noqa: PLW0603 - one small cache a process
+    _probed = None
+
+
+def _probe_embedding() -> str:
     if not EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).exists():
         return "no active model yet: run manage.py bootstrap"
     try:
         active_model().provider.embed(["ready"])
-    except EmbeddingUnavailable as error:
-        return f"unavailable: {error.message}"
+    except EmbeddingUnavailable:
+        # Anyone may read this; `manage.py doctor` says why.
+        return "unavailable: queries are refused until it is back"
     return OK
 
 

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from memory.errors import IdempotencyConflict, WindowUnavailable
 from memory.models import IdempotencyRecord
-from memory.services import condense, queue
+from memory.services import condense
 from memory.services.embedding import embed_or_none, embedded_text
 from memory.services.write import Row, SessionState, prepare, write
 from memory.stores import window
@@ -53,40 +53,43 @@ def ingest_batch(
             sessions = write(rows, embedded, now=now)
     else:
         sessions = write(rows, embedded, now=now)
-    _ask_for_work(rows, sessions, embedded=embedded is not None, now=now)
+    _ask_for_summaries(rows, sessions, now=now)
     degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
     if not _append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
+    if idempotency and degraded:
+        IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).update(degraded=degraded)
     return Ingested(ids, degraded)
 
 
-def _ask_for_work(rows: Sequence[Row], sessions: Sequence[SessionState], *, embedded: bool, now: datetime) -> None:
-    """Queues what the memories need next. Were we killed before this, the schedules would find the same need."""
+def _ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, now: datetime) -> None:
+    """Asks for the summaries that are due. The memories are stored already: what fails here the schedule finds."""
     scopes = {row.scope.namespace_id: row.scope for row in rows}
-    for session in sessions:
-        if session.summary_due:
+    due = [session for session in sessions if session.summary_due]
+    try:
+        for session in due:
             with transaction.atomic():
                 condense.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
-    if not embedded:
-        queue.enqueue(queue.EMBED_PENDING)
+    except DatabaseError as error:
+        log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
 
 
 def _answered(idempotency: Idempotency) -> Ingested | None:
     """The answer already given to this key, if any."""
     record = (
         IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key)
-        .values_list("body_hash", "memory_ids")
+        .values_list("body_hash", "memory_ids", "degraded")
         .first()
     )
     if record is None:
         return None
-    body_hash, memory_ids = record
+    body_hash, memory_ids, degraded = record
     if body_hash != idempotency.body_hash:
         raise IdempotencyConflict(
             f"The Idempotency-Key {idempotency.key!r} was used with another body: use a new key for a new request.",
             detail={"header": "Idempotency-Key"},
         )
-    return Ingested([uuid.UUID(value) for value in memory_ids], [], replayed=True)
+    return Ingested([uuid.UUID(value) for value in memory_ids], degraded, replayed=True)
 
 
 def _remember_answer(idempotency: Idempotency, ids: Sequence[uuid.UUID], *, now: datetime) -> bool:

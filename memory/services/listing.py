@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db.models import Model
+import orjson
+from django.db.models import Model, TextField
+from django.db.models.functions import Cast
 
 from memory.enums import ProcedureKind
 from memory.errors import NotFound
@@ -15,6 +19,8 @@ from memory.services.context import procedure
 from memory.types import Access
 
 Row = TypeVar("Row", bound=Model)
+# What one listing gives of packs at most; `pack` is null for the older ones beyond it.
+MAX_PACK_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,9 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
             "namespace": row.namespace.name,
             "session_id": row.session,
             "version": row.version,
+            "number": row.number,
+            "method": row.method,
+            "tokenizer": row.tokenizer,
             "trigger_reason": row.trigger_reason,
             "trigger_details": row.trigger_details,
             "source_memory_ids": [str(memory_id) for memory_id in row.source_memory_ids],
@@ -71,9 +80,9 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
 
 def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list[dict[str, Any]]:
     """The newest packs, with what was handed over if asked for."""
-    rows = _narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace")
-    if not include_pack:
-        rows = rows.defer("pack")
+    rows = _narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
+    listed = list(rows[: wanted.limit])
+    packs = _packs(listed) if include_pack else {}
     return [
         {
             "id": str(row.pk),
@@ -83,10 +92,28 @@ def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list
             "session_summary_id": str(row.session_summary_id) if row.session_summary_id else None,
             "retrieved_count": row.retrieved_count,
             "created_at": row.created_at.isoformat(),
-            "pack": row.pack if include_pack else None,
+            "pack": packs.get(row.pk),
         }
-        for row in rows[: wanted.limit]
+        for row in listed
     ]
+
+
+def _packs(rows: Sequence[ContextPack]) -> dict[uuid.UUID, Any]:
+    """The packs of the newest rows, as many as MAX_PACK_BYTES hold: one pack may have megabytes."""
+    found: dict[uuid.UUID, Any] = {}
+    size = 0
+    for row in rows:
+        pack = (
+            ContextPack.objects.filter(namespace_id=row.namespace_id, pk=row.pk)
+            .annotate(text=Cast("pack", TextField()))
+            .values_list("text", flat=True)
+            .first()
+        )
+        size += len(pack or "")
+        if size > MAX_PACK_BYTES and found:
+            break
+        found[row.pk] = orjson.loads(pack) if pack else None
+    return found
 
 
 def procedures(access: Access) -> dict[str, list[dict[str, Any]]]:

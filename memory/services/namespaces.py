@@ -17,13 +17,13 @@ _KNOWN_AT_MOST = 10_000
 _known: dict[str, tuple[float, int]] = {}
 
 
-def scope_for(access: Access, *, name: str, request_id: str = "") -> Scope:
+def scope_for(access: Access, *, name: str, request_id: str = "", create: bool = True) -> Scope:
     """The scope of the namespace `name`.
 
-    A caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound.
+    With `create`, a caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound.
     """
     identity = _identity(name)
-    if identity is None and access.all_namespaces and access.may(AccessScope.WRITE):
+    if identity is None and create and access.all_namespaces and access.may(AccessScope.WRITE):
         identity = Namespace.objects.get_or_create(name=name)[0].pk
     if identity is None or not (access.all_namespaces or identity in access.namespace_ids):
         raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})

@@ -60,7 +60,7 @@ def ask(text: str) -> Question:
     model = active_model()
     return question(
         text,
-        vector=model.provider.embed([text])[0],
+        vector=model.embed([text])[0],
         model_id=model.id,
         familiarity=model.provider.familiarity(text),
     )

@@ -50,7 +50,8 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     redis_keys = window.forget(scope.namespace_id, session)
     with transaction.atomic():
         # Writers of the session wait for this row; what they add afterwards is not touched.
-        Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
+        Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
+        Session.objects.select_for_update().in_scope(scope).get(name=session)
         hidden = events.count() if clear_audit else 0
         deleted = Deleted(
             redis_keys,
@@ -63,9 +64,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             message_count=0, summarised_turn=0, summary_requested_at=None
         )
         if clear_audit:
-            Session.objects.update_or_create(
-                namespace_id=scope.namespace_id, name=session, defaults={"audit_hidden_before": now}
-            )
+            Session.objects.in_scope(scope).filter(name=session).update(audit_hidden_before=now)
         audit.record(
             scope,
             AuditEvent.SESSION_RESET,

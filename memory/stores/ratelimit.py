@@ -52,10 +52,10 @@ def _report(key: str, minute: int, requests: int) -> int | None:
 
     def run(client: Any) -> int:
         name = f"memos:rate:{key}:{minute}"
-        total = int(client.incrby(name, requests))
-        if total == requests:
-            client.expire(name, 120)
-        return total
+        with client.pipeline(transaction=False) as pipe:
+            pipe.incrby(name, requests)
+            pipe.expire(name, 120)
+            return int(pipe.execute()[0])
 
     try:
         return int(call(run))

@@ -19,13 +19,14 @@ class RedisAway(Exception):
 
 
 def call(operation: Any) -> Any:
-    """Runs `operation(client)`; raises RedisAway instead of the client's connection errors."""
+    """Runs `operation(client)`; raises RedisAway instead of the client's errors."""
     global _paused_until  # noqa: PLW0603 - one breaker a process
     if time.monotonic() < _paused_until:
         raise RedisAway("Redis did not answer a moment ago")
     try:
         return operation(get_redis_connection("default"))
-    except (redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError) as error:
+    except redis.RedisError as error:
+        # Not only lost connections: a Redis that is full, read-only or loading serves as little.
         _paused_until = time.monotonic() + PAUSE_SECONDS
         raise RedisAway(str(error)) from error
 

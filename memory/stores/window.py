@@ -51,7 +51,8 @@ def exists(namespace_id: int, session: str) -> int:
 def _key(namespace_id: int, session: str) -> str:
     # A digest bounds the key and keeps names that hold separators apart.
     digest = hashlib.blake2b(session.encode(), digest_size=16).hexdigest()
-    return f"memos:l1:{namespace_id}:{digest}"
+    # The 1 is the version of what a message holds.
+    return f"memos:l1:1:{namespace_id}:{digest}"
 
 
 def _guarded(operation: Any) -> Any:

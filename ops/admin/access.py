@@ -28,7 +28,7 @@ class IssueForm(forms.ModelForm):
         choices=AccessScope.choices,
         initial=[AccessScope.READ, AccessScope.WRITE],
         widget=forms.CheckboxSelectMultiple,
-        help_text="read: query and lists · write: ingest and reset · admin: metrics and what changes the server",
+        help_text="read: query and lists · write: ingest and demo data · admin: emptying sessions, metrics",
     )
 
     class Meta:

@@ -61,7 +61,7 @@ def test_condensations_and_pipeline_show_the_contracts_fields(busy):
     (row,) = busy.get("/v1/ops/condensations", session_id="s1").json()["condensations"]
 
     assert set(row) == {
-        "id", "namespace", "session_id", "version", "trigger_reason", "trigger_details", "source_memory_ids",
+        "id", "namespace", "session_id", "version", "number", "method", "tokenizer", "trigger_reason", "trigger_details", "source_memory_ids",
         "condensed_text", "item_sources", "token_original", "token_condensed", "created_at",
     }  # fmt: skip
     assert row["version"] == "memos.session_summary.v1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -88,7 +89,7 @@ def test_equals_come_newest_first_and_the_limit_cuts_the_oldest() -> None:
     assert considered == 4
 
 
-HITS = st.dictionaries(st.integers(0, 20), st.floats(-1, 50, allow_nan=False), max_size=15)
+HITS = st.dictionaries(st.integers(0, 20), st.floats(-1, 50, allow_subnormal=False), max_size=15)
 
 
 @given(dense=HITS, lexical=HITS, familiarity=st.floats(0, 1), limit=st.integers(1, 10))
@@ -103,7 +104,7 @@ def test_shares_sum_to_the_score_scores_fall_and_none_passes_one(dense, lexical,
     assert considered == len({*dense, *lexical})
     assert len(candidates) == min(limit, considered)
     places = [(candidate.score, candidate.memory_id) for candidate in candidates]
-    assert all(first[0] >= second[0] - 1e-12 for first, second in zip(places, places[1:], strict=False))
+    assert all(first[0] >= second[0] - 1e-12 for first, second in pairwise(places))
     for candidate in candidates:
         assert candidate.score == pytest.approx(sum(part.weighted for part in candidate.parts.values()))
         assert 0 <= candidate.score <= 1 + 1e-9

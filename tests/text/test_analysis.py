@@ -92,7 +92,7 @@ def test_terms_hold_no_white_space_are_bounded_and_the_same_each_time(text: str)
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,80}(?:[_./-][a-z0-9]{1,80}){0,4}", fullmatch=True), max_size=10))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_text_has_the_terms_of_its_words(words: list[str]) -> None:
     assert terms(" ".join(words)) == [term for word in words for term in terms(word)]
 

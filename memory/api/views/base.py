@@ -37,9 +37,10 @@ class MemosViewSet(ViewSet):
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 
-    def scope(self, namespace: str) -> Scope:
-        """The caller's scope in `namespace`. Raises NotFound."""
-        return scope_for(self.access, name=namespace, request_id=getattr(self.request._request, "request_id", ""))
+    def scope(self, namespace: str, *, create: bool = True) -> Scope:
+        """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
+        request_id = getattr(self.request._request, "request_id", "")
+        return scope_for(self.access, name=namespace, request_id=request_id, create=create)
 
     def idempotency(self) -> Idempotency | None:
         """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""

@@ -12,6 +12,7 @@ from memory.api.serializers.session import ResetDoneSerializer, ResetSerializer,
 from memory.api.views.base import MemosViewSet
 from memory.demo.seed import seed_session
 from memory.enums import AccessScope
+from memory.errors import Forbidden
 from memory.services.reset import reset_session
 
 
@@ -28,11 +29,11 @@ class SessionViewSet(MemosViewSet):
     )
     def reset(self, request: Request) -> Response:
         values = self.valid(ResetSerializer, request.data)
-        if not (values["confirm"] or values["dry_run"]):
-            raise ValidationError({"confirm": "must be true: this deletes the session (dry_run only counts)."})
+        if not values["confirm"]:
+            raise ValidationError({"confirm": "must be true: this deletes the session (with dry_run it only counts)."})
         now = timezone.now()
         deleted = reset_session(
-            self.scope(values["namespace"]),
+            self.scope(values["namespace"], create=False),
             session=values["session_id"],
             dry_run=values["dry_run"],
             clear_audit=values["clear_audit"],
@@ -58,6 +59,8 @@ class SessionViewSet(MemosViewSet):
     )
     def seed(self, request: Request) -> Response:
         values = self.valid(SeedSerializer, request.query_params)
+        if values["reset"] and not self.access.may(AccessScope.ADMIN):
+            raise Forbidden("Emptying the session first needs a key with the scope 'admin'.", detail={"field": "reset"})
         memory_ids = seed_session(
             self.scope(values["namespace"]),
             session=values["session_id"],

@@ -31,4 +31,4 @@ class Command(BaseCommand):
             self.stdout.write(f"{namespace}: {new} memories in {len(conversations())} sessions.")
         else:
             self.stdout.write(f"{namespace}: the demo is there already, nothing was added (--reset makes it anew).")
-        self.stdout.write(f'Try:  manage.py ask {namespace} "Where does Camille live now?"')
+        self.stdout.write(f'Try:  .venv/bin/python manage.py ask {namespace} "When does my sister marry?"')

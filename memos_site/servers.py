@@ -1,0 +1,63 @@
+"""The servers that a command needs, and the folder that keeps their data."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memos_site import runtime
+from memos_site.embedded import EmbeddedServers
+
+_WITHOUT_SERVERS = frozenset(
+    (
+        "",
+        "help",
+        "--help",
+        "-h",
+        "version",
+        "--version",
+        "makemigrations",
+        "config_docs",
+        "spectacular",
+        "collectstatic",
+    )
+)
+
+
+@contextlib.contextmanager
+def with_servers(argv: list[str]) -> Iterator[None]:
+    """For `manage.py`: the servers the command needs, if the environment names none and `make run` is not up.
+
+    They stop when the command ends. Commands that need no database start none.
+    """
+    command = argv[1] if len(argv) > 1 else ""
+    folder = data_dir()
+    found = runtime.discover(folder)
+    if not os.environ.get("MEMOS_SECRET_KEY") and not os.environ.get("MEMOS_SECRET_KEY_FILE"):
+        folder.mkdir(parents=True, exist_ok=True)
+        runtime.keep_secret_key(folder)
+    if command in _WITHOUT_SERVERS or "--help" in argv:
+        yield
+        return
+    servers = EmbeddedServers(
+        folder,
+        database=not (os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE") or "DATABASE_URL" in found),
+        redis=not (os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE") or "REDIS_URL" in found),
+    )
+    if not servers.servers:
+        yield
+        return
+    servers.start()
+    os.environ.update(servers.urls)
+    try:
+        yield
+    finally:
+        servers.stop()
+
+
+def data_dir() -> Path:
+    """The data folder that the environment names."""
+    named = os.environ.get("MEMOS_DATA_DIR")
+    return (Path(named).expanduser() if named else Path(__file__).resolve().parent.parent / "data").resolve()

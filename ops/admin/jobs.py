@@ -1,0 +1,30 @@
+"""Background jobs: staff look at them. A job names a function to run, so nobody may write one by hand."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
+from django_q.models import Failure, OrmQ, Schedule, Success
+
+
+class _LookOnly:
+    """No adding, changing or deleting, and none of the actions that would do either."""
+
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Success, TaskAdmin), (Failure, FailAdmin)):
+    if admin.site.is_registered(_model):
+        admin.site.unregister(_model)
+    admin.site.register(_model, type(f"{_model.__name__}LookOnlyAdmin", (_LookOnly, _base), {}))

@@ -1,0 +1,82 @@
+"""POST /v1/dev/seed: a session with something in it."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+import redis
+
+from memory.models import AuditLog, Memory
+from memory.stores import redis as redis_store
+from memory.stores import window
+
+PATH = "/v1/dev/seed?namespace=alice&session_id=mine"
+
+
+def test_a_session_is_filled_and_says_with_what(alice):
+    answer = alice.post(PATH, None)
+
+    assert answer.status_code == 200
+    body = answer.json()
+    assert (body["ok"], body["namespace"], body["session_id"]) == (True, "alice", "mine")
+    rows = Memory.objects.in_scope(alice.scope).in_session("mine").order_by("turn")
+    assert [str(row.pk) for row in rows] == body["memory_ids"]
+    assert body["inserted"] == len(body["memory_ids"]) > 5
+    assert len(window.read(alice.scope.namespace_id, "mine")) == min(20, len(rows))
+    found = alice.post("/v1/query", {"namespace": "alice", "session_id": "mine", "query": rows[0].text}).json()
+    assert found["raw_chunks"][0]["id"] == body["memory_ids"][0]
+
+
+def test_a_second_call_adds_nothing(alice):
+    first, second = alice.post(PATH, None).json(), alice.post(PATH, None).json()
+    assert first["memory_ids"] == second["memory_ids"]
+    assert Memory.objects.count() == len(first["memory_ids"])
+    assert AuditLog.objects.filter(event_type="DEV_SEED").count() == 1
+
+
+def test_a_reset_fills_it_anew(alice, remember):
+    first = alice.post(PATH, None).json()["memory_ids"]
+    remember(alice, "mine", session="mine")
+    kept = remember(alice, "elsewhere", session="s2")
+
+    second = alice.post(PATH + "&reset=true", None).json()["memory_ids"]
+
+    assert set(first).isdisjoint(second)
+    stored = {str(identity) for identity in Memory.objects.values_list("pk", flat=True)}
+    assert stored == {*second, kept}
+    assert alice.post(PATH, None).json()["memory_ids"] == second
+
+
+def test_without_names_the_demo_is_meant(make_tenant):
+    demo = make_tenant("demo")
+    body = demo.post("/v1/dev/seed", None).json()
+    assert (body["namespace"], body["session_id"]) == ("demo", "demo-session")
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("namespace=&session_id=s", "namespace"),
+        ("namespace=alice&session_id=" + "s" * 129, "session_id"),
+        ("namespace=alice&reset=maybe", "reset"),
+    ],
+)
+def test_a_wrong_parameter_is_named(alice, query, field):
+    answer = alice.post(f"/v1/dev/seed?{query}", None)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["detail"][0]["field"] == field
+    assert not Memory.objects.exists()
+
+
+def test_a_key_that_may_only_read_fills_nothing(make_tenant):
+    assert make_tenant("alice", scopes=("read",)).post(PATH, None).status_code == 403
+    assert not Memory.objects.exists()
+
+
+def test_with_redis_away_a_filling_is_kept_and_a_reset_is_refused(alice):
+    with mock.patch.object(redis_store, "get_redis_connection", side_effect=redis.ConnectionError("away")):
+        assert alice.post(PATH, None).status_code == 200
+        stored = Memory.objects.count()
+        assert alice.post(PATH + "&reset=true", None).status_code == 503
+    assert Memory.objects.count() == stored > 0

