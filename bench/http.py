@@ -38,8 +38,8 @@ def turns(count: int) -> list[str]:
     chance = random.Random(7)
     pick = chance.choice
     return [
-        f"{pick(NAMES)}: On {pick(DAYS)} {pick(NAMES)} {pick(VERBS)} the {pick(THINGS)} at the {pick(PLACES)} because the "
-        f"{pick(THINGS)} number {number} was needed for the {pick(PLACES)} before {pick(DAYS)} evening."
+        f"{pick(NAMES)}: On {pick(DAYS)} {pick(NAMES)} {pick(VERBS)} the {pick(THINGS)} at the {pick(PLACES)} because "
+        f"the {pick(THINGS)} number {number} was needed for the {pick(PLACES)} before {pick(DAYS)} evening."
         for number in range(count)
     ]
 

@@ -80,3 +80,15 @@ def test_with_redis_away_a_filling_is_kept_and_a_reset_is_refused(alice):
         stored = Memory.objects.count()
         assert alice.post(PATH + "&reset=true", None).status_code == 503
     assert Memory.objects.count() == stored > 0
+
+
+def test_a_key_without_the_admin_scope_cannot_empty_a_session_by_seeding(make_tenant):
+    writer = make_tenant("alice", scopes=("write",))
+    filled = writer.client.post("/v1/dev/seed?namespace=alice&session_id=s1")
+    assert filled.status_code == 200
+
+    refused = writer.client.post("/v1/dev/seed?namespace=alice&session_id=s1&reset=true")
+
+    assert refused.status_code == 403
+    assert refused.json()["error"]["detail"] == {"field": "reset"}
+    assert Memory.objects.count() == filled.json()["inserted"]

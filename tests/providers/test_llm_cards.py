@@ -90,6 +90,8 @@ def test_the_request_holds_every_turn_and_treats_it_as_data(alice, told, endpoin
 def test_the_next_version_is_told_the_earlier_card_and_may_keep_its_items(alice, told, remember, endpoint):
     condense(alice)
     newest = remember(alice, "Ann moved to Oslo.")
+    for text in ("She likes it there.", "The flat is small.", "It rains a lot."):
+        remember(alice, text)
     kept = {"text": "Ann prefers green tea.", "sources": []}
     endpoint.answer = lambda body: says(
         {"preferences": [kept], "facts": [{"text": "Ann lives in Oslo.", "sources": [1]}]}

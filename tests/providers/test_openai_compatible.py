@@ -95,9 +95,10 @@ def test_empty_input_which_endpoints_refuse_is_never_sent(endpoint):
     assert all(text.strip() for text in endpoint.asked[0].body["input"])
 
 
-def test_a_zero_vector_stays_zero_instead_of_no_number(endpoint):
+def test_a_zero_vector_has_no_direction_and_is_refused(endpoint):
     endpoint.answer = lambda body: rows([0.0] * WIDTH)
-    assert not client(endpoint).embed(["x"]).any()
+    with pytest.raises(EmbeddingUnavailable, match="zero"):
+        client(endpoint).embed(["x"])
 
 
 def test_an_endpoint_that_stumbles_once_is_asked_again(endpoint):
@@ -199,6 +200,8 @@ def test_what_was_stored_while_the_endpoint_was_broken_is_embedded_when_it_is_ba
     endpoint.answer = lambda body: (400, {"error": {"message": "no"}})
     kept = remember(alice, "I moved to Lisbon.")
     assert not MemoryVector.objects.exists()
+    assert embed_pending() == 0  # a text that is refused keeps no other out
+    endpoint.answer = lambda body: (503, {"error": {"message": "away"}})
     with pytest.raises(EmbeddingUnavailable):
         embed_pending()
 

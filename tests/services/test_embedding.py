@@ -51,7 +51,7 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Provider]:
     """The providers that are used, by the name of their model."""
     made: dict[str, Provider] = {}
 
-    def lookup(provider: str, name: str) -> Provider:
+    def lookup(provider: str, name: str, dimensions: int = 0) -> Provider:
         return made.setdefault(name, Provider(name))
 
     monkeypatch.setattr(embedding, "provider_for", lookup)

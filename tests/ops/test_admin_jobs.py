@@ -1,0 +1,33 @@
+"""Background jobs in the admin: to be looked at, never to be written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+from django_q.models import Schedule
+
+
+@pytest.fixture
+def boss(db: None) -> Client:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("boss", password="x"))
+    return client
+
+
+@pytest.mark.parametrize("model", ["schedule", "ormq", "success", "failure"])
+def test_jobs_are_listed_and_cannot_be_added(boss, model):
+    assert boss.get(f"/admin/django_q/{model}/").status_code == 200
+    assert boss.get(f"/admin/django_q/{model}/add/").status_code == 403
+
+
+def test_a_schedule_that_runs_anything_cannot_be_posted(boss):
+    body = {"func": "os.system", "args": "'id'", "schedule_type": "O", "repeats": 1, "next_run": timezone.now()}
+
+    assert boss.post("/admin/django_q/schedule/add/", body).status_code == 403
+    assert not Schedule.objects.filter(func="os.system").exists()
+
+
+def test_a_nul_in_a_query_string_is_refused(boss):
+    assert boss.get("/admin/memory/memory/?state__exact=%00").status_code == 400
