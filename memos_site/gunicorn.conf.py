@@ -15,7 +15,7 @@ _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
 _port = _env.integer("MEMOS_PORT", 8000, "", alias="MEMOS_API_PORT")
 
-READ_SECONDS = 10
+READ_SECONDS = 5
 
 bind = f"{_host}:{_port}"
 workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)

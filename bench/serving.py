@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Measures a running server over HTTP with text of its own: latency of one client, throughput of eight, batch ingest.
 
-    python bench/http.py http://127.0.0.1:8000 --key mos_…
+    python bench/serving.py http://127.0.0.1:8000 --key mos_…
 
 Prints one JSON object. Figures of one machine at one time: compare ratios within a run, not runs. The same work done by
 the embedding engine alone is measured in the same run (`engine`), for most of an ingest is embedding.
