@@ -62,3 +62,20 @@ class SummaryTrigger(TextChoices):
 class ProcedureKind(TextChoices):
     PROMPT = "prompt"
     TOOL = "tool"
+
+
+class PackSection(TextChoices):
+    """The sections of a context, in their order: what changes least between two questions comes first."""
+
+    PROCEDURAL = "procedural"
+    SUMMARY = "summary"
+    WINDOW = "window"
+    HITS = "hits"
+
+
+class CutReason(TextChoices):
+    """Why an item of a pack is not in the context."""
+
+    OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
+    IN_WINDOW = "in_window", "the window shows it"
+    WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"

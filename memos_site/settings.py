@@ -156,6 +156,12 @@ env.section("Retrieval")
 MEMOS_TOKENIZER = env.text(
     "MEMOS_TOKENIZER", "o200k_base", "Encoding that tokens are counted with.", choices=("o200k_base", "cl100k_base")
 )
+MEMOS_PACK_MAX_TOKENS = env.integer(
+    "MEMOS_PACK_MAX_TOKENS",
+    0,
+    "Tokens that the text of a context pack may have where a query names no `max_tokens`; 0 is no limit.",
+    maximum=200_000,
+)
 
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")

@@ -8,6 +8,7 @@ from memory.api.views.ingest import IngestViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
+from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
 
 urlpatterns = [
@@ -18,6 +19,7 @@ urlpatterns = [
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
+    path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
     path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),
     path("v1/ops/audit", OpsViewSet.as_view({"get": "audit"})),

@@ -55,12 +55,18 @@ class ActiveModel:
 _known: tuple[float, ActiveModel] | None = None
 
 
-def active_model() -> ActiveModel:
-    """The active model; on an empty server the configured one becomes it. Raises EmbeddingUnavailable."""
+def active_model(*, choose: bool = True) -> ActiveModel:
+    """The active model; on an empty server the configured one becomes it, if the caller may `choose`.
+
+    Raises EmbeddingUnavailable.
+    """
     global _known  # noqa: PLW0603 - one small cache a process
     if _known is not None and time.monotonic() - _known[0] < KNOWN_SECONDS:
         return _known[1]
-    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first() or _first_model()
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if row is None and not choose:
+        raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
+    row = row or _first_model()
     model = ActiveModel(row.pk, row.provider, row.name, row.dimensions)
     _known = (time.monotonic(), model)
     return model

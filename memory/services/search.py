@@ -1,0 +1,77 @@
+"""Finds the memories that answer a question, and nothing else: no session, no pack."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.retrieval.explain import explain
+from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.question import question
+from memory.services.embedding import active_model
+from memory.types import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a question found, and where each hit's score comes from, in the hits' order.
+
+    `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully.
+    """
+
+    retrieval: Retrieval
+    explanations: list[dict[str, Any]]
+    degraded: list[str]
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits, best first."""
+        return self.retrieval.hits
+
+
+def find(scope: Scope, *, text: str, top_k: int, dry_run: bool) -> Found:
+    """The `top_k` memories that answer `text` best. Stores nothing but, unless `dry_run`, the choice of a first model.
+
+    Raises EmbeddingUnavailable.
+    """
+    started = time.perf_counter()
+    model = active_model(choose=not dry_run)
+    asked = question(
+        text,
+        vector=model.embed([text])[0],
+        model_id=model.id,
+        familiarity=model.provider.familiarity(text),
+    )
+    reading = round((time.perf_counter() - started) * 1000, 3)
+    retrieval = retrieve(scope, asked, top_k=top_k)
+    return Found(
+        retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
+        explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
+        degraded=[],
+    )
+
+
+def search(scope: Scope, *, text: str, top_k: int, now: datetime, dry_run: bool = False) -> Found:
+    """The `top_k` memories that answer `text` best; an audit event says that it was asked, unless `dry_run`.
+
+    Raises EmbeddingUnavailable.
+    """
+    found = find(scope, text=text, top_k=top_k, dry_run=dry_run)
+    if not dry_run:
+        audit.record(scope, AuditEvent.QUERY, details=details_of(found.retrieval, found.degraded), now=now)
+    return found
+
+
+def details_of(retrieval: Retrieval, degraded: list[str]) -> dict[str, Any]:
+    """What the audit keeps of a question: figures, no text."""
+    return {
+        "hits": len(retrieval.hits),
+        "considered": retrieval.considered,
+        "weights": retrieval.weights,
+        "milliseconds": retrieval.milliseconds,
+        "degraded": degraded,
+    }
