@@ -74,19 +74,13 @@ def fill(items: Iterable[Item], room: int, *, count: Count | None = None) -> Non
             room -= entry.tokens
 
 
-def fill_newest(items: Sequence[Item], room: int, *, count: Count) -> int:
-    """Keeps the last of `items` that fit together, without a gap, and cuts the others; returns how many are kept.
-
-    When even the last one does not fit, it is trimmed to the sentences that do, if one does.
-    """
-    kept = 0
-    for entry in reversed(items):
-        if entry.tokens > room and (kept or not trim(entry, room, count)):
-            break
+def newest_fitting(items: Sequence[Item], room: int) -> int:
+    """How many of the last of `items` fit into `room` tokens together, without a gap."""
+    for fitting, entry in enumerate(reversed(items)):
         room -= entry.tokens
-        kept += 1
-    cut(items[: len(items) - kept], CutReason.OVER_BUDGET)
-    return kept
+        if room < 0:
+            return fitting
+    return len(items)
 
 
 def cut(items: Iterable[Item], reason: CutReason) -> None:

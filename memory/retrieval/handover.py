@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from memory.enums import CutReason, PackSection
-from memory.retrieval.budget import Count, Item, cut, fill, fill_newest, item, shares
+from memory.retrieval.budget import Count, Item, cut, fill, item, newest_fitting, shares, trim
 from memory.retrieval.pipeline import Hit
 from memory.text.cues import BUCKETS
 from memory.types import WindowMessage
@@ -140,27 +140,42 @@ def _fit(built: Mapping[PackSection, _Section], window: Window, max_tokens: int,
     procedural, summary, messages, hits = built.values()
     fill(procedural.items, max_tokens - procedural.heading_tokens)
     room = max_tokens - procedural.demand
-    _cut_what_the_window_shows(built)
-    demands = [summary.demand, messages.demand, hits.demand]
-    for_summary, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
+    for_summary, for_window, kept = _divide(summary, messages, hits, room)
     fill(_most_important_first(summary.items), for_summary - summary.heading_tokens)
-    _fit_window(messages, window, for_window - messages.heading_tokens, count)
-    # A hit whose message has left the window is a candidate again.
-    for entry in hits.items:
-        entry.cut = None
+    _fit_window(messages, window, kept, for_window - messages.heading_tokens, count)
     _cut_what_the_window_shows(built)
     room -= summary.demand + messages.demand + hits.heading_tokens
     fill([entry for entry in hits.items if entry.cut is None], room, count=count)
 
 
-def _fit_window(section: _Section, window: Window, room: int, count: Count) -> None:
+def _divide(summary: _Section, messages: _Section, hits: _Section, room: int) -> tuple[int, int, int]:
+    """Tokens for summary and window, and how many messages fit into the window's; the rest is for the hits.
+
+    Each message that does not fit may be a hit that has to be told then, which the window makes room for.
+    """
+    shown = [entry for entry in messages.items if entry.cut is None]
+    kept = len(shown)
+    while True:
+        visible = {entry.id for entry in shown[len(shown) - kept :]}
+        told = [entry.tokens for entry in hits.items if entry.id not in visible]
+        demands = [summary.demand, messages.demand, hits.heading_tokens + sum(told) if told else 0]
+        for_summary, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
+        fitting = newest_fitting(shown, for_window - messages.heading_tokens)
+        if fitting >= kept:
+            return for_summary, for_window, kept
+        kept = fitting
+
+
+def _fit_window(section: _Section, window: Window, kept: int, room: int, count: Count) -> None:
+    """Keeps the newest `kept` messages; if that is none, as much of the very newest as fits into `room`."""
     shown = [entry for entry in section.items if entry.cut is None]
-    kept = fill_newest(shown, room, count=count)
+    lost = len(shown) - kept
+    if not kept and shown and trim(shown[-1], room, count):
+        lost -= 1
     # Cut by the budget, too, the window starts at a steady place, if it is long enough to lose some for that.
-    if 2 * window.step <= kept < len(shown):
-        turn = window.before + len(section.items) - kept + 1
-        start = len(shown) - kept
-        cut(shown[start : start + _turns_to_step(window, turn)], CutReason.OVER_BUDGET)
+    if lost and kept >= 2 * window.step:
+        lost += _turns_to_step(window, window.before + len(section.items) - kept + 1)
+    cut(shown[:lost], CutReason.OVER_BUDGET)
 
 
 def _steady_start(window: Window) -> int:

@@ -232,7 +232,7 @@ def test_a_hit_without_sentences_that_is_too_long_leaves_its_room_to_the_next():
 
 def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
     window = Window(messages(1, 6))
-    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("kiln. " * 100)], max_tokens=150)
+    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=150)
 
     assert statuses(done, "procedural") == ["kept", "kept"]
     assert statuses(done, "summary") == ["over_budget", "kept", "kept"]
@@ -280,7 +280,7 @@ def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None)
     )
 
 
-@pytest.mark.parametrize(("turn", "covered"), [(4, 0), (16, 12), (19, 18), (98, 98), (100, 98), (101, 98), (23, 20)])
+@pytest.mark.parametrize(("turn", "covered"), [(4, 0), (16, 12), (98, 98), (100, 98), (101, 98), (23, 20)])
 def test_two_questions_share_all_but_their_hits(turn, covered):
     first = asked(turn, covered=covered, words="One")
     second = asked(turn + 2, covered=covered, words="Two")
