@@ -6,11 +6,13 @@ from unittest import mock
 
 import pytest
 import redis
+from django.apps import apps
 from django.test import override_settings
 
-from memory.models import AuditLog, Condensation, ContextPack
+from memory.models import AuditLog, Condensation, ContextPack, Namespace
 from memory.stores import redis as redis_store
 from memory.tasks import condense_session
+from memory.text.tokens import count_tokens
 
 QUESTION = {"namespace": "alice", "session_id": "s1", "query": "Where did Ann move?", "top_k": 3}
 
@@ -33,6 +35,10 @@ FIELDS = {
         ({"top_k": 2.5}, "top_k"),
         ({"top_k": True}, "top_k"),
         ({"session_id": ""}, "session_id"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": 200_001}, "max_tokens"),
+        ({"max_tokens": "800"}, "max_tokens"),
+        ({"dry_run": 1}, "dry_run"),
         ({"namespace": {}}, "namespace"),
     ],
 )
@@ -41,6 +47,13 @@ def test_a_wrong_field_is_named(alice, change, field):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == field
+
+
+def test_a_dry_run_makes_no_namespace(make_tenant):
+    anyone = make_tenant("any", all_namespaces=True)
+
+    assert anyone.post("/v1/query", QUESTION | {"namespace": "new", "dry_run": True}).status_code == 404
+    assert not Namespace.objects.filter(name="new").exists()
 
 
 def test_the_memory_that_answers_comes_first_with_the_whole_contract(alice, remember):
@@ -185,6 +198,61 @@ def test_with_redis_away_the_question_is_answered_without_the_window(alice, reme
     assert body["degraded"] == ["session_window_unavailable"]
     assert len(body["raw_chunks"]) == 1
     assert body["context_pack"]["working_memory"]["l1_window"] == []
+
+
+def test_a_dry_run_answers_the_same_and_leaves_no_trace(alice, remember):
+    remember(alice, "Ann moved to Lisbon.")
+    alice.post("/v1/query", QUESTION | {"session_id": "other"})
+
+    def rows() -> dict[str, int]:
+        return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+
+    before = rows()
+    dry = alice.post("/v1/query", QUESTION | {"dry_run": True}).json()
+    assert rows() == before
+    wet = alice.post("/v1/query", QUESTION).json()
+
+    assert (dry["dry_run"], dry["id"], dry["context_pack_id"]) == (True, None, None)
+    assert (dry["session_summary_enqueued"], wet["session_summary_enqueued"]) == (False, True)
+    assert wet["dry_run"] is False
+    changed = {"dry_run", "id", "context_pack_id", "session_summary_enqueued"}
+    assert {name: dry[name] for name in dry.keys() - changed} == {name: wet[name] for name in wet.keys() - changed}
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base"])
+def test_the_text_has_as_many_tokens_as_asked_for_at_most(alice, remember, settings, tokenizer):
+    settings.MEMOS_TOKENIZER = tokenizer
+    for number in range(6):
+        remember(alice, f"Ann moved house {number} times. 她搬家了。", session="long ago")
+    whole = alice.post("/v1/query", QUESTION | {"max_tokens": None}).json()
+    assert whole["context_pack"]["manifest"]["max_tokens"] is None
+
+    body = alice.post("/v1/query", QUESTION | {"max_tokens": 40}).json()
+
+    pack = body["context_pack"]
+    assert 0 < count_tokens(pack["text"], tokenizer) == body["token_usage_condensed"] <= 40
+    assert whole["token_usage_condensed"] == count_tokens(whole["context_pack"]["text"], tokenizer) > 40
+    manifest = pack["manifest"]
+    assert (manifest["tokenizer"], manifest["max_tokens"], manifest["tokens"]) == (
+        tokenizer,
+        40,
+        body["token_usage_condensed"],
+    )
+    (hits,) = [section["items"] for section in manifest["sections"] if section["section"] == "hits"]
+    assert [entry["id"] for entry in hits] == [chunk["id"] for chunk in body["raw_chunks"]]
+    assert [entry["reason"] for entry in hits][-1] == "over_budget"
+    # What was found is told in full all the same.
+    assert body["raw_chunks"] == whole["raw_chunks"]
+    assert body["token_usage_original"] == whole["token_usage_original"]
+    assert ContextPack.objects.get(pk=body["context_pack_id"]).pack == pack
+
+
+def test_the_servers_budget_holds_where_the_query_names_none(alice, remember, settings):
+    settings.MEMOS_PACK_MAX_TOKENS = 30
+    remember(alice, "Ann moved to Lisbon. " * 20, session="long ago")
+
+    assert alice.post("/v1/query", QUESTION).json()["token_usage_condensed"] <= 30
+    assert 30 < alice.post("/v1/query", QUESTION | {"max_tokens": 60}).json()["token_usage_condensed"] <= 60
 
 
 @override_settings(
