@@ -91,10 +91,10 @@ def handover(
 ) -> Handover:
     """The text for an agent, of at most `max_tokens` as `count` counts them (the tokenizer's name goes with it).
 
-    Hits, best first, that the window shows are not told twice. Under a budget the instructions and tools are kept
-    first, and the rest is shared out: hits are cut from the worst, the window from the oldest, the summary from its
-    least important bucket. Items are kept whole; a hit, or the newest message, may be trimmed at the end of a sentence.
-    A budget too small for anything gives an empty text.
+    Hits, best first, are numbered from 1 for citations; those that the window shows are not told twice. Under a budget
+    the instructions and tools are kept first, and the rest is shared out: hits are cut from the worst, the window from
+    the oldest, the summary from its least important bucket. Items are kept whole; a hit, or the newest message, may be
+    trimmed at the end of a sentence. A budget too small for anything gives an empty text.
 
     The manifest: `tokenizer`, `max_tokens` (None: no limit), `tokens` of the whole text, and `sections` in their
     order, each with `section`, `tokens` (its heading and what is kept; the sections add up to the text's) and `items`
@@ -106,7 +106,7 @@ def handover(
         PackSection.PROCEDURAL: _procedural_items(procedural, count),
         PackSection.SUMMARY: _card_items(card or {}, count),
         PackSection.WINDOW: [_window_item(message, count) for message in window.messages],
-        PackSection.HITS: [_hit_item(hit, count) for hit in hits],
+        PackSection.HITS: [_hit_item(number, hit, count) for number, hit in enumerate(hits, start=1)],
     }
     built = {name: _Section(name, items, count(_HEADINGS[name])) for name, items in sections.items()}
     procedural_tokens = built[PackSection.PROCEDURAL].demand
@@ -236,8 +236,8 @@ def _window_item(message: WindowMessage, count: Count) -> Item:
     return item(message.memory_id, f"{message.speaker or message.role}: ", message.text, count)
 
 
-def _hit_item(hit: Hit, count: Count) -> Item:
-    prefix = f"[{hit.occurred_at:%Y-%m-%d}] {hit.speaker or hit.role}: "
+def _hit_item(number: int, hit: Hit, count: Count) -> Item:
+    prefix = f"[{number}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}: "
     return item(str(hit.id), prefix, hit.text, count)
 
 

@@ -134,8 +134,10 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
         f"{bucket}.{position}" for bucket, entries in card.items() for position in range(len(entries))
     }
     check_that_hits_are_told_once(done)
-    if world["max_tokens"] is None:
-        assert "over_budget" not in str(done.manifest)
+    whole = handed(tokenizer=tokenizer, **world | {"max_tokens": None})
+    assert "over_budget" not in str(whole.manifest)
+    # A budget that is just enough cuts nothing.
+    assert handed(tokenizer=tokenizer, **world | {"max_tokens": max(1, whole.tokens)}).text == whole.text
 
 
 def check_that_hits_are_told_once(done: Handover) -> None:
@@ -194,7 +196,7 @@ def test_sections_come_in_their_order_and_nothing_is_cut_without_a_budget():
         "- Bo: Hello there.\n"
         "- Bo: Second\n  line.\n"
         "Memories:\n"
-        "- [2026-05-08] Ann: It was fired in May.\n"
+        "- [1] 2026-05-08, Ann: It was fired in May.\n"
     )
     assert done.text.endswith(done.knowledge)
     assert done.knowledge.startswith("Summary of the session:")
@@ -208,7 +210,7 @@ def test_a_memory_cannot_pass_for_a_section_or_another_memory(line_break):
 
     assert [line for line in done.text.splitlines() if not line.startswith("  ")] == [
         "Memories:",
-        "- [2026-05-08] A",
+        "- [1] 2026-05-08, A",
     ]
 
 
@@ -220,7 +222,7 @@ def test_hits_are_cut_from_the_worst_and_one_is_trimmed_at_a_sentence():
     done = handed(hits=[hit(text, number=number) for number, text in enumerate(texts)], max_tokens=3 * cost)
 
     assert statuses(done, "hits") == ["kept", "kept", "trimmed", "over_budget"]
-    assert "- [2026-05-08] Ann: First of 2. Second of 2. …\n" in done.text
+    assert "- [3] 2026-05-08, Ann: First of 2. Second of 2. …\n" in done.text
     assert "First of 3" not in done.text
 
 
