@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from memory.enums import AccessScope, EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput, NotFound
 from memory.models import EmbeddingModel, Namespace
-from memory.retrieval.pipeline import POOL, Hit, retrieve
+from memory.retrieval.filters import Column, Condition, Operator
+from memory.retrieval.pipeline import Hit, retrieve
+from memory.retrieval.predicate import predicate
 from memory.retrieval.question import question
 from memory.services.embedding import active_model
 from memory.services.namespaces import scope_for
@@ -54,14 +56,15 @@ def preview(scope: Scope, *, text: str, top_k: int, session: str | None = None) 
         raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
     started = time.perf_counter()
     model = active_model()
+    where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
     asked = question(
         text,
         vector=model.provider.embed([text])[0],
         model_id=model.id,
         familiarity=model.provider.familiarity(text),
+        predicate=predicate(where),
     )
     read = time.perf_counter()
-    found = retrieve(scope, asked, top_k=top_k if session is None else POOL)
-    hits = [hit for hit in found.hits if session is None or hit.session == session][:top_k]
+    found = retrieve(scope, asked, top_k=top_k)
     searched = time.perf_counter()
-    return Preview(hits, found.considered, (read - started) * 1000, (searched - read) * 1000)
+    return Preview(found.hits, found.considered, (read - started) * 1000, (searched - read) * 1000)

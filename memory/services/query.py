@@ -15,11 +15,14 @@ from django.db import transaction
 
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
+from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.retrieval.explain import explain
+from memory.retrieval.filters import Filter
 from memory.retrieval.pack import build, card_of, chunk, context_text
 from memory.retrieval.pipeline import Retrieval, retrieve
+from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
 from memory.services import condense
 from memory.services.context import Summary, session_context
@@ -55,26 +58,42 @@ class Answer:
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
-def ask(text: str) -> Question:
-    """The question as the search arms take it. Raises EmbeddingUnavailable."""
+def ask(text: str, *, among: Predicate | None = None) -> Question:
+    """The question as the search arms take it, to be answered from the memories that meet `among`.
+
+    Raises EmbeddingUnavailable.
+    """
     model = active_model()
     return question(
         text,
         vector=model.embed([text])[0],
         model_id=model.id,
         familiarity=model.provider.familiarity(text),
+        predicate=among,
     )
 
 
-def query(scope: Scope, *, session: str, text: str, top_k: int, now: datetime) -> Answer:
+def query(
+    scope: Scope,
+    *,
+    session: str,
+    text: str,
+    top_k: int,
+    now: datetime,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
+) -> Answer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
-    With Redis away the window is empty and `degraded` says so. Raises EmbeddingUnavailable.
+    `where` narrows the memories that are searched. `as_of` leaves out all that was recorded later, of the window and
+    the summaries too, and asks for no summary. With Redis away the window is empty and `degraded` says so.
+
+    Raises EmbeddingUnavailable.
     """
-    found = retrieve(scope, ask(text), top_k=top_k)
-    context = session_context(scope, session=session, now=now)
+    found = retrieve(scope, ask(text, among=predicate(where, as_of=as_of)), top_k=top_k)
+    context = session_context(scope, session=session, now=now, as_of=as_of)
     summary = context.summary
-    window, degraded = _window(scope, session)
+    window, degraded = _window(scope, session, as_of)
     card = card_of(summary.text) if summary else None
     pack = build(
         scope,
@@ -104,12 +123,17 @@ def query(scope: Scope, *, session: str, text: str, top_k: int, now: datetime) -
     return replace(answer, summary_enqueued=enqueued)
 
 
-def _window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[str]]:
+def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:
     try:
-        return window_store.read(scope.namespace_id, session), []
+        messages = window_store.read(scope.namespace_id, session)
     except WindowUnavailable as error:
         log.warning("session window skipped", extra={"reason": error.message})
         return [], [WINDOW_SKIPPED]
+    if as_of is None or not messages:
+        return messages, []
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[message.memory_id for message in messages])
+    recorded = {str(identity) for identity in rows.filter(created_at__lte=as_of).values_list("pk", flat=True)}
+    return [message for message in messages if message.memory_id in recorded], []
 
 
 def _original_tokens(

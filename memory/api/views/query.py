@@ -30,6 +30,8 @@ class QueryViewSet(MemosViewSet):
             text=values["query"],
             top_k=values["top_k"],
             now=timezone.now(),
+            where=values["filter"],
+            as_of=values["as_of"],
         )
         return Response(_body(answer))
 
