@@ -34,17 +34,19 @@ def predicate(where: Filter | None, *, as_of: datetime | None = None) -> Predica
     return Predicate(writer.joined(parts, "AND"), writer.parameters)
 
 
-def narrowing(predicate: Predicate | None, memory_id: str) -> str:
+def narrowing(predicate: Predicate | None, memory_id: str, *, gathered: bool = False) -> str:
     """What to add to a WHERE clause so that only memories stay that meet the predicate; empty without one.
 
     A semi-join from the column `memory_id` to the namespace's memories; the statement has a parameter `namespace_id`.
+    `gathered`: those that meet it are gathered once and looked up in a hash. That is for columns which hold much of the
+    namespace; else the planner decides, which is quicker where few memories meet it.
     """
     if predicate is None:
         return ""
     # All of it is written here but for parameters: nothing that could be injected.
     return (
-        f"AND {memory_id} IN (SELECT m.id FROM memory_memory m "  # noqa: S608
-        f"WHERE m.namespace_id = %(namespace_id)s AND {predicate.sql})"
+        f"AND ({memory_id} IN (SELECT m.id FROM memory_memory m "  # noqa: S608
+        f"WHERE m.namespace_id = %(namespace_id)s AND {predicate.sql})){' IS TRUE' if gathered else ''}"
     )
 
 

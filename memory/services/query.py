@@ -119,7 +119,9 @@ def query(
         token_condensed=count_tokens(handed_over, settings.MEMOS_TOKENIZER),
         degraded=degraded,
     )
-    enqueued = _store(scope, answer, session=session, text=text, summary_due=context.summary_due, now=now)
+    narrowed = {"filtered": where is not None, "as_of": as_of.isoformat() if as_of else None}
+    row = _pack_row(scope, answer, session=session, text=text, narrowed=narrowed, now=now)
+    enqueued = _store(scope, answer, row, session=session, summary_due=context.summary_due, now=now)
     return replace(answer, summary_enqueued=enqueued)
 
 
@@ -160,23 +162,27 @@ RETURNING id
 """
 
 
-def _store(scope: Scope, answer: Answer, *, session: str, text: str, summary_due: bool, now: datetime) -> bool:
+def _store(
+    scope: Scope, answer: Answer, row: dict[str, Any], *, session: str, summary_due: bool, now: datetime
+) -> bool:
     """Keeps the pack and its audit events; says whether a summary was asked for in the same transaction."""
-    parameters = _pack_row(scope, answer, session=session, text=text, now=now)
     if not summary_due:
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return False
     with transaction.atomic():
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return condense.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
-def _pack_row(scope: Scope, answer: Answer, *, session: str, text: str, now: datetime) -> dict[str, Any]:
+def _pack_row(
+    scope: Scope, answer: Answer, *, session: str, text: str, narrowed: dict[str, Any], now: datetime
+) -> dict[str, Any]:
     found = answer.retrieval
     query_details = {
         "context_pack_id": str(answer.pack_id),
         "hits": len(found.hits),
         "considered": found.considered,
+        **narrowed,
         "weights": found.weights,
         "milliseconds": found.milliseconds,
         "degraded": answer.degraded,

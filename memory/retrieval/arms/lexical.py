@@ -48,7 +48,9 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "limit": limit,
         **(question.predicate.parameters if question.predicate else {}),
     }
-    statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id"))
+    # Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one
+    # is in all of 100,000 memories.
+    statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
     # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
     rows = fetch(statement, parameters, prepared=question.predicate is None)
     return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]
