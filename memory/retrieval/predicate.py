@@ -84,7 +84,7 @@ class _Writer:
                 return self.joined(parts, "OR")
             case Not(inner):
                 # A test of an absent value is null, which NOT would leave null.
-                return f"({self._written(inner)} IS NOT TRUE)"
+                return f"(({self._written(inner)}) IS NOT TRUE)"
             case Condition(field, operator, value):
                 if isinstance(field, MetadataPath):
                     return self._of_metadata(field.keys, operator, value)
