@@ -362,6 +362,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "memory.api.schema.add_refusals",
+        "memory.api.filter_schema.add_filter",
     ],
 }
 

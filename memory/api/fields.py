@@ -8,6 +8,8 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memory.retrieval.filters import Filter, FilterError, parse
+
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
 
@@ -98,6 +100,20 @@ class MetadataField(serializers.Field):
         if b"\\u0000" in encoded and _holds_nul(data):
             self.fail("nul")
         return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"$ref": "#/components/schemas/Filter"})
+class FilterField(serializers.Field):
+    """A filter (memory.retrieval.filters), read; None for one that holds for every memory."""
+
+    def to_internal_value(self, data: Any) -> Filter | None:
+        try:
+            return parse(data)
+        except FilterError as error:
+            raise serializers.ValidationError({error.place: error.problem} if error.place else error.problem) from error
 
     def to_representation(self, value: Any) -> Any:
         return value

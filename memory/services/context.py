@@ -52,16 +52,22 @@ FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
     SELECT id, condensed_text, token_original FROM memory_condensation
-    WHERE namespace_id = %(namespace_id)s AND session = %(session)s ORDER BY number DESC LIMIT 1
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+    ORDER BY number DESC LIMIT 1
 ) c ON true
 """
 
 
-def session_context(scope: Scope, *, session: str, now: datetime) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools."""
+def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None) -> SessionContext:
+    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools.
+
+    With `as_of` the summary is the newest that was there by then, and none is due.
+    """
     parameters = {
         "namespace_id": scope.namespace_id,
         "session": session,
+        "as_of": as_of,
         "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
@@ -69,7 +75,7 @@ def session_context(scope: Scope, *, session: str, now: datetime) -> SessionCont
     identity, text, token_original, due, messages, covered, procedures = row
     summary = Summary(identity, text, token_original) if identity else None
     procedural = _procedural(orjson.loads(procedures) if procedures else [])
-    return SessionContext(summary, due, messages, covered if summary else 0, procedural)
+    return SessionContext(summary, due and as_of is None, messages, covered if summary else 0, procedural)
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:

@@ -16,15 +16,17 @@ from django.db import transaction
 
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
+from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch
+from memory.retrieval.filters import Filter
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pack import build, card_of, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services import condense
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
-from memory.services.search import details_of, find
+from memory.services.search import Found, details_of, find
 from memory.stores import window as window_store
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage
@@ -67,17 +69,22 @@ def query(
     now: datetime,
     max_tokens: int | None = None,
     dry_run: bool = False,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
 ) -> Answer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
-    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. With Redis away the window
-    is empty and `degraded` says so. A `dry_run` answers the same, stores nothing and asks for no summary.
+    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `where` narrows the
+    memories that are searched. `as_of` leaves out all that was recorded later, of the window and the summaries too, and
+    asks for no summary. With Redis away the window is empty and `degraded` says so. A `dry_run` answers the same,
+    stores nothing and asks for no summary.
+
     Raises EmbeddingUnavailable.
     """
-    found = find(scope, text=text, top_k=top_k, dry_run=dry_run)
-    context = session_context(scope, session=session, now=now)
+    found = find(scope, text=text, top_k=top_k, where=where, as_of=as_of, dry_run=dry_run)
+    context = session_context(scope, session=session, now=now, as_of=as_of)
     summary = context.summary
-    messages, degraded = _window(scope, session)
+    messages, degraded = _window(scope, session, as_of)
     card = card_of(summary.text) if summary else None
     tokenizer = settings.MEMOS_TOKENIZER
     handed_over = handover(
@@ -114,7 +121,8 @@ def query(
     )
     if dry_run:
         return answer
-    enqueued = _store(scope, answer, session=session, text=text, summary_due=context.summary_due, now=now)
+    row = _pack_row(scope, answer, found, session=session, text=text, now=now)
+    enqueued = _store(scope, answer, row, session=session, summary_due=context.summary_due, now=now)
     return replace(answer, summary_enqueued=enqueued)
 
 
@@ -126,12 +134,17 @@ def _window_step() -> int:
     return max(1, min(settings.MEMOS_SUMMARY_REFRESH_MESSAGES + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
 
 
-def _window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[str]]:
+def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:
     try:
-        return window_store.read(scope.namespace_id, session), []
+        messages = window_store.read(scope.namespace_id, session)
     except WindowUnavailable as error:
         log.warning("session window skipped", extra={"reason": error.message})
         return [], [WINDOW_SKIPPED]
+    if as_of is None or not messages:
+        return messages, []
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[message.memory_id for message in messages])
+    recorded = {str(identity) for identity in rows.filter(created_at__lte=as_of).values_list("pk", flat=True)}
+    return [message for message in messages if message.memory_id in recorded], []
 
 
 def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summary: Summary | None) -> int:
@@ -157,22 +170,23 @@ RETURNING id
 """
 
 
-def _store(scope: Scope, answer: Answer, *, session: str, text: str, summary_due: bool, now: datetime) -> bool:
+def _store(
+    scope: Scope, answer: Answer, row: dict[str, Any], *, session: str, summary_due: bool, now: datetime
+) -> bool:
     """Keeps the pack and its audit events; says whether a summary was asked for in the same transaction."""
-    parameters = _pack_row(scope, answer, session=session, text=text, now=now)
     if not summary_due:
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return False
     with transaction.atomic():
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return condense.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
-def _pack_row(scope: Scope, answer: Answer, *, session: str, text: str, now: datetime) -> dict[str, Any]:
+def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text: str, now: datetime) -> dict[str, Any]:
     hits = answer.retrieval.hits
     query_details = {
         "context_pack_id": str(answer.pack_id),
-        **details_of(answer.retrieval, answer.degraded),
+        **details_of(found, answer.degraded),
     }
     pack_details = {
         "memory_ids": [str(hit.id) for hit in hits],

@@ -10,7 +10,9 @@ from typing import Any
 from memory import audit
 from memory.enums import AuditEvent
 from memory.retrieval.explain import explain
+from memory.retrieval.filters import Filter
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.predicate import predicate
 from memory.retrieval.question import question
 from memory.services.embedding import active_model
 from memory.types import Scope
@@ -20,12 +22,14 @@ from memory.types import Scope
 class Found:
     """What a question found, and where each hit's score comes from, in the hits' order.
 
-    `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully.
+    `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully. `narrowed`
+    says, for the audit, whether a filter or a moment narrowed the search.
     """
 
     retrieval: Retrieval
     explanations: list[dict[str, Any]]
     degraded: list[str]
+    narrowed: dict[str, Any]
 
     @property
     def hits(self) -> list[Hit]:
@@ -33,8 +37,18 @@ class Found:
         return self.retrieval.hits
 
 
-def find(scope: Scope, *, text: str, top_k: int, dry_run: bool) -> Found:
-    """The `top_k` memories that answer `text` best. Stores nothing but, unless `dry_run`, the choice of a first model.
+def find(
+    scope: Scope,
+    *,
+    text: str,
+    top_k: int,
+    dry_run: bool,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
+) -> Found:
+    """The `top_k` memories that answer `text` best, among those that meet `where` and were recorded by `as_of`.
+
+    Stores nothing but, unless `dry_run`, the choice of a first model.
 
     Raises EmbeddingUnavailable.
     """
@@ -45,6 +59,7 @@ def find(scope: Scope, *, text: str, top_k: int, dry_run: bool) -> Found:
         vector=model.embed([text])[0],
         model_id=model.id,
         familiarity=model.provider.familiarity(text),
+        predicate=predicate(where, as_of=as_of),
     )
     reading = round((time.perf_counter() - started) * 1000, 3)
     retrieval = retrieve(scope, asked, top_k=top_k)
@@ -52,25 +67,37 @@ def find(scope: Scope, *, text: str, top_k: int, dry_run: bool) -> Found:
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
         degraded=[],
+        narrowed={"filtered": where is not None, "as_of": as_of.isoformat() if as_of else None},
     )
 
 
-def search(scope: Scope, *, text: str, top_k: int, now: datetime, dry_run: bool = False) -> Found:
-    """The `top_k` memories that answer `text` best; an audit event says that it was asked, unless `dry_run`.
+def search(
+    scope: Scope,
+    *,
+    text: str,
+    top_k: int,
+    now: datetime,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
+    dry_run: bool = False,
+) -> Found:
+    """The memories that `find` finds; an audit event says that it was asked, unless `dry_run`.
 
     Raises EmbeddingUnavailable.
     """
-    found = find(scope, text=text, top_k=top_k, dry_run=dry_run)
+    found = find(scope, text=text, top_k=top_k, where=where, as_of=as_of, dry_run=dry_run)
     if not dry_run:
-        audit.record(scope, AuditEvent.QUERY, details=details_of(found.retrieval, found.degraded), now=now)
+        audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=now)
     return found
 
 
-def details_of(retrieval: Retrieval, degraded: list[str]) -> dict[str, Any]:
+def details_of(found: Found, degraded: list[str]) -> dict[str, Any]:
     """What the audit keeps of a question: figures, no text."""
+    retrieval = found.retrieval
     return {
         "hits": len(retrieval.hits),
         "considered": retrieval.considered,
+        **found.narrowed,
         "weights": retrieval.weights,
         "milliseconds": retrieval.milliseconds,
         "degraded": degraded,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from unittest import mock
 
 import pytest
@@ -9,7 +10,7 @@ import redis
 from django.apps import apps
 from django.test import override_settings
 
-from memory.models import AuditLog, Condensation, ContextPack, Namespace
+from memory.models import AuditLog, Condensation, ContextPack, Memory, Namespace
 from memory.stores import redis as redis_store
 from memory.tasks import condense_session
 from memory.text.tokens import count_tokens
@@ -40,6 +41,20 @@ FIELDS = {
         ({"max_tokens": "800"}, "max_tokens"),
         ({"dry_run": 1}, "dry_run"),
         ({"namespace": {}}, "namespace"),
+        ({"filter": []}, "filter"),
+        ({"filter": {"colour": "red"}}, "filter.colour"),
+        ({"filter": {"metadata.n": {"gt": True}}}, "filter.metadata.n.gt"),
+        ({"filter": {"or": [{"role": "user"}, {"role": "boss"}]}}, "filter.or[1].role"),
+        ({"filter": {"occurred_at": {"gte": "yesterday"}}}, "filter.occurred_at.gte"),
+        ({"filter": {"session_id": {"in": ["s1", 2]}}}, "filter.session_id.in[1]"),
+        ({"filter": {"metadata.n": "a\0b"}}, "filter.metadata.n"),
+        (
+            {"filter": {"metadata.n'; DROP TABLE memory_memory; --": {"= 1 OR": 1}}},
+            "filter.metadata.n'; DROP TABLE memory_memory; --",
+        ),
+        ({"as_of": "yesterday"}, "as_of"),
+        ({"as_of": 1_700_000_000}, "as_of"),
+        ({"as_of": "0001-01-01T00:00:00+23:59"}, "as_of"),
     ],
 )
 def test_a_wrong_field_is_named(alice, change, field):
@@ -54,6 +69,26 @@ def test_a_dry_run_makes_no_namespace(make_tenant):
 
     assert anyone.post("/v1/query", QUESTION | {"namespace": "new", "dry_run": True}).status_code == 404
     assert not Namespace.objects.filter(name="new").exists()
+
+
+@pytest.mark.parametrize("word", ["and", "or", "not"])
+def test_a_filter_that_is_nested_too_deep_is_refused_by_its_place(alice, word):
+    data: object = {"role": "user"}
+    for _ in range(20):
+        data = {word: data} if word == "not" else {word: [data]}
+
+    answer = alice.post("/v1/query", QUESTION | {"filter": data})
+
+    assert answer.status_code == 400
+    (problem,) = answer.json()["error"]["detail"]
+    place = ".".join([word if word == "not" else f"{word}[0]"] * 6)
+    assert problem == {"field": f"filter.{place}", "problem": "is nested more than 5 levels deep."}
+
+
+def test_every_wrong_field_is_named_beside_a_wrong_filter(alice):
+    answer = alice.post("/v1/query", QUESTION | {"top_k": 0, "filter": {"role": 1}, "as_of": "never"})
+
+    assert {problem["field"] for problem in answer.json()["error"]["detail"]} == {"top_k", "filter.role", "as_of"}
 
 
 def test_the_memory_that_answers_comes_first_with_the_whole_contract(alice, remember):
@@ -130,6 +165,73 @@ def test_the_whole_namespace_is_searched_from_any_session(alice, remember):
     body = alice.post("/v1/query", QUESTION | {"session_id": "new"}).json()
 
     assert body["raw_chunks"][0]["id"] == wanted
+
+
+def test_a_filter_narrows_the_search_and_leaves_the_window(alice, remember):
+    wanted = remember(alice, "Ann stayed.", metadata={"project": {"name": "atlas"}, "priority": 3}, speaker="Ann")
+    remember(alice, "Ann moved to Lisbon.", metadata={"project": "atlas", "priority": "3"})
+
+    for filter_ in (
+        {"metadata.project.name": "atlas"},
+        {"metadata.priority": {"gte": 3}},
+        {"speaker": "Ann", "not": {"metadata.project": "atlas"}},
+    ):
+        body = alice.post("/v1/query", QUESTION | {"filter": filter_}).json()
+        assert [chunk["id"] for chunk in body["raw_chunks"]] == [wanted]
+        assert len(body["context_pack"]["working_memory"]["l1_window"]) == 2
+    event = AuditLog.objects.filter(event_type="QUERY").first()
+    assert event.details["filtered"] is True
+    assert "atlas" not in str(event.details)
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        {"metadata.absent": "x"},
+        {"metadata.absent": {"ne": "x"}},
+        {"metadata.absent.deeper": {"gt": 3}},
+        {"metadata.project": {"gt": 3}},
+        {"metadata.project": {"contains": "atlas"}},
+        {"session_id": "no such session"},
+        {"metadata.project": "' OR '1'='1"},
+        {"metadata.project') IS NULL OR (m": "x"},
+        {"speaker": "%(namespace_id)s"},
+    ],
+)
+def test_a_filter_that_nothing_meets_answers_with_nothing(alice, bob, remember, filter_):
+    remember(alice, "Ann moved to Lisbon.", metadata={"project": "atlas"})
+    remember(bob, "Ann moved to Lisbon.", metadata={"absent": "x"}, session="no such session")
+
+    answer = alice.post("/v1/query", QUESTION | {"filter": filter_})
+
+    assert answer.status_code == 200
+    assert answer.json()["raw_chunks"] == []
+
+
+@pytest.mark.parametrize("nothing", [{}, {"filter": {}}, {"filter": None, "as_of": None}])
+def test_without_a_filter_everything_is_searched(alice, remember, nothing):
+    remember(alice, "Ann moved to Lisbon.")
+
+    assert len(alice.post("/v1/query", QUESTION | nothing).json()["raw_chunks"]) == 1
+    event = AuditLog.objects.filter(event_type="QUERY").first()
+    assert (event.details["filtered"], event.details["as_of"]) == (False, None)
+
+
+def test_as_of_brings_back_what_was_recorded_by_then(alice, remember):
+    early = remember(alice, "Ann lives in Oslo.", occurred_at=datetime(2026, 1, 1, tzinfo=UTC))
+    remember(alice, "Ann moved to Lisbon.", occurred_at=datetime(2025, 1, 1, tzinfo=UTC))
+    Memory.objects.filter(pk=early).update(created_at=datetime(2026, 5, 8, 12, tzinfo=UTC))
+
+    for moment in ("2026-05-08T12:00:00Z", "2026-05-08T14:00:00+02:00"):
+        body = alice.post("/v1/query", QUESTION | {"as_of": moment}).json()
+        assert [chunk["id"] for chunk in body["raw_chunks"]] == [early]
+        assert [message["text"] for message in body["context_pack"]["working_memory"]["l1_window"]] == [
+            "Ann lives in Oslo."
+        ]
+    later = QUESTION | {"as_of": "2026-05-08T12:00:00Z", "filter": {"occurred_at": {"gt": "2026-02-01"}}}
+    assert alice.post("/v1/query", later).json()["raw_chunks"] == []
+    assert alice.post("/v1/query", QUESTION | {"as_of": "2026-05-08T11:59:59Z"}).json()["raw_chunks"] == []
+    assert len(alice.post("/v1/query", QUESTION | {"as_of": "9999-12-31T23:59:59Z"}).json()["raw_chunks"]) == 2
 
 
 def test_an_empty_namespace_answers_with_nothing(alice):

@@ -54,6 +54,15 @@ def test_a_session_narrows_it(demo: None) -> None:
     assert all(line.endswith("payments-retro") for line in heads)
 
 
+def test_a_session_is_searched_whole_however_many_others_are_nearer(db: None) -> None:
+    scope = Scope(Namespace.objects.create(name="n").pk, "n", "key:test")
+    for number in range(130):
+        text, session = ("kiln and harbour", "wanted") if number < 5 else ("kiln", "other")
+        ingest(scope, memory=NewMemory(session=session, role="user", text=text), now=timezone.now())
+    heads = [line for line in asked("n", "kiln", "--session", "wanted").splitlines() if "(#" in line]
+    assert len(heads) == 5
+
+
 def test_an_unknown_namespace_is_not_made_and_the_known_ones_are_listed(demo: None) -> None:
     with pytest.raises(CommandError, match=r"no namespace 'dmeo'\. There are: demo"):
         asked("dmeo", "anything")

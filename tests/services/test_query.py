@@ -25,8 +25,16 @@ from memory.text.tokens import count_tokens
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
-def ask(tenant: Any, text: str = "tea?", *, session: str = "s1", top_k: int = 5, now: datetime = NOW) -> Answer:
-    return query(tenant.scope, session=session, text=text, top_k=top_k, now=now)
+def ask(
+    tenant: Any,
+    text: str = "tea?",
+    *,
+    session: str = "s1",
+    top_k: int = 5,
+    now: datetime = NOW,
+    as_of: datetime | None = None,
+) -> Answer:
+    return query(tenant.scope, session=session, text=text, top_k=top_k, now=now, as_of=as_of)
 
 
 def test_an_empty_namespace_is_answered_with_nothing(alice):
@@ -79,6 +87,20 @@ def test_a_summary_counts_for_the_turns_that_it_stands_for(alice, remember):
     raw = sum(count_tokens(text) for text in ("I prefer green tea.", "We ship on Friday.", "Never call before nine."))
     assert answer.token_original == raw + stored.token_original
     assert ContextPack.objects.get().session_summary_id == stored.pk
+
+
+@override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)
+def test_a_look_into_the_past_shows_the_summary_of_then_and_asks_for_none(alice, remember):
+    remember(alice, "I prefer green tea.")
+    assert not ask(alice, as_of=NOW).summary_enqueued
+    (first,) = condense_session(alice.scope, session="s1", now=NOW)
+    for text in ("We ship on Friday.", "Never call before nine."):
+        remember(alice, text)
+    (second,) = condense_session(alice.scope, session="s1", now=NOW + timedelta(days=1))
+
+    assert ask(alice, as_of=NOW - timedelta(seconds=1)).summary is None
+    assert ask(alice, as_of=NOW).summary.id == first.pk
+    assert ask(alice, as_of=NOW + timedelta(days=1)).summary.id == ask(alice).summary.id == second.pk
 
 
 def test_the_first_query_asks_for_a_summary_once(alice, remember):

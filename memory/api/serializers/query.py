@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
+from memory.api.fields import FilterField, MomentField, StrictBooleanField, StrictCharField, StrictIntegerField
 
 MAX_PACK_TOKENS = 200_000
 
@@ -13,6 +13,12 @@ class RetrievalFields(serializers.Serializer):
     namespace = StrictCharField(min_length=1, max_length=128)
     query = StrictCharField(min_length=1, max_length=2000)
     top_k = StrictIntegerField(min_value=1, max_value=50, required=False, default=6, help_text="Memories to bring back")
+    filter = FilterField(
+        required=False, allow_null=True, default=None, help_text="What the memories that are searched must meet"
+    )
+    as_of = MomentField(
+        required=False, allow_null=True, default=None, help_text="Only what was recorded by then (ISO 8601)"
+    )
     dry_run = StrictBooleanField(required=False, default=False, help_text="Answer, but store and count nothing")
 
 

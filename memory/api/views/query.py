@@ -32,6 +32,8 @@ class QueryViewSet(MemosViewSet):
             max_tokens=values["max_tokens"],
             dry_run=values["dry_run"],
             now=timezone.now(),
+            where=values["filter"],
+            as_of=values["as_of"],
         )
         return Response(_body(answer))
 

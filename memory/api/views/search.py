@@ -29,6 +29,8 @@ class SearchViewSet(MemosViewSet):
             self.scope(values["namespace"], create=False),
             text=values["query"],
             top_k=values["top_k"],
+            where=values["filter"],
+            as_of=values["as_of"],
             dry_run=values["dry_run"],
             now=timezone.now(),
         )

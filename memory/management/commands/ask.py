@@ -12,7 +12,8 @@ from django.core.management.color import no_style
 
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.retrieval.pipeline import POOL, Hit
+from memory.retrieval.filters import Column, Condition, Operator
+from memory.retrieval.pipeline import Hit
 from memory.services.namespaces import scope_of_existing
 from memory.services.search import find
 
@@ -40,12 +41,13 @@ class Command(BaseCommand):
             raise CommandError(f"A question has 1 to {MAX_QUESTION_CHARS} characters.")
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
-            found = find(scope, text=question, top_k=top_k if session is None else POOL, dry_run=True).retrieval
+            where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
+            found = find(scope, text=question, top_k=top_k, where=where, dry_run=True).retrieval
         except MemosError as error:
             raise CommandError(error.message) from error
         style = self.style if self.stdout.isatty() else no_style()
         width = min(shutil.get_terminal_size((100, 24)).columns, MAX_COLUMNS)
-        hits = [hit for hit in found.hits if session is None or hit.session == session][:top_k]
+        hits = found.hits
         if not hits:
             self.stdout.write("Nothing was found.")
         speakers = [_cut(_plain(hit.speaker or hit.role), MAX_SPEAKER_COLUMNS) for hit in hits]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit
+from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.types import Scope
 
@@ -26,14 +27,17 @@ WITH corpus AS (
 SELECT h.memory_id,
        sum(i.idf * h.frequency * (%(k1)s::float8 + 1)
            / (h.frequency + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * h.length / c.mean_length))) AS score
-FROM hits h JOIN idf i USING (term), corpus c
+FROM hits h JOIN idf i ON i.term = h.term {narrowing}, corpus c
 GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
 LIMIT %(limit)s
 """
 
 
 def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
-    """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics."""
+    """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics.
+
+    A predicate narrows which memories are scored; how rare a term is, the whole namespace says.
+    """
     if not question.terms:
         return []
     parameters = {
@@ -42,7 +46,11 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "k1": K1,
         "b": B,
         "limit": limit,
+        **(question.predicate.parameters if question.predicate else {}),
     }
-    # Its plan is the same for every tenant: the postings' key, then hashes.
-    rows = fetch(_BM25, parameters, prepared=True)
+    # Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one
+    # is in all of 100,000 memories.
+    statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
+    # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
+    rows = fetch(statement, parameters, prepared=question.predicate is None)
     return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]
