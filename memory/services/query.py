@@ -57,13 +57,16 @@ class Answer:
 
 def ask(text: str) -> Question:
     """The question as the search arms take it. Raises EmbeddingUnavailable."""
+    return ask_all([text])[0]
+
+
+def ask_all(texts: Sequence[str]) -> list[Question]:
+    """Questions as the search arms take them, embedded together. Raises EmbeddingUnavailable."""
     model = active_model()
-    return question(
-        text,
-        vector=model.embed([text])[0],
-        model_id=model.id,
-        familiarity=model.provider.familiarity(text),
-    )
+    return [
+        question(text, vector=vector, model_id=model.id, familiarity=model.provider.familiarity(text))
+        for text, vector in zip(texts, model.embed(texts), strict=True)
+    ]
 
 
 def query(scope: Scope, *, session: str, text: str, top_k: int, now: datetime) -> Answer:
