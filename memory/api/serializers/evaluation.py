@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rest_framework import serializers
@@ -67,6 +68,11 @@ class CompareSerializer(serializers.Serializer):
     tolerance = serializers.FloatField(
         min_value=0, max_value=100, default=0, help_text="Points that a run may be worse before it is a regression"
     )
+
+    def validate_tolerance(self, value: float) -> float:
+        if math.isnan(value):
+            raise serializers.ValidationError("must be a number from 0 to 100.")
+        return value
 
 
 class EvaluationRunSerializer(serializers.Serializer):
