@@ -60,7 +60,7 @@ def test_it_prints_what_was_measured_and_leaves_nothing(dataset: Path) -> None:
     out = evaluated(dataset, "--arms", "--label", "first")
     run = EvaluationRun.objects.get()
 
-    assert out.startswith(f"things: 20 questions, 20 memories, 1 namespaces; run {run.pk}\n")
+    assert out.startswith(f"run {run.pk}: things, 20 memories in 1 namespace\n")
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
     assert lines["questions"][1:] == ["R@1", "R@5", "R@10", "R@20", "all@10", "Hit@10", "MRR", "nDCG@10"]
     assert lines["lexical"] == ["lexical", "20", *["100.0"] * 8]
@@ -77,7 +77,9 @@ def test_the_same_twice_is_no_regression(dataset: Path) -> None:
     assert second["comparison"]["questions"] == 20
     assert second["comparison"]["regressions"] == []
     assert {one["difference"] for one in second["comparison"]["metrics"].values()} == {0}
-    assert "not sure" in evaluated(dataset, "--compare", first["id"])
+    assert "MRR      100.0 → 100.0   +0.00  (95 %: +0.00 to +0.00)  same" in evaluated(
+        dataset, "--compare", first["id"]
+    )
 
 
 def test_a_clear_regression_ends_with_a_status_of_its_own(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ class CompareSerializer(serializers.Serializer):
 
 class EvaluationRunSerializer(serializers.Serializer):
     id = serializers.UUIDField()
-    status = serializers.ChoiceField(["queued", "running", "finished", "failed"])
+    status = serializers.CharField(help_text="queued, running, finished or failed")
     namespace = serializers.CharField(allow_null=True)
     dataset = serializers.CharField(allow_null=True)
     label = serializers.CharField()  # type: ignore[assignment]

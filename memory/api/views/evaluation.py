@@ -29,7 +29,7 @@ class EvaluationViewSet(MemosViewSet):
 
     required_scope = {
         "create": AccessScope.ADMIN,
-        "list": AccessScope.READ,
+        "recent": AccessScope.READ,
         "retrieve": AccessScope.READ,
         "compare": AccessScope.READ,
     }
@@ -58,7 +58,7 @@ class EvaluationViewSet(MemosViewSet):
         parameters=[EvaluationListingSerializer],
         responses={200: EvaluationListSerializer},
     )
-    def list(self, request: Request) -> Response:
+    def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = Filter(values["namespace"] or None, None, values["limit"])
         return Response({"evaluations": evaluations.listed(self.access, wanted=wanted)})

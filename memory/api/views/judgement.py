@@ -17,7 +17,7 @@ from memory.services.listing import Filter
 class JudgementViewSet(MemosViewSet):
     """Marks of hits, which make a namespace's own test set."""
 
-    required_scope = {"create": AccessScope.WRITE, "list": AccessScope.READ}
+    required_scope = {"create": AccessScope.WRITE, "recent": AccessScope.READ}
 
     @extend_schema(
         operation_id="judge",
@@ -41,7 +41,7 @@ class JudgementViewSet(MemosViewSet):
         parameters=[EvaluationListingSerializer],
         responses={200: JudgementListSerializer},
     )
-    def list(self, request: Request) -> Response:
+    def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = Filter(values["namespace"] or None, None, values["limit"])
         return Response({"judgements": judgements.listed(self.access, wanted=wanted)})

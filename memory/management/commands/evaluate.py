@@ -58,7 +58,8 @@ class Command(BaseCommand):
             run = self._run(keep=keep, **options)
             comparison = _compared(access, compare, run, tolerance) if compare else None
         except KeyboardInterrupt:
-            raise CommandError("Interrupted. The scratch namespaces are gone.", returncode=130) from None
+            left = "Namespaces of finished groups are kept." if keep else "No namespace is left."
+            raise CommandError(f"Interrupted. {left}", returncode=130) from None
         except MemosError as error:
             raise CommandError(error.message) from error
         if options["json"]:
@@ -107,13 +108,13 @@ class Command(BaseCommand):
     def _print(self, run: EvaluationRun, comparison: Comparison | None) -> None:
         found = run.metrics
         write = self.stdout.write
-        write(f"{run.dataset or run.namespace}: {found['questions']} questions, {found['documents']} memories, "
-              f"{found['groups']} namespaces; run {run.pk}")  # fmt: skip
+        write(f"run {run.pk}: {run.dataset or run.namespace}, {found['documents']} memories in {found['groups']} "
+              f"namespace{'' if found['groups'] == 1 else 's'}")  # fmt: skip
         for note in run.notes:
             write(f"  note: {note}")
         rows = [("all", found["questions"], found["overall"])]
         if len(found["by_type"]) > 1:
-            rows += [(kind or "(no type)", one["questions"], one) for kind, one in found["by_type"].items()]
+            rows += [(kind or "(no type)", one["questions"], one) for kind, one in sorted(found["by_type"].items())]
         write(_table(rows))
         if "arms" in found:
             write("\nEach search arm alone, and all together:")
@@ -158,7 +159,7 @@ def _difference(comparison: Comparison) -> str:
         difference, low, high = (
             100 * value for value in (one.interval.difference, one.interval.low, one.interval.high)
         )
-        sure = "worse" if high < 0 else "better" if low > 0 else "not sure"
+        sure = "worse" if high < 0 else "better" if low > 0 else "same" if low == high else "not sure"
         lines.append(
             f"{name:8}{100 * one.base:6.1f} → {100 * one.run:5.1f}  {difference:+6.2f}  "
             f"(95 %: {low:+.2f} to {high:+.2f})  {sure}"
