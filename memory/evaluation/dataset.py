@@ -149,6 +149,7 @@ def _read_queries(content: bytes, grades: dict[str, dict[str, float]], dataset: 
             kind = row.get("type")
             if kind is not None and not isinstance(kind, str):
                 raise _Wrong("`type` must be a string")
+            kind = _without_nul("type", kind or "")
         except _Wrong as wrong:
             faults.at(QUERIES, number, str(wrong))
             continue
@@ -158,7 +159,7 @@ def _read_queries(content: bytes, grades: dict[str, dict[str, float]], dataset: 
         elif group != EVERY_GROUP and group not in dataset.groups:
             homeless += 1
         else:
-            dataset.questions.append(AskedQuestion(identity, group, text[:MAX_QUESTION_CHARS], kind or "", judged))
+            dataset.questions.append(AskedQuestion(identity, group, text[:MAX_QUESTION_CHARS], kind, judged))
     if without:
         dataset.notes.append(f"questions without evidence in {QRELS}, left out: {without}")
     if homeless:

@@ -135,7 +135,8 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
 
 def _scored(group: Group, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
     of_dataset = group.memories is not None
-    ids = (str(hit.metadata["doc_id"] if of_dataset else hit.id) for hit in found.hits)
+    # A hit from elsewhere has no document: it takes its place, and counts as pollution.
+    ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
     return metrics.score(list(dict.fromkeys(ids)), question.grades)
 
 

@@ -24,6 +24,7 @@ from tests.evaluation.conftest import CORPUS, QRELS, QUERIES
         ({"queries": [*QUERIES, QUERIES[0]]}, "queries.jsonl line 5: the _id 'q1' stands in line 1 already"),
         ({"queries": [{"_id": "q1", "group": "a", "text": 7}]}, "queries.jsonl line 1: `text` must be a string"),
         ({"queries": [{**QUERIES[0], "type": 3}]}, "queries.jsonl line 1: `type` must be a string"),
+        ({"queries": [{**QUERIES[0], "type": "a\0b"}]}, "queries.jsonl line 1: `type` holds a NUL character"),
         ({"qrels": [*QRELS, ("q1", "a2")]}, "qrels.tsv line 6: must be query-id, corpus-id and a number"),
         ({"qrels": [("q1", "a1", "much")]}, "qrels.tsv line 2: must be query-id, corpus-id and a number"),
         ({"qrels": [("q1", "a1", "nan")]}, "qrels.tsv line 2: must be query-id"),

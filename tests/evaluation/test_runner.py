@@ -186,6 +186,16 @@ def test_a_search_that_leaks_is_found_out(alice, bob, remember, monkeypatch):
     assert pollution == {"hits": 1, "foreign": 1, "rate": 1}
 
 
+def test_a_leak_into_a_dataset_is_counted_and_no_crash(dataset, alice, remember, monkeypatch):
+    remember(alice, "The kiln is hot.")
+    honest = measure.retrieve
+    monkeypatch.setattr(measure, "retrieve", lambda scope, *given, **named: honest(alice.scope, *given, **named))
+    run = evaluate(dataset)
+
+    assert run.metrics["pollution"] == {"hits": 4, "foreign": 4, "rate": 1}
+    assert run.metrics["overall"]["R@20"] == 0
+
+
 def test_a_namespace_is_measured_by_its_judgements_and_only_read(alice, remember):
     right, wrong = remember(alice, "Green tea, no sugar."), remember(alice, "Coffee at nine.")
     archived = remember(alice, "Old tea.")

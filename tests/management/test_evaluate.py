@@ -47,6 +47,7 @@ def dataset(tmp_path: Path) -> Path:
         (["x", "--top-k", "19"], "outside 20..100"),
         (["x", "--tolerance", "-1"], r"outside 0\.\.100"),
         (["x", "--compare", "abc"], "invalid UUID"),
+        (["x", "--label", "x" * 101], "up to 100 characters"),
         (["x", "--compare", "01a1f915-2054-75a1-9f3a-d010f79b72ce"], "no evaluation 01a1f915"),
     ],
 )

@@ -25,6 +25,7 @@ from memory.types import system_access
 ACTOR = "command:evaluate"
 # Of the process: the run is worse than the one it was compared with, or hits came from another namespace.
 NOT_GOOD_ENOUGH = 3
+MAX_LABEL_CHARS = 100
 
 
 class Command(BaseCommand):
@@ -46,7 +47,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--tolerance", type=_points, default=0.0, metavar="POINTS", help="that it may be worse by (default: 0)"
         )
-        parser.add_argument("--label", default="", help="a name of your own for the run")
+        parser.add_argument("--label", type=_label, default="", help="a name of your own for the run")
         parser.add_argument("--keep", action="store_true", help="keep the namespaces of the dataset to look at")
         parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
@@ -174,6 +175,12 @@ def _difference(comparison: Comparison) -> str:
 
 def _names(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def _label(value: str) -> str:
+    if len(value) > MAX_LABEL_CHARS or "\0" in value:
+        raise ArgumentTypeError(f"a label has up to {MAX_LABEL_CHARS} characters")
+    return value
 
 
 def _points(value: str) -> float:
