@@ -52,6 +52,18 @@ class AuditEvent(TextChoices):
     KEY_ISSUE = "KEY_ISSUE"
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"
+    MEMORY_JUDGE = "MEMORY_JUDGE"
+    EVALUATION_START = "EVALUATION_START"
+    EVALUATION_FINISH = "EVALUATION_FINISH"
+
+
+class EvaluationStatus(TextChoices):
+    """A run is `queued` until a worker takes it; `failed` says in its `error` why."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
 
 
 class SummaryTrigger(TextChoices):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import uuid
 
 from django.conf import settings
 from django.utils import timezone
 
 from memory.errors import EmbeddingUnavailable
+from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, idempotency
+from memory.services import condense, embedding, evaluations, idempotency
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -43,3 +45,13 @@ def forget_idempotency_keys() -> int:
 def request_missing_summaries() -> int:
     """Queues summaries that are due but were never asked for, or whose job was lost."""
     return condense.request_overdue(now=timezone.now())
+
+
+def evaluate(namespace_id: int, run_id: str) -> bool:
+    """Carries out a run that was asked for; False when it is over, or when another worker is at it."""
+    return run_requested(namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now)
+
+
+def fail_lost_evaluations() -> int:
+    """Fails the evaluations whose process has ended before them."""
+    return evaluations.fail_lost(now=timezone.now())

@@ -214,6 +214,21 @@ MEMOS_RERANK_THREADS = env.integer(
     "MEMOS_RERANK_THREADS", 2, "Threads a process reranks with (`onnx`).", minimum=1, maximum=64
 )
 
+# --- Evaluation --------------------------------------------------------------------------------------------------
+env.section("Evaluation")
+MEMOS_EVALUATION_DIR = env.text(
+    "MEMOS_EVALUATION_DIR",
+    "",
+    "Folder whose subfolders are the datasets that `POST /v1/evaluations` may name. Empty: namespaces only.",
+)
+MEMOS_EVALUATION_TIMEOUT_SECONDS = env.integer(
+    "MEMOS_EVALUATION_TIMEOUT_SECONDS",
+    3600,
+    "Seconds after which an evaluation in the background is stopped. It keeps one worker busy meanwhile.",
+    minimum=2,
+    maximum=86_400,
+)
+
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")
 MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(

@@ -4,7 +4,9 @@ from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
+from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
@@ -26,6 +28,10 @@ urlpatterns = [
     path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
     path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
+    path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
+    path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),

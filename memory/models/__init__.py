@@ -3,6 +3,7 @@
 from memory.models.access import ApiKey
 from memory.models.audit import AuditLog
 from memory.models.condensation import Condensation
+from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
@@ -17,6 +18,8 @@ __all__ = [
     "Condensation",
     "ContextPack",
     "EmbeddingModel",
+    "EvaluationResult",
+    "EvaluationRun",
     "IdempotencyRecord",
     "Memory",
     "MemoryVector",
@@ -25,5 +28,6 @@ __all__ = [
     "NamespaceStat",
     "Posting",
     "Procedure",
+    "RelevanceJudgement",
     "Session",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from memory.types import Scope
 
 # What each arm hands to the fusion: more than top_k, so that a memory both like can pass one that a single arm loves.
 POOL = 100
+ARMS = ("dense", "lexical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +61,34 @@ class Retrieval:
     milliseconds: dict[str, float]
 
 
-def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
-    """The `top_k` memories of the namespace that answer the question best."""
+def retrieve(scope: Scope, question: Question, *, top_k: int, arms: Collection[str] | None = None) -> Retrieval:
+    """The `top_k` memories of the namespace that answer the question best.
+
+    `arms` names those of ARMS that take part; the others neither search nor weigh (None: all do).
+    """
     clock = _Clock()
     pool = max(POOL, top_k)
-    by_words = lexical.search(scope, question, limit=pool)
+    taking_part = [arm for arm in ARMS if arms is None or arm in arms]
+    by_words = lexical.search(scope, question, limit=pool) if "lexical" in taking_part else []
     clock.lap("lexical")
-    # Each memory that words found is scored by meaning too: else it would count as unrelated for being far down there.
-    by_meaning = dense.search(scope, question, limit=pool, also=[hit.memory_id for hit in by_words])
+    by_meaning = []
+    if "dense" in taking_part:
+        # Each memory that words found is scored by meaning too: else it would count as unrelated for being far down.
+        by_meaning = dense.search(scope, question, limit=pool, also=[hit.memory_id for hit in by_words])
     clock.lap("dense")
-    found = {"dense": by_meaning, "lexical": by_words}
-    weights = weights_for(question.familiarity)
+    found = {arm: hits for arm, hits in (("dense", by_meaning), ("lexical", by_words)) if arm in taking_part}
+    weights = _among(weights_for(question.familiarity), taking_part)
     candidates, considered = fuse(found, weights, limit=top_k)
     clock.lap("fusion")
     hits = _fetch(scope, question, candidates)
     clock.lap("fetch")
     return Retrieval(hits, considered, weights, clock.laps)
+
+
+def _among(weights: Mapping[str, float], arms: Sequence[str]) -> dict[str, float]:
+    """The weights of those arms, summing to 1; arms that together weigh nothing count alike."""
+    total = sum(weights[arm] for arm in arms)
+    return {arm: weights[arm] / total if total else 1 / len(arms) for arm in arms}
 
 
 _ROWS = """

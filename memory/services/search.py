@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,8 @@ from memory.enums import AuditEvent
 from memory.retrieval.explain import explain
 from memory.retrieval.filters import Filter
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
-from memory.retrieval.predicate import predicate
-from memory.retrieval.question import question
+from memory.retrieval.predicate import Predicate, predicate
+from memory.retrieval.question import Question, question
 from memory.services.embedding import active_model
 from memory.types import Scope
 
@@ -37,6 +38,18 @@ class Found:
         return self.retrieval.hits
 
 
+def questions(texts: Sequence[str], *, among: Predicate | None = None, choose: bool = True) -> list[Question]:
+    """Questions as the search arms take them, embedded together, to be answered from memories that meet `among`.
+
+    `choose`: on an empty server the configured embedding model becomes the active one. Raises EmbeddingUnavailable.
+    """
+    model = active_model(choose=choose)
+    return [
+        question(text, vector=vector, model_id=model.id, familiarity=model.provider.familiarity(text), predicate=among)
+        for text, vector in zip(texts, model.embed(texts), strict=True)
+    ]
+
+
 def find(
     scope: Scope,
     *,
@@ -53,14 +66,7 @@ def find(
     Raises EmbeddingUnavailable.
     """
     started = time.perf_counter()
-    model = active_model(choose=not dry_run)
-    asked = question(
-        text,
-        vector=model.embed([text])[0],
-        model_id=model.id,
-        familiarity=model.provider.familiarity(text),
-        predicate=predicate(where, as_of=as_of),
-    )
+    (asked,) = questions([text], among=predicate(where, as_of=as_of), choose=not dry_run)
     reading = round((time.perf_counter() - started) * 1000, 3)
     retrieval = retrieve(scope, asked, top_k=top_k)
     return Found(

@@ -30,7 +30,8 @@ def test_every_setting_is_declared_once():
     "route", [f"/{pattern.pattern}" for pattern in urlpatterns if "openapi" not in str(pattern.pattern)]
 )
 def test_every_route_is_in_the_readme(route):
-    assert route in README
+    # A part of the path that varies is written as the schema writes it: {run_id}.
+    assert re.sub(r"<\w+:(\w+)>", r"{\1}", route) in README
 
 
 @pytest.mark.parametrize(
