@@ -146,7 +146,7 @@ def _handed_over(hits: Sequence[Hit]) -> int:
     return handover(
         procedural={"prompt": None, "tools": []},
         card=None,
-        window=Window([], 0, 0, 1),
+        window=Window(),
         hits=hits[:PACK_HITS],
         max_tokens=None,
         tokenizer=settings.MEMOS_TOKENIZER,

@@ -20,8 +20,8 @@ from memory.retrieval.question import Question
 from memory.services import evaluations, judgements
 from memory.services.embedding import active_model
 from memory.services.evaluations import Measured, Options
-from memory.services.search import questions
 from memory.services.scratch import embed_memories, scratch_namespace
+from memory.services.search import questions
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")

@@ -18,7 +18,7 @@ from memory.evaluation.runner import run_dataset, run_namespace
 from memory.management import arguments
 from memory.models import EvaluationRun
 from memory.services.evaluations import DEFAULT_TOP_K, Options, find, shown
-from memory.services.preview import scope_of_existing
+from memory.services.namespaces import scope_of_existing
 from memory.services.scratch import PREFIX
 from memory.types import system_access
 
