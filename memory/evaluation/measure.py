@@ -18,8 +18,8 @@ from django.db.models import Count, Sum
 from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
-from memory.retrieval.handover import Window, handover
 from memory.retrieval.fusion import ARMS, SIGNALS
+from memory.retrieval.handover import Window, handover
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.services.evaluations import Options
