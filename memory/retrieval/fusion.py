@@ -153,7 +153,6 @@ def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> d
         "session": signals.session(candidates, found),
         "people": candidates.named.astype(float),
         "role": (by_agent if wants.agent else ~by_agent).astype(float) if mixed else nothing,
-        "dated": candidates.dated.astype(float) if wants.when else nothing,
         "time": candidates.in_span.astype(float),
         "question": (candidates.asks & candidates.spoken).astype(float),
         "brevity": signals.brevity(candidates),

@@ -18,6 +18,7 @@ from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.question import Question
 from memory.retrieval.restated import Said, restatements, spread
+from memory.text.asking import DATED_TERMS
 from memory.types import Scope
 
 # What each arm hands over: far more than top_k, so that a memory that several signals like can pass one that a single
@@ -30,6 +31,8 @@ TIME_POOL = 50
 STRONG = 40
 # How many more memories than wanted are read, so that restatements do not leave the answer short.
 SPARE = 12
+# When a time is asked for, so many of the best are looked through for one that says it.
+DATED_POOL = 60
 # What likeness to a hit above it costs, when many different memories are wanted.
 SPREAD_WEIGHT = 0.1
 
@@ -110,8 +113,10 @@ def retrieve(
     clock = _Clock()
     taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
     ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
-    candidates = [ranking.candidate(place) for place in range(min(len(ranking), _read_at_most(top_k)))]
-    hits = _read(scope, question, candidates)
+    dates = question.wants.when and "dated" in taking_part
+    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
+    candidates = [ranking.candidate(place) for place in range(min(len(ranking), reading))]
+    hits = _read(scope, question, candidates, dates=dates)
     clock.lap("read")
     degraded: list[str] = []
     if arms is None:
@@ -167,10 +172,6 @@ def _strong(question: Question, cosines: Mapping[uuid.UUID, float], bm25: Mappin
         for memory_id in {**cosines, **bm25}
     }
     return sorted(guess, key=lambda memory_id: guess[memory_id], reverse=True)[:STRONG]
-
-
-def _read_at_most(top_k: int) -> int:
-    return max(top_k + SPARE, rerank.wanted())
 
 
 def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
@@ -231,35 +232,44 @@ def _dropped(ranking: Ranking, chosen: Sequence[Hit], wanted: int) -> list[Dropp
 _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
        m.importance, m.tokens,
-       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[]))
+       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
+       m.terms && %(dated)s::varchar[]
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
 
 
-def _read(scope: Scope, question: Question, candidates: Sequence[Candidate]) -> list[Hit]:
+def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
+    """The candidates as hits, best first. `dates`: those that say when something happened gain by it."""
     if not candidates:
         return []
     parameters = {
         "namespace_id": scope.namespace_id,
         "ids": [candidate.memory_id for candidate in candidates],
         "terms": question.terms,
+        "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
     rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True)}
     # A memory may have been archived between the search and this read: then it is not there.
-    kept = [(candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows]
-    return [_hit(question, candidate, row, rank) for rank, (candidate, row) in enumerate(kept, start=1)]
+    hits = [
+        _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows
+    ]
+    if dates:
+        hits.sort(key=lambda hit: hit.score, reverse=True)
+    return hits
 
 
-def _hit(question: Question, candidate: Candidate, row: tuple, rank: int) -> Hit:
+def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
     (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
         :12
     ]
     overlap = row[12] / len(question.terms) if question.terms else 0.0
+    if row[13]:
+        candidate = candidate.with_part("dated", Part(1.0, None, SIGNALS["dated"]))
     return Hit(
         identity, session, turn, role, speaker, text, orjson.loads(metadata), tier, occurred_at, created_at, importance,
-        tokens, overlap, rank, candidate,
+        tokens, overlap, 0, candidate,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from memory.enums import MemoryState, Role
 from memory.models.sql import fetch
 from memory.retrieval.question import Question
 from memory.retrieval.signals import TURNS_AROUND, Candidates
-from memory.text.asking import DATED_TERMS, names_in
+from memory.text.asking import names_in
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
@@ -34,8 +34,7 @@ WITH found AS (
     SELECT id, measured FROM found UNION ALL SELECT id, false FROM around
 )
 SELECT m.id, m.session, m.turn, m.role, m.speaker, extract(epoch FROM m.occurred_at)::float8, m.length, m.tokens,
-       m.importance, m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'),
-       m.terms && %(dated)s::varchar[], v.cosine
+       m.importance, m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'), v.cosine
 FROM wanted w
 JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = w.id AND m.state = %(state)s {narrowing}
 LEFT JOIN LATERAL (
@@ -75,7 +74,6 @@ def read(
         "strong": list(strong),
         "around": TURNS_AROUND,
         "question_tokens": _QUESTION_TOKENS,
-        "dated": DATED_TERMS if question.wants.when else [],
         "state": MemoryState.ACTIVE.value,
     }
     narrowing = ""
@@ -89,8 +87,8 @@ def read(
 def _places(
     question: Question, rows: Sequence[tuple], cosines: Mapping[uuid.UUID, float], bm25: Mapping[uuid.UUID, float]
 ) -> Places:
-    columns: Sequence[tuple] = list(zip(*rows, strict=True)) or [()] * 12
-    ids, sessions, turns, roles, speakers, occurred, lengths, tokens, importances, asks, dated, measured = columns
+    columns: Sequence[tuple] = list(zip(*rows, strict=True)) or [()] * 11
+    ids, sessions, turns, roles, speakers, occurred, lengths, tokens, importances, asks, measured = columns
     numbers: dict[str, int] = {}
     named = set(names_in(question.text, list(set(speakers) - {""})))
     times = np.array(occurred, dtype=float)
@@ -112,7 +110,6 @@ def _places(
             spoken=np.array([speaker != "" for speaker in speakers], dtype=bool),
             named=np.array([speaker in named for speaker in speakers], dtype=bool),
             asks=np.array(asks, dtype=bool),
-            dated=np.array(dated, dtype=bool),
             in_span=in_span,
         ),
     )

@@ -43,6 +43,9 @@ class Words:
         """Whether both say the same: the same speaker, nearly the same words, no other number, name or negation."""
         if self.speaker != other.speaker:
             return False
+        few, many = sorted((len(self.all), len(other.all)))
+        if few < SAME_WORDS * many:
+            return False
         shared, together = len(self.all & other.all), len(self.all | other.all)
         if together and shared < SAME_WORDS * together:
             return False

@@ -36,7 +36,7 @@ class Candidates:
     `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `tokens` and `terms`: length of the text;
     `session`: a number for each session; `turn`: place in it; `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
-    question mark), `dated` (says when something happened), `in_span` (happened in a time that the question names);
+    question mark), `in_span` (happened in a time that the question names);
     `importance`: 0..1.
     """
 
@@ -52,7 +52,6 @@ class Candidates:
     spoken: np.ndarray
     named: np.ndarray
     asks: np.ndarray
-    dated: np.ndarray
     in_span: np.ndarray
 
     def __len__(self) -> int:

@@ -14,7 +14,6 @@ DATED_TERMS = sorted(
             "saturday sunday january february march april june july august september october november december "
             "recently morning weekend"
         ),
-        *(str(year) for year in range(1970, 2050)),
         *(
             "昨天",
             "今天",
