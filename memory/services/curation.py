@@ -18,7 +18,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.services import index, queue
-from memory.services.embedding import embed_or_none, embedded_text
+from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.text.tokens import count_tokens
 from memory.types import Access, Scope
@@ -81,7 +81,7 @@ def edit(
     if before is None:
         raise NotFound("There is no such memory.", detail={"field": "memory_id"})
     text_may_change = text is not None and text != before.text
-    embedded = embed_or_none([embedded_text(text or "", before.speaker)]) if text_may_change else None
+    embedded = embed_or_none([embedded_passages(text or "", before.speaker)]) if text_may_change else None
     with transaction.atomic():
         memory = found.select_for_update().first()
         if memory is None:
@@ -106,7 +106,7 @@ def edit(
                 # Someone changed the text between our look and the lock: its vector is made by the worker.
                 embedded = None
             _put_text(memory, text)
-            index.replace_vector(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
+            index.replace_vectors(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
             if embedded is None and memory.state == MemoryState.ACTIVE:
                 queue.enqueue(queue.EMBED_PENDING)
         if "metadata" in changed:

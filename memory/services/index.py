@@ -85,8 +85,8 @@ def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
         )
 
 
-def replace_vector(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
-    """Leaves the memory with the vector of its present text only; with none at all when there is no vector yet."""
+def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
+    """Leaves the memory with the vectors of its present text only; with none at all when there are none yet."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM memory_memoryvector WHERE namespace_id = %s AND memory_id = %s",
@@ -95,10 +95,18 @@ def replace_vector(memory: Memory, embedded: Embedded | None, *, searchable: boo
         if embedded is not None:
             cursor.execute(
                 """
-                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
-                VALUES (%s, %s, %s, %s::halfvec, %s)
+                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+                SELECT %s, %s, %s, passage, embedding::halfvec, %s
+                FROM unnest(%s::smallint[], %s::text[]) AS v (passage, embedding)
                 """,
-                [memory.namespace_id, embedded.model_id, memory.pk, halfvec_literal(embedded.vectors[0]), searchable],
+                [
+                    memory.namespace_id,
+                    embedded.model_id,
+                    memory.pk,
+                    searchable,
+                    [passage for _, passage in embedded.places],
+                    [halfvec_literal(vector) for vector in embedded.vectors],
+                ],
             )
 
 

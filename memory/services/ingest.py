@@ -13,7 +13,7 @@ from django.db import DatabaseError, transaction
 from memory.errors import IdempotencyConflict, WindowUnavailable
 from memory.models import IdempotencyRecord
 from memory.services import condense
-from memory.services.embedding import embed_or_none, embedded_text
+from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.write import Row, SessionState, prepare, write
 from memory.stores import window
 from memory.types import Idempotency, Ingested, NewMemory, Scope, WindowMessage
@@ -34,15 +34,16 @@ def ingest_batch(
 ) -> Ingested:
     """Remembers turns, all or none, in their order. When it returns they are durable and both search arms find them.
 
-    With the embedding provider away they are stored and found by words; the worker embeds them later. With Redis away
-    they miss the session window only. Both are named in `degraded`. All items are of one caller.
+    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
+    and found by words; the worker embeds them later. With Redis away they miss the session window only. Both are named
+    in `degraded`. All items are of one caller.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
     if idempotency and (answered := _answered(idempotency)):
         return answered
     rows = prepare(items)
-    embedded = embed_or_none([embedded_text(row.memory.text, row.memory.speaker) for row in rows])
+    embedded = embed_or_none([embedded_passages(row.memory.text, row.memory.speaker) for row in rows])
     ids = [row.id for row in rows]
     if idempotency:
         with transaction.atomic():
