@@ -46,12 +46,21 @@ class AuditEvent(TextChoices):
     CONDENSATION = "CONDENSATION"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
+    DOCUMENT_INGEST = "DOCUMENT_INGEST"
+    DOCUMENT_DELETE = "DOCUMENT_DELETE"
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
     KEY_ISSUE = "KEY_ISSUE"
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"
+
+
+class DocumentFormat(TextChoices):
+    """How a document's text is written, and so where it may be cut."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
 
 
 class SummaryTrigger(TextChoices):

@@ -77,11 +77,13 @@ def edit(
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidInput("The importance is a number from 0 to 1.", detail={"field": "importance"})
     found = Memory.objects.reachable_by(access).filter(pk=memory_id)
-    before = found.only("text", "speaker").first()
+    before = found.only("text", "speaker", "context").first()
     if before is None:
         raise NotFound("There is no such memory.", detail={"field": "memory_id"})
     text_may_change = text is not None and text != before.text
-    embedded = embed_or_none([embedded_passages(text or "", before.speaker)]) if text_may_change else None
+    embedded = (
+        embed_or_none([embedded_passages(text or "", before.speaker, before.context)]) if text_may_change else None
+    )
     with transaction.atomic():
         memory = found.select_for_update().first()
         if memory is None:
@@ -210,7 +212,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
 
 def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
     """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
-    wanted = ["id", "namespace_id", "session", "speaker", "terms", "length"]
+    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length"]
     if state == MemoryState.ARCHIVED:
         wanted.append("text")
     return list(

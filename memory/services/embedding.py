@@ -109,14 +109,15 @@ def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
     return Embedded(model.id, vectors, places)
 
 
-def embedded_text(text: str, speaker: str) -> str:
-    """What is indexed of a memory: who said it belongs to its meaning."""
-    return f"{speaker}: {text}" if speaker else text
+def embedded_text(text: str, speaker: str, context: str = "") -> str:
+    """What is indexed of a memory: who said it, and what it stands under, belong to its meaning."""
+    said = " > ".join(part for part in (speaker, context) if part)
+    return f"{said}: {text}" if said else text
 
 
-def embedded_passages(text: str, speaker: str) -> list[str]:
+def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
     """What is embedded of a memory, a vector each: nearly always one, its `embedded_text`; of a long text several."""
-    return [embedded_text(passage, speaker) for passage in passages(text)]
+    return [embedded_text(passage, speaker, context) for passage in passages(text)]
 
 
 def pending_count() -> int:
@@ -224,13 +225,12 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
         rows = lacking_vector(wanted, model.id)
         if last_id is not None:
             rows = rows.filter(pk__gt=last_id)
-        found = list(rows.order_by("pk").values_list("pk", "namespace_id", "content_hash", "text", "speaker")[:BATCH])
+        columns = ("pk", "namespace_id", "content_hash", "text", "speaker", "context")
+        found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
         if not found:
             return
         last_id = found[-1][0]
-        for batch in _batches(
-            [_Pending(row[0], row[1], bytes(row[2]), embedded_passages(row[3], row[4])) for row in found]
-        ):
+        for batch in _batches([_Pending(row[0], row[1], bytes(row[2]), embedded_passages(*row[3:])) for row in found]):
             kept = _embed_and_insert(model, batch)
             made += kept
             yield kept
