@@ -121,12 +121,16 @@ def insert_vectors(memories: Sequence[Memory], embedded: Embedded, *, searchable
 
 
 # What hangs on a memory goes with it: postings and counts here, vectors, versions and chunk rows by their foreign keys.
+# `keys` is materialized so that a posting is found by its whole key, not among all of its term (measured: 1,400 chunks
+# with 170,000 postings in 1 s instead of 40).
 _REMOVE = """
 WITH gone AS (
     {delete} RETURNING m.id, m.state, m.terms, m.length
+), keys AS MATERIALIZED (
+    SELECT g.id, t.term FROM gone g, unnest(g.terms) AS t (term)
 ), postings AS (
-    DELETE FROM memory_posting p USING gone g, unnest(g.terms) AS t (term)
-    WHERE p.namespace_id = %(namespace_id)s AND p.term = t.term AND p.memory_id = g.id
+    DELETE FROM memory_posting p USING keys k
+    WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
 ), stats AS (
     INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
     SELECT %(namespace_id)s, 0, -count(*), -coalesce(sum(length), 0) FROM gone WHERE state = %(active)s
