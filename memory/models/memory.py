@@ -33,8 +33,9 @@ class Memory(models.Model):
     """One remembered turn, or one chunk of a document.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order (a chunk's is below 0). `context` is what the text stands under (a chunk's headings): it is embedded and indexed
-    with the text and is no part of it. `terms` are its distinct index terms and `length` counts them with repeats.
+    gaps and in commit order (a chunk's is below 0). `context` is what the text stands under (a chunk's headings): no
+    part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts them with
+    repeats.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

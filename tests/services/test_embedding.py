@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from memory.enums import EmbeddingState
@@ -362,3 +364,18 @@ def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, mo
     assert pending_count() == 1
     assert embed_pending() == 1
     assert MemoryVector.objects.filter(memory_id=long["memory_id"]).count() > 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alice, remember):
+    long, short = remember(alice, LONG), remember(alice, "short")
+    call_command("migrate", "memory", "0005", verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT memory_id::text FROM memory_memoryvector ORDER BY memory_id")
+        assert [row[0] for row in cursor.fetchall()] == [long, short]
+
+    call_command("migrate", "memory", verbosity=0)
+
+    assert str(MemoryVector.objects.get().memory_id) == short
+    assert embed_pending() == 1
+    assert MemoryVector.objects.filter(memory_id=long).count() > 4
