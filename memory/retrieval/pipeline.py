@@ -26,7 +26,7 @@ ARMS = ("dense", "lexical")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector)."""
+    """One memory that came back. `similarity`: cosine of its best passage to the question (0 without a vector)."""
 
     id: uuid.UUID
     session: str
@@ -93,11 +93,11 @@ def _among(weights: Mapping[str, float], arms: Sequence[str]) -> dict[str, float
 
 _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
-       m.importance, m.tokens, coalesce(1 - (v.embedding <=> %(vector)s::halfvec), 0),
+       m.importance, m.tokens,
+       coalesce((SELECT 1 - min(v.embedding <=> %(vector)s::halfvec) FROM memory_memoryvector v
+                 WHERE v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id), 0),
        (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[]))
 FROM memory_memory m
-LEFT JOIN memory_memoryvector v
-       ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
 
