@@ -46,6 +46,8 @@ class AuditEvent(TextChoices):
     CONDENSATION = "CONDENSATION"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
+    DOCUMENT_INGEST = "DOCUMENT_INGEST"
+    DOCUMENT_DELETE = "DOCUMENT_DELETE"
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
@@ -64,6 +66,13 @@ class EvaluationStatus(TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
+
+
+class DocumentFormat(TextChoices):
+    """How a document's text is written, and so where it may be cut."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
 
 
 class SummaryTrigger(TextChoices):

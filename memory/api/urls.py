@@ -4,6 +4,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
+from memory.api.views.documents import DocumentViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -20,6 +21,8 @@ urlpatterns = [
     path("metrics", health.metrics),
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
+    path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
+    path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),

@@ -20,7 +20,7 @@ from memory.retrieval.question import Question
 from memory.services import evaluations, judgements
 from memory.services.embedding import active_model
 from memory.services.evaluations import Measured, Options
-from memory.services.scratch import embed_memories, scratch_namespace
+from memory.services.scratch import embed_batches, scratch_namespace
 from memory.services.search import questions
 from memory.types import Scope
 
@@ -172,7 +172,7 @@ def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, 
         yield Scope(run.namespace_id, run.namespace, run.actor)
         return
     # Before the transaction of the scratch namespace is opened.
-    embedded = embed_memories(group.memories)
+    embedded = embed_batches(group.memories)
     with scratch_namespace(
         f"{run.pk}-{number}-{group.name}",
         memories=group.memories,

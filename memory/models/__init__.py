@@ -3,6 +3,7 @@
 from memory.models.access import ApiKey
 from memory.models.audit import AuditLog
 from memory.models.condensation import Condensation
+from memory.models.document import Document, DocumentChunk
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.memory import Memory, MemoryVersion
@@ -17,6 +18,8 @@ __all__ = [
     "AuditLog",
     "Condensation",
     "ContextPack",
+    "Document",
+    "DocumentChunk",
     "EmbeddingModel",
     "EvaluationResult",
     "EvaluationRun",

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from memory.models import Namespace
-from memory.services.embedding import Embedded, active_model, embedded_text
+from memory.services.embedding import Embedded, embed_memories, embedded_passages
 from memory.services.write import prepare, write
 from memory.types import NewMemory, Scope
 
@@ -20,18 +20,17 @@ PREFIX = "evaluation-"
 MAX_NAME_CHARS = 128
 
 
-def embed_memories(memories: Sequence[NewMemory]) -> list[Embedded]:
-    """Vectors of `memories` in batches of BATCH. Raises EmbeddingUnavailable."""
-    model = active_model()
-    texts = [embedded_text(memory.text, memory.speaker) for memory in memories]
-    return [Embedded(model.id, model.embed(texts[start : start + BATCH])) for start in range(0, len(texts), BATCH)]
+def embed_batches(memories: Sequence[NewMemory]) -> list[Embedded]:
+    """Vectors of all passages of `memories`, for each BATCH of them. Raises EmbeddingUnavailable."""
+    passages = [embedded_passages(memory.text, memory.speaker) for memory in memories]
+    return [embed_memories(passages[start : start + BATCH]) for start in range(0, len(passages), BATCH)]
 
 
 @contextmanager
 def scratch_namespace(
     name: str, *, memories: Sequence[NewMemory], embedded: Sequence[Embedded], actor: str, keep: bool, now: datetime
 ) -> Iterator[Scope]:
-    """Inside, a new namespace PREFIX + `name` that holds `memories` (with the vectors of `embed_memories`).
+    """Inside, a new namespace PREFIX + `name` that holds `memories` (with the vectors of `embed_batches`).
 
     It lives in one transaction that is rolled back at the end, whatever ends it: an error, Ctrl-C, a killed process.
     No other connection sees it, no worker summarises it and its audit events go with it. No session window is written.

@@ -20,7 +20,8 @@ from memory.models import AuditLog, EvaluationResult, EvaluationRun, Memory, Nam
 from memory.services import evaluations, judgements
 from memory.services.evaluations import Options
 from memory.services.judgements import Mark
-from memory.services.query import ask, query
+from memory.services.query import query
+from memory.services.search import questions
 from memory.stores import redis as redis_store
 
 pytestmark = pytest.mark.django_db
@@ -234,8 +235,8 @@ def test_the_configuration_tells_what_was_measured_and_no_secret(dataset, settin
 
 def test_a_question_is_embedded_once_for_all_groups_and_arms(dataset, monkeypatch):
     texts: list[str] = []
-    honest = runner.ask_all
-    monkeypatch.setattr(runner, "ask_all", lambda batch: texts.extend(batch) or honest(batch))
+    honest = runner.questions
+    monkeypatch.setattr(runner, "questions", lambda batch: texts.extend(batch) or honest(batch))
     evaluate(dataset, options=Options(arms=True))
 
     assert len(texts) == len(set(texts)) == 3
@@ -259,7 +260,7 @@ def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(ali
 def test_arms_that_do_not_take_part_weigh_nothing(alice, remember):
     remember(alice, "The kiln is hot.")
     remember(alice, "Nothing of the kind.")
-    question = ask("kiln")
+    (question,) = questions(["kiln"])
     both = measure.retrieve(alice.scope, question, top_k=10)
     words = measure.retrieve(alice.scope, question, top_k=10, arms=["lexical"])
     meaning = measure.retrieve(alice.scope, question, top_k=10, arms=["dense"])

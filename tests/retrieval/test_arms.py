@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory.models import Memory
+from memory.models import Memory, MemoryVector
 from memory.providers.embedding import provider_for
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.pipeline import retrieve
@@ -203,3 +203,50 @@ def test_overlap_is_the_share_of_the_questions_words(alice, remember):
     remember(alice, "green green tea")
     (hit,) = retrieve(alice.scope, asked("green tea or coffee with milk"), top_k=5).hits
     assert hit.overlap == pytest.approx(2 / 4)
+
+
+LONG = ". ".join(f"Filler number {n} speaks of weather and walks" for n in range(60))
+
+
+def test_the_end_of_a_long_memory_is_found_by_its_meaning(alice, remember):
+    long = remember(alice, f"{LONG}. The submarine periscope is broken")
+    remember(alice, "Filler speaks of weather")
+    ends = MemoryVector.objects.filter(memory_id=long).count() - 1
+
+    hits = dense.search(alice.scope, asked("submarine periscope"), limit=10, also=[])
+
+    assert ends > 2
+    assert str(hits[0].memory_id) == long
+    assert len(hits) == 2
+    (best,) = retrieve(alice.scope, asked("submarine periscope"), top_k=1).hits
+    assert best.similarity == pytest.approx(hits[0].score, abs=1e-6)
+    assert best.similarity == pytest.approx(similarities(long, "submarine periscope")[ends], abs=1e-3)
+
+
+def test_a_memory_scores_as_its_best_passage_also_when_it_is_only_asked_for(alice, remember):
+    long = remember(alice, f"The submarine periscope is broken. {LONG}")
+    near = remember(alice, "submarine periscope")
+
+    (first, also) = dense.search(alice.scope, asked("submarine periscope"), limit=1, also=[uuid.UUID(long)])
+
+    assert (str(first.memory_id), first.rank) == (near, 1)
+    assert (str(also.memory_id), also.rank) == (long, None)
+    assert also.score == pytest.approx(max(similarities(long, "submarine periscope")), abs=1e-3)
+
+
+def test_memories_with_many_passages_do_not_crowd_out_the_others(alice, remember):
+    long = [remember(alice, f"zebra {n}. " + ". ".join(["zebra"] * 3000)) for n in range(2)]
+    short = [remember(alice, f"something else {n}") for n in range(8)]
+
+    found = by_meaning(alice, "zebra", limit=8)
+
+    assert MemoryVector.objects.filter(memory_id__in=long).count() > 2 * 8 * 2
+    assert set(found[:2]) == set(long)
+    assert len(set(found)) == 8
+    assert set(found) <= {*long, *short}
+
+
+def similarities(memory_id: str, text: str) -> list[float]:
+    vector = asked(text).vector
+    stored = MemoryVector.objects.filter(memory_id=memory_id).order_by("passage")
+    return [float(np.dot(np.asarray(row.embedding), vector)) for row in stored]

@@ -225,6 +225,24 @@ class TestEdit:
         assert ask(scope, "lighthouse keeper Sigrid")[0].id == ids[0]
         assert counts(scope) == true_counts(scope)
 
+    def test_a_text_that_grows_or_shrinks_has_the_vectors_of_its_passages(self):
+        scope = make_scope()
+        [memory_id] = remember(scope, TURNS[0])
+        long = " ".join(f"The keeper wrote line {number} of the log." for number in range(60))
+
+        def stored() -> list[int]:
+            rows = MemoryVector.objects.filter(memory_id=memory_id).order_by("passage")
+            return list(rows.values_list("passage", flat=True))
+
+        self.edit(memory_id, text=f"{long} Then the walrus came.")
+        assert stored() == [0, 1, 2, 3]
+        archive([memory_id])
+        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=True).exists()
+        restore([memory_id])
+        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=False).exists()
+        self.edit(memory_id, text="Short again.")
+        assert stored() == [0]
+
     def test_provider_away_drops_the_stale_vector_and_queues_a_new_one(self, monkeypatch):
         scope = make_scope()
         ids = remember(scope, *TURNS)

@@ -42,7 +42,8 @@ class ChunkSerializer(serializers.Serializer):
     text = serializers.CharField()
     score = serializers.FloatField(help_text="Cosine similarity: 1 − cosine distance")
     metadata = serializers.DictField(
-        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, rerank_score"
+        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, rerank_score; "
+        "`document` for a document's chunk"
     )
 
 
