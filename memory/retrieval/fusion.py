@@ -22,11 +22,10 @@ SIGNALS = {
     "answer": 0.22,
     "session": 0.27,
     "people": 0.27,
-    "role": 0.22,
+    "role": 0.3,
     "dated": 0.25,
     "time": 0.15,
     "question": -0.1,
-    "brevity": -0.3,
     "recency": 0.1,
     "importance": 0.1,
 }
@@ -155,7 +154,6 @@ def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> d
         "role": (by_agent if wants.agent else ~by_agent).astype(float) if mixed else nothing,
         "time": candidates.in_span.astype(float),
         "question": (candidates.asks & candidates.spoken).astype(float),
-        "brevity": signals.brevity(candidates),
         "recency": signals.recency(candidates) if wants.recent else nothing,
         "importance": candidates.importance - 0.5,
     }

@@ -39,7 +39,7 @@ WITH found AS (
 ), wanted AS (
     SELECT id, measured FROM found UNION ALL SELECT id, false FROM around
 )
-SELECT m.id, m.session, m.turn, m.role, m.speaker, extract(epoch FROM m.occurred_at)::float8, m.length, m.tokens,
+SELECT m.id, m.session, m.turn, m.role, m.speaker, extract(epoch FROM m.occurred_at)::float8, m.tokens,
        m.importance, m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'), v.cosine
 FROM wanted w
 CROSS JOIN LATERAL (
@@ -97,8 +97,8 @@ def read(
 def _places(
     question: Question, rows: Sequence[tuple], cosines: Mapping[uuid.UUID, float], bm25: Mapping[uuid.UUID, float]
 ) -> Places:
-    columns: Sequence[tuple] = list(zip(*rows, strict=True)) or [()] * 11
-    ids, sessions, turns, roles, speakers, occurred, lengths, tokens, importances, asks, measured = columns
+    columns: Sequence[tuple] = list(zip(*rows, strict=True)) or [()] * 10
+    ids, sessions, turns, roles, speakers, occurred, tokens, importances, asks, measured = columns
     numbers: dict[str, int] = {}
     named = set(names_in(question.text, list(set(speakers) - {""})))
     times = np.array(occurred, dtype=float)
@@ -111,7 +111,6 @@ def _places(
             cosine=np.array([cosines.get(i, c or 0.0) for i, c in zip(ids, measured, strict=True)], dtype=float),
             bm25=np.array([bm25.get(i, 0.0) for i in ids], dtype=float),
             tokens=np.array(tokens, dtype=float),
-            terms=np.array(lengths, dtype=float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             turn=np.array(turns, dtype=int),
             occurred=times,

@@ -11,8 +11,8 @@ import numpy as np
 
 # A memory that is cut into k passages has k chances to resemble the question by accident: the expected best of k grows
 # with log k. So much of it is taken back, in cosine and in shares of the best BM25 score.
-LENGTH_COSINE = 0.06
-LENGTH_LEXICAL = 0.1
+LENGTH_COSINE = 0.07
+LENGTH_LEXICAL = 0.12
 PASSAGE_TOKENS = 75.0
 # A neighbour lends of its score what exceeds this; it lends nothing across a pause of more than an hour.
 LENDING_FLOOR = 0.4
@@ -33,7 +33,7 @@ _DISTANCES = [distance for distance in range(-TURNS_AROUND, TURNS_AROUND + 1) if
 class Candidates:
     """Arrays of one length, one place a candidate.
 
-    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `tokens` and `terms`: length of the text;
+    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `tokens`: length of the text;
     `session`: a number for each session; `turn`: place in it; `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
     question mark), `in_span` (happened in a time that the question names);
@@ -43,7 +43,6 @@ class Candidates:
     cosine: np.ndarray
     bm25: np.ndarray
     tokens: np.ndarray
-    terms: np.ndarray
     session: np.ndarray
     turn: np.ndarray
     occurred: np.ndarray
@@ -114,11 +113,6 @@ def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
         if len(scores) < SESSION_BEST:
             scores.append(float(found[row]))
     return np.array([sum(best[number]) / SESSION_BEST for number in numbers])
-
-
-def brevity(candidates: Candidates) -> np.ndarray:
-    """1 for a text without a single term of its own, fading as it says more."""
-    return np.exp(-candidates.terms / 3.0)
 
 
 def recency(candidates: Candidates) -> np.ndarray:

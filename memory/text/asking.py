@@ -45,10 +45,11 @@ _MANY = re.compile(
     re.IGNORECASE,
 )
 _FROM_AGENT = re.compile(
-    r"\b(?:(?:did|have|had) )?you(?:'ve|'d)? (?:have |had )?(?:\w+ )?"
-    r"(?:said?|tell|told|suggest|recommend|mention|propose|advi[sc]e|explain|answer|repl(?:y|ie)|provide|g[ai]ve|write|wrote|list|describe)\w*\b"
-    r"|\byour (?:last |previous |earlier )?(?:suggestion|recommendation|advice|answer|reply|explanation|list|plan)s?\b"
-    r"|\bthe (?:assistant|agent|bot)\b"
+    r"\b(?:did|have|had) you (?:\w+ )?(?:say|said|tell|told|suggest|recommend|mention|propose|advise|explain|answer"
+    r"|provide|give|given|write|written)\w*\b"
+    r"|\byou(?:'ve|'d| have| had)? (?:\w+ )?(?:said|told|suggested|recommended|mentioned|proposed|advised|explained"
+    r"|answered|provided|gave|given|wrote|listed|described)\b"
+    r"|\byour (?:last |previous |earlier )?(?:suggestion|recommendation|advice|answer|reply|explanation)s?\b"
     r"|你(?:之前|上次|曾|刚才|刚刚)?(?:说过|提到|建议|推荐|告诉|回答|解释|列出)",
     re.IGNORECASE,
 )
