@@ -16,13 +16,22 @@ from memory.errors import InvalidInput
 from memory.evaluation import measure, runner
 from memory.evaluation.dataset import read_dataset
 from memory.evaluation.measure import foreign_hits
-from memory.models import AuditLog, EvaluationResult, EvaluationRun, Memory, Namespace, RelevanceJudgement
+from memory.models import (
+    AuditLog,
+    EvaluationResult,
+    EvaluationRun,
+    Memory,
+    MemoryVector,
+    Namespace,
+    RelevanceJudgement,
+)
 from memory.services import evaluations, judgements
 from memory.services.evaluations import Options
 from memory.services.judgements import Mark
 from memory.services.query import query
 from memory.services.search import questions
 from memory.stores import redis as redis_store
+from tests.evaluation.conftest import CORPUS
 
 pytestmark = pytest.mark.django_db
 
@@ -88,6 +97,25 @@ def test_nothing_but_the_run_is_left(dataset, alice, remember):
         "EVALUATION_FINISH",
     }
     assert not AuditLog.objects.filter(namespace__startswith="evaluation-").exists()
+
+
+def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch):
+    # What an ingest would leave to the worker, an evaluation has to wait for.
+    monkeypatch.setattr("memory.services.embedding.INLINE_PASSAGES", 1)
+    filler = "Nothing of that kind happens here, says one more sentence. " * 60
+    long = {"_id": "a9", "group": "a", "text": f"{filler}The submarine periscope is broken."}
+    folder = make_dataset(
+        corpus=[*CORPUS, long],
+        queries=[{"_id": "q1", "group": "a", "text": "submarine periscope broken", "type": "fact"}],
+        qrels=[("q1", "a9", 1)],
+    )
+
+    run = evaluate(folder, options=Options(arms=True), keep=True)
+
+    passages = MemoryVector.objects.filter(memory__metadata__doc_id="a9")
+    assert passages.count() > 3
+    assert MemoryVector.objects.count() == len(CORPUS) - 2 + passages.count()
+    assert run.metrics["arms"]["dense"]["MRR"] == 1
 
 
 @pytest.mark.parametrize(

@@ -383,6 +383,18 @@ def test_a_memory_named_to_the_dense_arm_must_match_too(alice, remember):
     assert [str(hit.memory_id) for hit in found] == [wanted]
 
 
+def test_a_long_memory_that_matches_crowds_out_no_other_that_matches(alice, remember):
+    atlas = {"metadata": {"project": "atlas"}}
+    long = remember(alice, ". ".join(["green tea"] * 3000), **atlas)
+    short = {remember(alice, f"harbour bakery {number}", **atlas) for number in range(4)}
+    remember(alice, "green tea")
+
+    found = dense.search(alice.scope, asked("green tea", {"metadata.project": "atlas"}), limit=5, also=[])
+
+    assert str(found[0].memory_id) == long
+    assert {str(hit.memory_id) for hit in found[1:]} == short
+
+
 def test_scores_by_words_keep_the_statistics_of_the_whole_namespace(alice, remember):
     wanted = remember(alice, "zebra lion", role="agent")
     for text in ("zebra", "zebra tiger", "bear"):
