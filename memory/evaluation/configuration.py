@@ -8,7 +8,8 @@ from typing import Any
 from django.conf import settings
 
 from memory.retrieval.arms import lexical
-from memory.retrieval.pipeline import ARMS, POOL
+from memory.retrieval.fusion import ARMS, DENSE_GAIN, DENSE_LEAST, SIGNALS
+from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services.embedding import ActiveModel
 
 _PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")
@@ -23,7 +24,9 @@ def snapshot(model: ActiveModel, *, weights: Mapping[str, float]) -> dict[str, A
         "embedding": {"provider": model.provider_name, "model": model.name, "dimensions": model.dimensions},
         "arms": list(ARMS),
         "weights": {arm: round(weight, 6) for arm, weight in weights.items()},
-        "pool": POOL,
+        "signals": SIGNALS,
+        "dense_weight": {"least": DENSE_LEAST, "gain": DENSE_GAIN},
+        "pools": {"dense": DENSE_POOL, "lexical": LEXICAL_POOL},
         "bm25": {"k1": lexical.K1, "b": lexical.B},
         "settings": {
             name: getattr(settings, name)

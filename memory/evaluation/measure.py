@@ -18,8 +18,9 @@ from django.db.models import Count, Sum
 from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
+from memory.retrieval.fusion import ARMS, SIGNALS
 from memory.retrieval.handover import Window, handover
-from memory.retrieval.pipeline import ARMS, Hit, Retrieval, retrieve
+from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.services.evaluations import Options
 from memory.text.tokens import count_tokens
@@ -28,6 +29,12 @@ from memory.types import NewMemory, Scope
 # What a query hands over when it does not say how many.
 PACK_HITS = 6
 _LOOKUP_BATCH = 10_000
+# Each arm alone, both without any signal, and everything but one signal.
+ABLATIONS = {
+    **{arm: (arm,) for arm in ARMS},
+    " + ".join(ARMS): ARMS,
+    **{f"without {name}": tuple({*ARMS, *SIGNALS} - {name}) for name in SIGNALS},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +120,10 @@ def ask_group(
         tally.history_tokens += history["tokens"] or 0
         for arm, weight in found.weights.items():
             tally.weights[arm] += weight
-        for arm in ARMS if options.arms else ():
-            alone = retrieve(scope, question, top_k=options.top_k, arms=[arm])
-            returned += [hit.id for hit in alone.hits]
-            tally.arms[arm].append(_scored(group, one, alone))
+        for name, arms in ABLATIONS.items() if options.arms else ():
+            part = retrieve(scope, question, top_k=options.top_k, arms=arms)
+            returned += [hit.id for hit in part.hits]
+            tally.arms[name].append(_scored(group, one, part))
         yield
     tally.hits += len(returned)
     tally.foreign += foreign_hits(scope, returned)

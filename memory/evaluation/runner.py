@@ -121,7 +121,7 @@ def _reason(error: BaseException) -> str:
 def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
     groups = [Group("", dataset.questions, None)] if run.namespace_id else _chosen(dataset, Options.of(run))
     total = sum(len(group.questions) for group in groups)
-    asked = _embedded_questions(groups)
+    asked = _embedded_questions(groups, now=now())
     tally = Tally()
     for number, group in enumerate(groups, start=1):
         with _namespace_of(run, group, number, keep=keep, now=now) as scope:
@@ -159,11 +159,11 @@ def _chosen(dataset: Dataset, options: Options) -> list[Group]:
     return asked
 
 
-def _embedded_questions(groups: Sequence[Group]) -> Mapping[str, Question]:
+def _embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
-    return {question.text: question for batch in batches for question in questions(batch)}
+    return {question.text: question for batch in batches for question in questions(batch, now=now)}
 
 
 @contextmanager

@@ -10,13 +10,14 @@ from typing import Any
 import orjson
 
 from memory.retrieval.filters import All, AnyOf, Column, Condition, Filter, MetadataPath, Not, Operator, Value
+from memory.text.timespan import Span
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """A condition on the row `m` of memory_memory, true where it holds; `parameters` are those that `sql` names.
 
-    Their names begin with `filter_`; nothing of what a client wrote stands in `sql` itself.
+    Their names begin with `filter_` or `span_`; nothing of what a client wrote stands in `sql` itself.
     """
 
     sql: str
@@ -32,6 +33,23 @@ def predicate(where: Filter | None, *, as_of: datetime | None = None) -> Predica
         return None
     writer = _Writer()
     return Predicate(writer.joined(parts, "AND"), writer.parameters)
+
+
+def within(spans: Sequence[Span]) -> Predicate:
+    """What happened in one of the spans (at least one)."""
+    ranges: list[str] = []
+    parameters: dict[str, Any] = {}
+    for number, span in enumerate(spans):
+        ranges.append(f"m.occurred_at >= %(span_{number}_start)s AND m.occurred_at < %(span_{number}_end)s")
+        parameters |= {f"span_{number}_start": span.start, f"span_{number}_end": span.end}
+    return Predicate(f"({' OR '.join(ranges)})", parameters)
+
+
+def both(one: Predicate | None, other: Predicate) -> Predicate:
+    """What meets the one and the other; their parameters have different names."""
+    if one is None:
+        return other
+    return Predicate(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
 
 
 def narrowing(predicate: Predicate | None, memory_id: str, *, gathered: bool = False) -> str:

@@ -81,7 +81,7 @@ def query(
 
     Raises EmbeddingUnavailable.
     """
-    found = find(scope, text=text, top_k=top_k, where=where, as_of=as_of, dry_run=dry_run)
+    found = find(scope, text=text, top_k=top_k, now=now, where=where, as_of=as_of, dry_run=dry_run)
     context = session_context(scope, session=session, now=now, as_of=as_of)
     summary = context.summary
     messages, degraded = _window(scope, session, as_of)

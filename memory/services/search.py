@@ -38,14 +38,23 @@ class Found:
         return self.retrieval.hits
 
 
-def questions(texts: Sequence[str], *, among: Predicate | None = None, choose: bool = True) -> list[Question]:
+def questions(
+    texts: Sequence[str], *, now: datetime, among: Predicate | None = None, choose: bool = True
+) -> list[Question]:
     """Questions as the search arms take them, embedded together, to be answered from memories that meet `among`.
 
     `choose`: on an empty server the configured embedding model becomes the active one. Raises EmbeddingUnavailable.
     """
     model = active_model(choose=choose)
     return [
-        question(text, vector=vector, model_id=model.id, familiarity=model.provider.familiarity(text), predicate=among)
+        question(
+            text,
+            vector=vector,
+            model_id=model.id,
+            familiarity=model.provider.familiarity(text),
+            now=now,
+            predicate=among,
+        )
         for text, vector in zip(texts, model.embed(texts), strict=True)
     ]
 
@@ -55,6 +64,7 @@ def find(
     *,
     text: str,
     top_k: int,
+    now: datetime,
     dry_run: bool,
     where: Filter | None = None,
     as_of: datetime | None = None,
@@ -66,13 +76,13 @@ def find(
     Raises EmbeddingUnavailable.
     """
     started = time.perf_counter()
-    (asked,) = questions([text], among=predicate(where, as_of=as_of), choose=not dry_run)
+    (asked,) = questions([text], now=now, among=predicate(where, as_of=as_of), choose=not dry_run)
     reading = round((time.perf_counter() - started) * 1000, 3)
     retrieval = retrieve(scope, asked, top_k=top_k)
     return Found(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
-        degraded=[],
+        degraded=list(retrieval.degraded),
         narrowed={"filtered": where is not None, "as_of": as_of.isoformat() if as_of else None},
     )
 
@@ -91,7 +101,7 @@ def search(
 
     Raises EmbeddingUnavailable.
     """
-    found = find(scope, text=text, top_k=top_k, where=where, as_of=as_of, dry_run=dry_run)
+    found = find(scope, text=text, top_k=top_k, now=now, where=where, as_of=as_of, dry_run=dry_run)
     if not dry_run:
         audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=now)
     return found

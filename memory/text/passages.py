@@ -12,8 +12,8 @@ from functools import cache
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 # A passage and what it repeats of the one before, in estimated tokens. The bundled model reads 256 with its own marks.
-PASSAGE_TOKENS = 200
-OVERLAP_TOKENS = 30
+PASSAGE_TOKENS = 75
+OVERLAP_TOKENS = 15
 # The splitter's time grows with the square of a line's length: longer lines are cut into parts of this many characters.
 MAX_LINE_CHARS = 5_000
 

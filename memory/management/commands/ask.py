@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.core.management.color import no_style
+from django.utils import timezone
 
 from memory.errors import MemosError
 from memory.management import arguments
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
             where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
-            found = find(scope, text=question, top_k=top_k, where=where, dry_run=True).retrieval
+            found = find(scope, text=question, top_k=top_k, now=timezone.now(), where=where, dry_run=True).retrieval
         except MemosError as error:
             raise CommandError(error.message) from error
         style = self.style if self.stdout.isatty() else no_style()
