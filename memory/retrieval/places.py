@@ -19,6 +19,8 @@ from memory.types import Scope
 # Longer texts than this are no questions, whatever they end with; their end is not read.
 _QUESTION_TOKENS = 200
 
+# OFFSET 0 keeps each look-up by key a look-up: the planner takes every namespace for a small one, which it would rather
+# read whole.
 _PLACES = """
 WITH found AS (
     SELECT id, true AS measured FROM unnest(%(measured)s::uuid[]) AS f (id)
@@ -26,8 +28,12 @@ WITH found AS (
     SELECT id, false FROM unnest(%(unmeasured)s::uuid[]) AS f (id)
 ), around AS (
     SELECT n.id FROM memory_memory s
-    JOIN memory_memory n ON n.namespace_id = s.namespace_id AND n.session = s.session
-                        AND n.turn BETWEEN s.turn - %(around)s AND s.turn + %(around)s
+    CROSS JOIN LATERAL (
+        SELECT id FROM memory_memory
+        WHERE namespace_id = %(namespace_id)s AND session = s.session
+          AND turn BETWEEN s.turn - %(around)s AND s.turn + %(around)s
+        OFFSET 0
+    ) n
     WHERE s.namespace_id = %(namespace_id)s AND s.id = ANY(%(strong)s::uuid[])
     EXCEPT SELECT id FROM found
 ), wanted AS (
@@ -36,7 +42,11 @@ WITH found AS (
 SELECT m.id, m.session, m.turn, m.role, m.speaker, extract(epoch FROM m.occurred_at)::float8, m.length, m.tokens,
        m.importance, m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'), v.cosine
 FROM wanted w
-JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = w.id AND m.state = %(state)s {narrowing}
+CROSS JOIN LATERAL (
+    SELECT * FROM memory_memory m
+    WHERE m.namespace_id = %(namespace_id)s AND m.id = w.id AND m.state = %(state)s {narrowing}
+    OFFSET 0
+) m
 LEFT JOIN LATERAL (
     SELECT 1 - min(embedding <=> %(vector)s::halfvec) AS cosine FROM memory_memoryvector
     WHERE NOT w.measured AND namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND memory_id = w.id

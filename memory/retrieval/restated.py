@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.text.analysis import is_cjk
+from memory.text.analysis import CJK
 
 # Share of words that two texts must have in common to be one statement said twice.
 SAME_WORDS = 0.8
-_WORD = re.compile(r"\w+")
+# Two texts whose lengths differ more are not compared; nor are long ones, which agree in more than one statement.
+SAME_LENGTH = 0.6
+LONGEST = 1_000
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 _NUMBER = re.compile(r"\d|^(one|two|three|four|five|six|seven|eight|nine|ten|first|second|third|once|twice)$")
 # Words that turn a statement into its opposite: texts that differ in one of them say different things.
 _TURNS = frozenset(
@@ -35,7 +38,7 @@ class Words:
     def __init__(self, said: Said) -> None:
         self.speaker = said.speaker
         found = _WORD.findall(said.text)
-        self.all = frozenset(piece for word in found for piece in _pieces(word.lower()))
+        self.all = frozenset(word.lower() for word in found)
         # A capital inside a sentence mostly begins a name.
         self.names = frozenset(word.lower() for word in found[1:] if word[0].isupper())
 
@@ -59,19 +62,35 @@ class Words:
 
 
 def restatements(hits: Sequence[Said]) -> dict[int, int]:
-    """For each hit that says again what an earlier one says: its place, and that one's (places from 0)."""
-    words = [Words(said) for said in hits]
+    """For each hit that says again what an earlier one says: its place, and that one's (places from 0).
+
+    Texts of more than LONGEST characters are the same only when they are equal.
+    """
+    words: dict[int, Words] = {}
     found: dict[int, int] = {}
-    for place, these in enumerate(words):
+    for place, said in enumerate(hits):
         for earlier in range(place):
-            if earlier not in found and these.restates(words[earlier]):
+            if earlier not in found and _alike(hits[earlier], said) and _restates(hits, words, earlier, place):
                 found[place] = earlier
                 break
     return found
 
 
-def _pieces(word: str) -> Sequence[str]:
-    return list(word) if any(map(is_cjk, word)) else (word,)
+def _alike(one: Said, other: Said) -> bool:
+    """Whether two texts may say the same, by what costs nothing to compare."""
+    short, long = sorted((len(one.text), len(other.text)))
+    return one.speaker == other.speaker and (short >= SAME_LENGTH * long)
+
+
+def _restates(hits: Sequence[Said], words: dict[int, Words], one: int, other: int) -> bool:
+    if hits[one].text == hits[other].text:
+        return True
+    if len(hits[one].text) > LONGEST or len(hits[other].text) > LONGEST:
+        return False
+    for place in (one, other):
+        if place not in words:
+            words[place] = Words(hits[place])
+    return words[other].restates(words[one])
 
 
 def spread(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:

@@ -29,7 +29,7 @@ KNOWN_SECONDS = 3.0
 # What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
-INLINE_PASSAGES = 2_000
+INLINE_PASSAGES = 6_000
 # PostgreSQL advisory lock of the one run that makes missing vectors.
 _RUN_LOCK = 0x6D656D6F73
 

@@ -17,10 +17,11 @@ import Stemmer
 
 MAX_TERM_CHARS = 64
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’_.\-/:@+][^\W_{_CJK}]+)*", re.UNICODE)
+# A character class of Chinese, Japanese and Korean characters, for regular expressions.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+_TOKEN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’_.\-/:@+][^\W_{CJK}]+)*", re.UNICODE)
 _PARTS = re.compile(r"['’_.\-/:@+]")
-_CJK_RUN = re.compile(rf"[{_CJK}]")
+_CJK_RUN = re.compile(rf"[{CJK}]")
 _POSSESSIVE = re.compile(r"['’]s$")
 
 STOP_WORDS = frozenset(
