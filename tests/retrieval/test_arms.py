@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,8 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 def asked(text: str, *, familiarity: float = 1.0) -> Question:
     model = active_model()
-    return question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=familiarity)
+    vector = model.provider.embed([text])[0]
+    return question(text, vector=vector, model_id=model.id, familiarity=familiarity, now=NOW)
 
 
 def by_words(tenant: Any, text: str, *, limit: int = 10) -> list[tuple[str, float]]:
@@ -167,7 +169,7 @@ def test_a_memory_that_is_archived_during_the_search_is_left_out(alice, remember
 
 def test_vectors_of_another_model_are_not_compared(alice, remember):
     remember(alice, "green tea")
-    other = Question("green tea", [], np.ones(256, dtype=np.float32), active_model().id + 1, 1.0)
+    other = replace(asked("green tea"), model_id=active_model().id + 1)
     assert dense.search(alice.scope, other, limit=5, also=[]) == []
 
 
@@ -196,7 +198,7 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
 def test_an_empty_namespace_has_no_hits(alice):
     found = retrieve(alice.scope, asked("anything"), top_k=5)
     assert (found.hits, found.considered) == ([], 0)
-    assert set(found.milliseconds) == {"lexical", "dense", "fusion", "fetch"}
+    assert set(found.milliseconds) == {"lexical", "dense", "places", "fusion", "read", "rerank", "restated"}
 
 
 def test_overlap_is_the_share_of_the_questions_words(alice, remember):

@@ -356,7 +356,7 @@ def asked(text: str, data: Any = None, *, as_of: datetime | None = None) -> Ques
     model = active_model()
     narrowed = predicate(parse(data) if data is not None else None, as_of=as_of)
     return question(
-        text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, predicate=narrowed
+        text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=DAY, predicate=narrowed
     )
 
 
