@@ -2,7 +2,7 @@
 
 Vectors of memories that may be longer than a passage were made of their beginning only. They go, and the worker makes
 those of all passages (until then such memories are found by their words). Not by `reembed`, which makes what is
-missing. `octet_length > 400` holds for every text of more than one passage, and for some that have one.
+missing. `octet_length > 150` holds for every text of more than one passage, and for some that have one.
 """
 
 import django.db.models
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             """
             DELETE FROM memory_memoryvector v USING memory_memory m
-            WHERE m.namespace_id = v.namespace_id AND m.id = v.memory_id AND octet_length(m.text) > 400;
+            WHERE m.namespace_id = v.namespace_id AND m.id = v.memory_id AND octet_length(m.text) > 150;
             """,
             migrations.RunSQL.noop,
         ),

@@ -216,6 +216,20 @@ def test_a_query_names_the_document_and_the_place(alice, remember):
     assert hit["id"] == whole(alice)["chunks"][place["index"]]["memory_id"]
 
 
+def test_a_search_can_be_narrowed_to_one_document(alice, remember):
+    remember(alice, "The zeppelin desk is closed.")
+    put(alice)
+    put(alice, document_id="other")
+
+    narrowed = {"metadata.document.document_id": "other"}
+    question = {"namespace": "alice", "query": "zeppelin desk", "top_k": 50, "filter": narrowed}
+    hits = alice.post("/v1/search", question).json()["hits"]
+
+    assert len(hits) > 2
+    assert {hit["id"] for hit in hits} <= {chunk["memory_id"] for chunk in whole(alice, "other")["chunks"]}
+    assert {hit["metadata"]["document"]["document_id"] for hit in hits} == {"other"}
+
+
 def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
     put(alice, title="Quokka manual", text=f"# Walrus\n\n{FILLER}", format="markdown")
 

@@ -134,7 +134,8 @@ def test_every_hit_says_where_its_score_comes_from(alice, remember):
     for chunk, explanation in zip(body["raw_chunks"], body["rerank_debug"], strict=True):
         components = explanation["components"]
         assert components["id"] == chunk["id"]
-        assert sum(arm["weighted"] for arm in components["arms"].values()) == pytest.approx(components["final"])
+        shares = [part["weighted"] for part in (*components["arms"].values(), *components["signals"].values())]
+        assert sum(shares) == pytest.approx(components["final"])
         assert chunk["metadata"]["rerank_score"] == pytest.approx(components["final"], abs=1e-6)
         assert components["reason"].startswith("Found by")
     finals = [explanation["components"]["final"] for explanation in body["rerank_debug"]]

@@ -356,7 +356,7 @@ def asked(text: str, data: Any = None, *, as_of: datetime | None = None) -> Ques
     model = active_model()
     narrowed = predicate(parse(data) if data is not None else None, as_of=as_of)
     return question(
-        text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, predicate=narrowed
+        text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=DAY, predicate=narrowed
     )
 
 
@@ -381,6 +381,18 @@ def test_a_memory_named_to_the_dense_arm_must_match_too(alice, remember):
     other = Memory.objects.get(pk=remember(alice, "green tea")).pk
     found = dense.search(alice.scope, asked("green tea", {"role": "agent"}), limit=5, also=[other])
     assert [str(hit.memory_id) for hit in found] == [wanted]
+
+
+def test_a_long_memory_that_matches_crowds_out_no_other_that_matches(alice, remember):
+    atlas = {"metadata": {"project": "atlas"}}
+    long = remember(alice, ". ".join(["green tea"] * 3000), **atlas)
+    short = {remember(alice, f"harbour bakery {number}", **atlas) for number in range(4)}
+    remember(alice, "green tea")
+
+    found = dense.search(alice.scope, asked("green tea", {"metadata.project": "atlas"}), limit=5, also=[])
+
+    assert str(found[0].memory_id) == long
+    assert {str(hit.memory_id) for hit in found[1:]} == short
 
 
 def test_scores_by_words_keep_the_statistics_of_the_whole_namespace(alice, remember):

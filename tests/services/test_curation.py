@@ -49,7 +49,7 @@ def remember(scope: Scope, *texts: str, speaker: str = "Ann") -> list[uuid.UUID]
 
 def ask(scope: Scope, text: str) -> list[Hit]:
     model = active_model()
-    asked = question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0)
+    asked = question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=NOW)
     return retrieve(scope, asked, top_k=10).hits
 
 
@@ -235,7 +235,9 @@ class TestEdit:
             return list(rows.values_list("passage", flat=True))
 
         self.edit(memory_id, text=f"{long} Then the walrus came.")
-        assert stored() == [0, 1, 2, 3]
+        passages = stored()
+        assert len(passages) > 3
+        assert passages == list(range(len(passages)))
         archive([memory_id])
         assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=True).exists()
         restore([memory_id])

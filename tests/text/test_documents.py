@@ -52,7 +52,7 @@ def test_the_mark_of_a_code_block_goes_with_its_code():
 
 
 def test_headings_at_the_end_are_kept():
-    text = f"# First\n\n{BODY[:789]}\n\n# Last\n"
+    text = f"# First\n\n{BODY[:289]}\n\n# Last\n"
 
     last = chunks(text, markdown=True)[-1]
 

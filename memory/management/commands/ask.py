@@ -73,11 +73,14 @@ class Command(BaseCommand):
 
 
 def _origin(hit: Hit) -> str:
-    """`meaning .62 (#3) + words 11.4 (#1)`: each arm's own score and its place there."""
+    """`meaning .62 (#3) + words 11.4 (#1) + people`: each arm's own score and its place there, and what helped."""
     parts = []
-    for arm, part in hit.candidate.parts.items():
-        raw = f"{part.raw:.2f}".replace("0.", ".", 1) if arm == "dense" else f"{part.raw:.1f}"
-        parts.append(f"{_ARM_WORDS.get(arm, arm)} {raw} (#{part.rank})")
+    for name, part in hit.candidate.parts.items():
+        if name in _ARM_WORDS:
+            raw = f"{part.raw:.2f}".replace("0.", ".", 1) if name == "dense" else f"{part.raw:.1f}"
+            parts.append(f"{_ARM_WORDS[name]} {raw}" + (f" (#{part.rank})" if part.rank else ""))
+        elif part.weighted > 0:
+            parts.append(name)
     return " + ".join(parts)
 
 
