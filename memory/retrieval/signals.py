@@ -11,8 +11,8 @@ import numpy as np
 
 # A memory that is cut into k passages has k chances to resemble the question by accident: the expected best of k grows
 # with log k. So much of it is taken back, in cosine and in shares of the best BM25 score.
-LENGTH_COSINE = 0.07
-LENGTH_LEXICAL = 0.12
+LENGTH_COSINE = 0.06
+LENGTH_LEXICAL = 0.1
 PASSAGE_TOKENS = 75.0
 # A neighbour lends of its score what exceeds this; it lends nothing across a pause of more than an hour.
 LENDING_FLOOR = 0.4
