@@ -32,6 +32,7 @@ SIGNALS = {
 # The weight of meaning: what it has at least, and what it gains as its best hits stand out from the rest.
 DENSE_LEAST = 0.4
 DENSE_GAIN = 0.8
+DENSE_MOST = 0.8
 
 
 class Part(NamedTuple):
@@ -98,7 +99,7 @@ def dense_weight(familiarity: float, standing_out: float) -> float:
     The more the nearest memories stand out from the tenth (`standing_out`, 0..1), the more meaning has recognised
     something; when all are about equally near, it has not, and words decide. What the model cannot read, words decide.
     """
-    return familiarity * min(1.0, DENSE_LEAST + DENSE_GAIN * standing_out)
+    return familiarity * min(DENSE_MOST, DENSE_LEAST + DENSE_GAIN * standing_out)
 
 
 def rank(
