@@ -122,7 +122,7 @@ def retrieve(
     if arms is None:
         hits, degraded = _reranked(question, hits)
         clock.lap("rerank")
-    chosen = _chosen(question, hits, top_k)
+    chosen = _chosen(question, hits[: top_k + SPARE], top_k)
     clock.lap("restated")
     return Retrieval(
         hits=chosen,
