@@ -111,13 +111,9 @@ def retrieve(
     that do not come back are listed.
     """
     clock = _Clock()
-    taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
-    ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
-    dates = question.wants.when and "dated" in taking_part
-    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
-    candidates = [ranking.candidate(place) for place in range(min(len(ranking), reading))]
-    hits = _read(scope, question, candidates, dates=dates)
-    clock.lap("read")
+    ranking, hits = _first_stage(
+        scope, question, top_k=top_k, taking_part=(*ARMS, *SIGNALS) if arms is None else arms, clock=clock
+    )
     degraded: list[str] = []
     if arms is None:
         hits, degraded = _reranked(question, hits)
@@ -132,6 +128,26 @@ def retrieve(
         dropped=_dropped(ranking, chosen, show_dropped),
         degraded=degraded,
     )
+
+
+def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Ranking, list[Hit]]:
+    """What `retrieve` starts from: every candidate with the values of all arms and signals, and the best as read.
+
+    The ranking does without `dated`, which is only known of the hits.
+    """
+    return _first_stage(scope, question, top_k=top_k, taking_part=(*ARMS, *SIGNALS), clock=_Clock())
+
+
+def _first_stage(
+    scope: Scope, question: Question, *, top_k: int, taking_part: Collection[str], clock: _Clock
+) -> tuple[Ranking, list[Hit]]:
+    ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
+    dates = question.wants.when and "dated" in taking_part
+    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
+    candidates = [ranking.candidate(place) for place in range(min(len(ranking), reading))]
+    hits = _read(scope, question, candidates, dates=dates)
+    clock.lap("read")
+    return ranking, hits
 
 
 def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Ranking:
