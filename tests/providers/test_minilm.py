@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.test import override_settings
 from django.utils import timezone
 
@@ -18,7 +20,10 @@ from memory.providers import minilm
 from memory.providers.embedding import provider_for
 from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
 from memory.providers.minilm_graph import graph_filename
+from memory.services import embedding
+from memory.services.diagnosis import diagnose
 from memory.services.query import query
+from memory.services.search import search
 
 SENTENCES = [
     "I moved to Lisbon in March.",
@@ -259,6 +264,46 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
     assert weights["dense"] + weights["lexical"] == pytest.approx(1.0)
     assert str(EmbeddingModel.objects.get()) == f"minilm/{DEFAULT_MODEL} (384)"
     assert len(MemoryVector.objects.first().embedding) == 384
+
+
+def embedding_choice() -> tuple[str, str, str]:
+    """What doctor says of it: status, what, fix."""
+    found = diagnose(schedules=(), now=timezone.now())
+    return next((one.status, one.what, one.fix) for one in found if one.name == "embedding choice")
+
+
+def test_a_server_of_the_former_default_goes_on_until_it_is_switched(alice, remember, model_dir, monkeypatch):
+    def best(text: str) -> tuple[str, float]:
+        found = search(alice.scope, text=text, top_k=1, now=timezone.now())
+        return found.hits[0].text, found.retrieval.weights["dense"]
+
+    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
+    former = "all-MiniLM-L6-v2-int8"
+    peanuts = "My daughter is allergic to peanuts."
+    here = {"MEMOS_EMBEDDING_PROVIDER": "minilm", "MEMOS_MODEL_DIR": model_dir}
+    with override_settings(**here, MEMOS_EMBEDDING_MODEL=former):
+        for text in ("The invoice of May was paid twice.", peanuts, "It rained."):
+            remember(alice, text)
+
+    with override_settings(**here):
+        remember(alice, "The train to Lyon leaves at nine.")
+        assert {str(one) for one in EmbeddingModel.objects.all()} == {f"minilm/{former} (384)"}
+        assert best("food that a kid cannot eat")[0] == peanuts
+        assert best("女儿不能吃什么？")[1] == 0.0
+        status, what, fix = embedding_choice()
+        assert (status, what) == ("warn", f"search uses minilm/{former} (384), which does not read Chinese")
+        assert f"`manage.py reembed` switches search to minilm/{DEFAULT_MODEL}" in fix
+        assert f"MEMOS_EMBEDDING_MODEL={former}" in fix
+
+        call_command("reembed", stdout=StringIO())
+
+        assert best("女儿不能吃什么？")[0] == peanuts
+        assert best("女儿不能吃什么？")[1] > 0.0
+        assert embedding_choice()[0] == "ok"
+
+    with override_settings(**here, MEMOS_EMBEDDING_MODEL=former):
+        assert "the settings name" in embedding_choice()[1]
 
 
 @pytest.mark.usefixtures("_weights_missing")
