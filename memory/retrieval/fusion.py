@@ -62,11 +62,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for."""
+    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for.
+
+    `values`: by arm and signal, what `weights` multiplies: one number a candidate, in the order of `ids`.
+    """
 
     order: list[int]
     weights: dict[str, float]
-    _ids: list[uuid.UUID]
+    ids: list[uuid.UUID]
+    values: dict[str, np.ndarray]
     _raw: dict[str, np.ndarray]
     _shares: dict[str, np.ndarray]
     _ranks: Mapping[str, Mapping[uuid.UUID, int]]
@@ -78,7 +82,7 @@ class Ranking:
         """The candidate at that place of the ranking (0 is the best), with its parts; signals that give nothing to it
         are left out."""
         row = self.order[place]
-        memory_id = self._ids[row]
+        memory_id = self.ids[row]
         return Candidate(
             memory_id,
             {
@@ -90,7 +94,7 @@ class Ranking:
 
     def place_of(self, memory_id: uuid.UUID) -> int | None:
         """Where a memory stands (0 is the best), None if it is no candidate."""
-        return next((place for place, row in enumerate(self.order) if self._ids[row] == memory_id), None)
+        return next((place for place, row in enumerate(self.order) if self.ids[row] == memory_id), None)
 
 
 def dense_weight(familiarity: float, standing_out: float) -> float:
@@ -126,7 +130,7 @@ def rank(
     score = sum(shares.values(), start=np.zeros(len(candidates)))
     # Places come oldest first: reversed, a stable sort leaves the newer of equals in front.
     order = (len(score) - 1 - np.argsort(-score[::-1], kind="stable")).tolist()
-    return Ranking(order, weights, places.ids, raw, shares, ranks)
+    return Ranking(order, weights, places.ids, values, raw, shares, ranks)
 
 
 def _arm_weights(

@@ -110,11 +110,8 @@ def retrieve(
         raise ValueError(
             f"arms names no arm: {sorted(taking_part)}. At least one of {', '.join(ARMS)} finds candidates."
         )
-    ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
-    dates = question.wants.when and "dated" in taking_part
-    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
-    hits = _read(scope, question, _between(ranking, 0, reading), dates=dates)
-    clock.lap("read")
+    reading = _reading(question, top_k, taking_part)
+    ranking, hits = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
     degraded: list[str] = []
     if arms is None:
         hits, degraded = _reranked(question, hits)
@@ -144,6 +141,33 @@ def retrieve(
         else [],
         degraded=degraded,
     )
+
+
+def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Ranking, list[Hit]]:
+    """What `retrieve` starts from: every candidate with the values of all arms and signals, and the best as read.
+
+    The ranking does without `dated`, which is only known of the hits.
+    """
+    everything = (*ARMS, *SIGNALS)
+    reading = _reading(question, top_k, everything)
+    return _first_stage(scope, question, reading=reading, taking_part=everything, clock=_Clock())
+
+
+def _first_stage(
+    scope: Scope, question: Question, *, reading: int, taking_part: Collection[str], clock: _Clock
+) -> tuple[Ranking, list[Hit]]:
+    """The ranking, and the best `reading` of it read; dates, which only the texts tell, have moved them."""
+    ranking = _ranked(scope, question, taking_part, pool=reading, clock=clock)
+    dates = question.wants.when and "dated" in taking_part
+    hits = _read(scope, question, _between(ranking, 0, reading), dates=dates)
+    clock.lap("read")
+    return ranking, hits
+
+
+def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> int:
+    """How many candidates are read: as many as may be handed over, judged by the reranker or moved by their dates."""
+    dates = question.wants.when and "dated" in taking_part
+    return max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
 
 
 def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Ranking:
