@@ -34,7 +34,7 @@ DATED_TERMS = sorted(
 )
 
 _RECENT = re.compile(
-    r"\b(latest|newest|most recent(ly)?|last time|currently|at the moment|nowadays|these days|right now|up.to.date)\b"
+    r"\b(latest|newest|most recent(ly)?|last time|current(ly)?|now|at the moment|nowadays|these days|up.to.date)\b"
     r"|最近|最新|目前|现在|如今|上一次|上次",
     re.IGNORECASE,
 )
