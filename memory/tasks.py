@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.errors import EmbeddingUnavailable
 from memory.models import Namespace
-from memory.services import condense, embedding, idempotency
+from memory.services import condense, embedding, idempotency, large_namespaces
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -43,3 +43,9 @@ def forget_idempotency_keys() -> int:
 def request_missing_summaries() -> int:
     """Queues summaries that are due but were never asked for, or whose job was lost."""
     return condense.request_overdue(now=timezone.now())
+
+
+def keep_up_large_namespaces() -> int:
+    """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
+    seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
+    return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed

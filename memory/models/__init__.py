@@ -4,6 +4,7 @@ from memory.models.access import ApiKey
 from memory.models.audit import AuditLog
 from memory.models.condensation import Condensation
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
@@ -14,8 +15,10 @@ from memory.models.session import Session
 __all__ = [
     "ApiKey",
     "AuditLog",
+    "CommonTerm",
     "Condensation",
     "ContextPack",
+    "Corpus",
     "EmbeddingModel",
     "IdempotencyRecord",
     "Memory",
@@ -26,4 +29,6 @@ __all__ = [
     "Posting",
     "Procedure",
     "Session",
+    "VectorCell",
+    "VectorMap",
 ]

@@ -45,7 +45,8 @@ class MemoryVectorQuerySet(ScopedQuerySet["MemoryVector"]):
 class MemoryVector(models.Model):
     """A memory's vector under one embedding model; a memory has one for each model that is in use or being built.
 
-    `searchable` repeats whether the memory is active, so that the filter applies inside the vector search.
+    `searchable` repeats whether the memory is active, so that the filter applies inside the vector search. `filed` says
+    that a cell holds it (VectorCell); the search of a large namespace compares what is not filed one by one.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
@@ -54,8 +55,15 @@ class MemoryVector(models.Model):
     memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="vectors", db_constraint=False, db_index=False)
     embedding = HalfVectorField()
     searchable = models.BooleanField(default=True)
+    filed = models.BooleanField(default=False, db_default=False)
 
     objects = MemoryVectorQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            # Equal keys share one entry, so that it stays small for the many namespaces that have no cells.
+            models.Index(fields=["namespace", "model"], name="memoryvector_unfiled", condition=models.Q(filed=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.memory_id} by {self.model_id}"

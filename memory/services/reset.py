@@ -12,6 +12,7 @@ from memory import audit
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import WindowUnavailable
 from memory.models import AuditLog, Condensation, ContextPack, Memory, Session
+from memory.services import vector_cells
 from memory.stores import window
 from memory.types import Scope
 
@@ -60,6 +61,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             packs.delete()[0],
             hidden,
         )
+        vector_cells.refresh_soon(scope)
         Session.objects.in_scope(scope).filter(name=session).update(
             message_count=0, summarised_turn=0, summary_requested_at=None
         )

@@ -1,13 +1,14 @@
-"""Search by meaning: exact cosine similarity over the namespace's vectors."""
+"""Search by meaning: cosine similarity, exact in small namespaces, by cells in large ones."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 
-from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit
+from memory.models.sql import search as run
+from memory.retrieval.arms import ArmHit, near_cells
 from memory.retrieval.question import Question
+from memory.retrieval.size import is_large
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
@@ -32,7 +33,16 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
     """The `limit` nearest searchable memories, and the scores of those named in `also`; 1 − cosine distance (−1..1).
 
     The tenant filter is part of the search: no row of another namespace is looked at, so none can be crowded out.
+    Scores are exact always; in a large namespace a few of the nearest may be missing (`near_cells`). Raises
+    SearchTimedOut.
     """
+    if is_large(scope):
+        return near_cells.search(scope, question, limit=limit, also=also)
+    return exact(scope, question, limit=limit, also=also)
+
+
+def exact(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
+    """As `search`, by comparing every vector of the namespace. Raises SearchTimedOut."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
@@ -40,5 +50,5 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
         "limit": limit,
         "also": list(also),
     }
-    # Exact search has one plan for every size of tenant; with an approximate index that would no longer hold.
-    return [ArmHit(*row) for row in fetch(_NEAREST, parameters, prepared=True)]
+    # Exact search has one plan for every size of tenant.
+    return [ArmHit(*row) for row in run(_NEAREST, parameters, prepared=True)]
