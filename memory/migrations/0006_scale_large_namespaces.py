@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
                 ('centroid', models.BinaryField()),
                 ('members', models.BinaryField(default=b'')),
                 ('size', models.IntegerField(default=0, help_text='How many members')),
+                ('lump', models.IntegerField(default=0, help_text='Members when it was last found that they cannot be split')),
                 ('refreshed_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),

@@ -41,6 +41,7 @@ class VectorCell(models.Model):
     centroid = models.BinaryField()
     members = models.BinaryField(default=b"")
     size = models.IntegerField(default=0, help_text="How many members")
+    lump = models.IntegerField(default=0, help_text="Members when it was last found that they cannot be split")
     refreshed_at = models.DateTimeField(default=timezone.now)
 
     objects = ScopedQuerySet.as_manager()

@@ -2,9 +2,10 @@
 
 An inverted file (Sivic & Zisserman 2003; Jégou et al. 2011): vectors are filed under the nearest of many centroids and
 a search looks into the nearest cells only. In its cell a vector is kept as the signs of its difference from the
-centroid and the length of that difference: the angle between two such differences is estimated from the share of signs
-that differ (Charikar 2002), and the distance from the angle. Distances are Euclidean between unit vectors, so their
-order is that of cosine similarity.
+centroid and two lengths of that difference. Its distance from a question is estimated twice: for all members from the
+share of signs that differ from the question's (Charikar 2002), for the best of those from the sums of the question's
+own values under the signs (RaBitQ, Gao & Long 2024). Everything is in rotated space, so that no dimension says more
+than another. Distances are Euclidean between unit vectors, so their order is that of cosine similarity.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,9 +24,24 @@ VECTORS_PER_CELL = 128
 CANDIDATES = 32_768
 
 
+def rotate(vectors: np.ndarray) -> np.ndarray:
+    """float32 [rows, dimensions], turned in the one way that all cells are made in; distances stay what they are."""
+    return np.asarray(vectors @ _rotation(vectors.shape[1]), dtype=np.float32)
+
+
+@lru_cache(maxsize=8)
+def _rotation(dimensions: int) -> np.ndarray:
+    # Stored members depend on it: RandomState's stream is frozen by NumPy, and with the signs of the diagonal the
+    # factor of a QR decomposition is unique.
+    orthogonal, upper = np.linalg.qr(np.random.RandomState(384).standard_normal((dimensions, dimensions)))
+    return np.asarray(orthogonal * np.sign(np.diag(upper)), dtype=np.float32)
+
+
 def member_dtype(dimensions: int) -> np.dtype:
-    """How a member lies in its cell: memory id, distance from the centroid, signs as bits in 64-bit words."""
-    return np.dtype([("id", "V16"), ("radius", "<f4"), ("signs", "<u8", (-(-dimensions // 64),))])
+    """How a member lies in its cell: memory id; of its difference from the centroid, the Euclidean length, the sum of
+    the absolute values, and the signs as bits in 64-bit words.
+    """
+    return np.dtype([("id", "V16"), ("radius", "<f4"), ("sum", "<f4"), ("signs", "<u8", (-(-dimensions // 64),))])
 
 
 def signs(differences: np.ndarray) -> np.ndarray:
@@ -43,6 +59,7 @@ def members(ids: Sequence[uuid.UUID], vectors: np.ndarray, centroids: np.ndarray
     records = np.empty(len(ids), dtype=member_dtype(vectors.shape[1]))
     records["id"] = np.frombuffer(b"".join(identity.bytes for identity in ids), dtype="V16")
     records["radius"] = np.linalg.norm(differences, axis=1)
+    records["sum"] = np.abs(differences).sum(axis=1)
     records["signs"] = signs(differences)
     return records
 
@@ -68,34 +85,50 @@ class CellMap:
     def bytes(self) -> int:
         return int(self.centroids.nbytes + self.numbers.nbytes + self.sizes.nbytes)
 
-    def nearest(self, vector: np.ndarray, *, candidates: int) -> np.ndarray:
-        """Rows of the cells nearest to `vector`, nearest first, until they hold `candidates` members."""
+    def nearest(self, vector: np.ndarray, *, members: int) -> np.ndarray:
+        """Rows of the cells nearest to `vector`, nearest first, until they hold so many `members`."""
         order = np.argsort(_distances(vector, self.centroids))
         held = np.cumsum(self.sizes[order])
-        return order[: int(np.searchsorted(held, candidates)) + 1]
+        return order[: int(np.searchsorted(held, members)) + 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Members of the cells that a search looks into, with their squared distances by estimate; both [members]."""
+    """Members of the cells that a search looks into, with their squared distances by the first estimate; all [members].
 
-    ids: np.ndarray
+    `are_all`: there are no other cells. `cell` names the row of `differences` (float32 [cells, dimensions], the
+    question's from each centroid) that a member belongs to.
+    """
+
+    records: np.ndarray
+    cell: np.ndarray
+    differences: np.ndarray
     distances: np.ndarray
-
-    @classmethod
-    def none(cls) -> Self:
-        return cls(np.empty(0, dtype="V16"), np.empty(0, dtype=np.float32))
+    are_all: bool
 
     def best(self, count: int) -> list[uuid.UUID]:
-        """The memories of the `count` nearest members, nearest first, each once."""
-        order = np.arange(len(self.ids))
-        if count < len(order):
-            order = np.argpartition(self.distances, count)[:count]
-        order = order[np.argsort(self.distances[order])]
-        return [uuid.UUID(bytes=raw) for raw in dict.fromkeys(self.ids[order].tolist())]
+        """The memories of the `count` nearest members by the second estimate, nearest first, each once."""
+        rows = _smallest(self.distances, _FIRST * count)
+        records, cell = self.records[rows], self.cell[rows]
+        lengths = np.einsum("ij,ij->i", self.differences, self.differences)[cell]
+        dimensions = self.differences.shape[1]
+        positive = np.unpackbits(np.ascontiguousarray(records["signs"]).view(np.uint8), axis=1, count=dimensions)
+        differences = self.differences[cell]
+        # Twice the sum over the positive signs, less the sum over all: the sum under the signs.
+        under = 2 * np.einsum("ij,ij->i", positive, differences) - differences.sum(axis=1)
+        radius = records["radius"]
+        refined = radius**2 + lengths - 2 * radius**2 * under / np.maximum(records["sum"], _TINY)
+        order = _smallest(refined, count)
+        order = order[np.argsort(refined[order])]
+        return [uuid.UUID(bytes=raw) for raw in dict.fromkeys(records["id"][order].tolist())]
 
 
-def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes]) -> Candidates:
+# How many more the first estimate hands to the second than that hands on.
+_FIRST = 8
+_TINY = np.float32(1e-12)
+
+
+def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes], *, are_all: bool) -> Candidates:
     """The members of some cells: `packed` holds the records of the cell whose centroid is the same row's."""
     dimensions = centroids.shape[1]
     dtype = member_dtype(dimensions)
@@ -108,7 +141,13 @@ def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes
     cosine = np.cos(np.pi * np.arange(dimensions + 1, dtype=np.float32) / dimensions)
     radius = np.ascontiguousarray(records["radius"])
     # The law of cosines in the triangle of centroid, member and question.
-    return Candidates(records["id"], radius * (radius - 2 * lengths * cosine[differing]) + lengths * lengths)
+    distances = radius * (radius - 2 * lengths * cosine[differing]) + lengths * lengths
+    return Candidates(records, cell, differences, distances, are_all)
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """The rows of the `count` smallest values, in any order."""
+    return np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
 
 
 def _distances(vector: np.ndarray, centroids: np.ndarray) -> np.ndarray:

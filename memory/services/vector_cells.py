@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -31,7 +32,7 @@ LARGEST = 2 * cells.VECTORS_PER_CELL
 SMALLEST = cells.VECTORS_PER_CELL // 8
 # How often a cell's members are compared with the vectors: those of deleted and edited memories go.
 REFRESH_EVERY = timedelta(days=1)
-REFRESHED_AT_ONCE = 500
+LOOKED_AT_ONCE = 500
 
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,13 +75,14 @@ def even_out(place: Place, *, now: datetime, deadline: float) -> int:
 
     Returns how many cells were looked at. Ends at `deadline` (monotonic seconds).
     """
-    done = 0
-    for cell in _due(place, now=now):
-        if time.monotonic() > deadline:
-            break
-        _even_out(place, cell, now=now)
-        done += 1
-    return done
+    looked_at = 0
+    while due := _due(place, now=now):
+        for number in due:
+            if time.monotonic() > deadline:
+                return looked_at
+            _even_out(place, _read_cell(place, number), now=now)
+            looked_at += 1
+    return looked_at
 
 
 def refresh_soon(scope: Scope) -> None:
@@ -178,22 +180,26 @@ def _append(place: Place, numbers: np.ndarray, records: np.ndarray) -> None:
         )
 
 
-def _due(place: Place, *, now: datetime) -> Iterator[_Cell]:
-    """The cells that are too full, then some that were not compared for long."""
-    numbers = _read(
+def _due(place: Place, *, now: datetime) -> list[int]:
+    """The cells that are too full, then those that were not compared for long; some of them."""
+    rows = _read(
         """
         SELECT number FROM memory_vectorcell
-        WHERE namespace_id = %s AND model_id = %s AND (size > %s OR refreshed_at < %s)
+        WHERE namespace_id = %s AND model_id = %s AND (size > greatest(%s, 2 * lump) OR refreshed_at < %s)
         ORDER BY size > %s DESC, refreshed_at LIMIT %s
         """,
-        [*place, LARGEST, now - REFRESH_EVERY, LARGEST, REFRESHED_AT_ONCE],
+        [*place, LARGEST, now - REFRESH_EVERY, LARGEST, LOOKED_AT_ONCE],
     )
-    for (number,) in numbers:
-        [(centroid, members)] = _read(
-            "SELECT centroid, members FROM memory_vectorcell WHERE namespace_id = %s AND model_id = %s AND number = %s",
-            [*place, number],
-        )
-        yield _cell(number, centroid, members)
+    return [row[0] for row in rows]
+
+
+def _read_cell(place: Place, number: int) -> _Cell:
+    [(centroid, members)] = _read(
+        "SELECT centroid, members FROM memory_vectorcell WHERE namespace_id = %s AND model_id = %s AND number = %s",
+        [*place, number],
+    )
+    middle = np.frombuffer(centroid, dtype="<f2")
+    return _Cell(number, middle, np.frombuffer(members, dtype=cells.member_dtype(len(middle))))
 
 
 def _even_out(place: Place, cell: _Cell, *, now: datetime) -> None:
@@ -213,24 +219,25 @@ def _even_out(place: Place, cell: _Cell, *, now: datetime) -> None:
     else:
         records = cells.members(ids, vectors, np.broadcast_to(cell.centroid.astype(np.float32), vectors.shape))
         VectorCell.objects.filter(**place._asdict(), number=cell.number).update(
-            members=records.tobytes(), size=len(records), refreshed_at=now
+            members=records.tobytes(),
+            size=len(records),
+            refreshed_at=now,
+            lump=len(records) if len(records) > LARGEST else 0,
         )
 
 
 def _split(place: Place, ids: Sequence[uuid.UUID], vectors: np.ndarray) -> list[_Cell]:
     """New cells for the vectors of one that is too full; none for a lump of equal vectors, which cannot be split."""
     centroids = cells.train(vectors, -(-len(ids) // cells.VECTORS_PER_CELL)).astype("<f2")
+    sizes = np.bincount(cells.nearest_centroids(vectors, centroids.astype(np.float32)), minlength=len(centroids))
+    centroids = centroids[sizes >= SMALLEST]
+    if len(centroids) < 2:
+        return []
     wide = centroids.astype(np.float32)
     nearest = cells.nearest_centroids(vectors, wide)
-    sizes = np.bincount(nearest, minlength=len(centroids))
-    if sizes.max() > _LUMP * len(ids):
-        return []
     records = cells.members(ids, vectors, wide[nearest])
     [(last,)] = _read("SELECT max(number) FROM memory_vectorcell WHERE namespace_id = %s AND model_id = %s", place)
-    return [_Cell(last + 1 + i, centroids[i], records[nearest == i]) for i in np.flatnonzero(sizes).tolist()]
-
-
-_LUMP = 0.9
+    return [_Cell(last + 1 + i, centroid, records[nearest == i]) for i, centroid in enumerate(centroids)]
 
 
 def _live(place: Place, cell: _Cell) -> tuple[list[uuid.UUID], np.ndarray]:
@@ -245,10 +252,17 @@ def _live(place: Place, cell: _Cell) -> tuple[list[uuid.UUID], np.ndarray]:
     if not rows:
         return [], np.empty((0, len(cell.centroid)), dtype=np.float32)
     ids, vectors = [row[0] for row in rows], _vectors(row[1] for row in rows)
-    held = {(record["id"].tobytes(), record["signs"].tobytes()) for record in cell.members}
-    signs = cells.signs(vectors - cell.centroid.astype(np.float32))
-    live = [row for row, identity in enumerate(ids) if (identity.bytes, signs[row].tobytes()) in held]
+    held: dict[uuid.UUID, list[np.ndarray]] = defaultdict(list)
+    for identity, signs in zip(cells.ids_of(cell.members), cell.members["signs"], strict=True):
+        held[identity].append(signs)
+    present = cells.signs(vectors - cell.centroid.astype(np.float32))
+    live = [row for row, identity in enumerate(ids) if any(_alike(present[row], signs) for signs in held[identity])]
     return [ids[row] for row in live], vectors[live]
+
+
+def _alike(signs: np.ndarray, others: np.ndarray) -> bool:
+    """Whether the signs are of one vector: on another processor, rounding may turn one that is nearly zero."""
+    return int(np.bitwise_count(signs ^ others).sum()) <= signs.size
 
 
 def _add_cells(place: Place, parts: Sequence[_Cell], *, now: datetime) -> None:
@@ -278,15 +292,12 @@ def _no_members(centroid: np.ndarray) -> np.ndarray:
     return np.empty(0, dtype=cells.member_dtype(len(centroid)))
 
 
-def _cell(number: int, centroid: bytes, members: bytes) -> _Cell:
-    middle = np.frombuffer(centroid, dtype="<f2")
-    return _Cell(number, middle, np.frombuffer(members, dtype=cells.member_dtype(len(middle))))
-
-
 def _vectors(sent: Iterator[bytes]) -> np.ndarray:
-    """float32 of vectors as `halfvec_send` writes them: two 16-bit numbers, then the values, big-endian."""
+    """Rotated vectors of those that `halfvec_send` writes: two 16-bit numbers, then the values, big-endian."""
     values = [value[4:] for value in sent]
-    return np.frombuffer(b"".join(values), dtype=">f2").reshape(len(values), -1).astype(np.float32)
+    if not values:
+        return np.empty((0, 0), dtype=np.float32)
+    return cells.rotate(np.frombuffer(b"".join(values), dtype=">f2").reshape(len(values), -1).astype(np.float32))
 
 
 def _read(statement: str, parameters: Sequence[Any]) -> list[tuple]:

@@ -69,18 +69,25 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
 
     Raises SearchTimedOut.
     """
-    candidates = _candidates(scope, question)
     wanted = count = max(COMPARED, 4 * limit)
+    depth = cells.CANDIDATES
+    candidates = _candidates(scope, question, depth=depth)
     found: dict[uuid.UUID, float] = {}
     compared: set[uuid.UUID] = set()
     while True:
-        # Members that are gone leave room: then more of the candidates are compared.
-        shortlist = candidates.best(count)
+        shortlist = candidates.best(count) if candidates else []
         found |= _scores(scope, question, {*shortlist, *also} - compared, unfiled=wanted)
         compared.update(shortlist, also)
-        if 2 * sum(1 for identity in shortlist if identity in found) >= wanted or count >= len(candidates.ids):
+        if 2 * sum(1 for identity in shortlist if identity in found) >= wanted:
             break
-        count *= 4
+        # Many members are gone: more candidates are compared, then more cells looked into.
+        if candidates is None or (candidates.are_all and count >= len(candidates.records)):
+            break
+        if count < len(candidates.records):
+            count *= 4
+        else:
+            depth *= 4
+            candidates = _candidates(scope, question, depth=depth)
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     ranked = [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered[:limit], start=1)]
     named = set(also)
@@ -88,21 +95,24 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
     return ranked + rest
 
 
-def _candidates(scope: Scope, question: Question) -> Candidates:
-    """The members of the cells nearest to the question; none while the namespace has no cells."""
+def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates | None:
+    """The members of the cells nearest to the question, `depth` or a few more; None where there are no cells."""
     key = (scope.namespace_id, question.model_id)
     place = {"namespace_id": scope.namespace_id, "model_id": question.model_id}
+    vector = cells.rotate(question.vector[None])[0]
     known = _maps.get(key) or _read_map(key)
     while known is not None:
-        rows = known.nearest(question.vector, candidates=cells.CANDIDATES)
-        read = run(_MEMBERS, {**place, "numbers": known.numbers[rows].tolist()}, prepared=False, binary=True)
+        rows = known.nearest(vector, members=depth)
+        numbers = known.numbers[rows].tolist()
+        read = run(_MEMBERS, {**place, "numbers": numbers}, prepared=False, binary=True)
         if read and read[0][0] == known.version:
             packed = {number: members for _, number, members in read}
-            parts = [packed[number] for number in known.numbers[rows].tolist()]
-            return cells.candidates(question.vector, known.centroids[rows], parts)
+            parts = [packed[number] for number in numbers]
+            are_all = len(numbers) == len(known.numbers)
+            return cells.candidates(vector, known.centroids[rows], parts, are_all=are_all)
         # The worker has changed the centroids.
         known = _read_map(key)
-    return Candidates.none()
+    return None
 
 
 def _read_map(key: tuple[int, int]) -> CellMap | None:
