@@ -81,7 +81,7 @@ def test_cells_without_members_have_no_best():
 
 def test_cells_are_chosen_until_they_hold_enough():
     centroids = np.eye(4, dtype=np.float32)
-    known = cells.CellMap(uuid.uuid4(), np.array([7, 8, 9, 10]), centroids, np.array([100, 5, 5, 100]))
+    known = cells.CellMap.of(uuid.uuid4(), [7, 8, 9, 10], centroids, [100, 5, 5, 100])
     question = np.array([0.1, 0.9, 0.5, 0.0], dtype=np.float32)
     assert known.nearest(question, members=5).tolist() == [1]
     assert known.nearest(question, members=6).tolist() == [1, 2]

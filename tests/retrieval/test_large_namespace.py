@@ -209,7 +209,7 @@ def test_a_question_of_common_words_only_fills_the_answer(alice, monkeypatch):
     keep_up(now=NOW)
     found = by_words(alice, "everywhere always")
     assert len(found) == 10
-    assert {hit.memory_id for hit in found} <= set(ids[-40:])
+    assert {hit.memory_id for hit in found} <= set(ids[-80:])
     exact = {hit.memory_id: hit.score for hit in lexical.exact(alice.scope, asked("everywhere always"), limit=1000)}
     assert [hit.score for hit in found] == pytest.approx([exact[hit.memory_id] for hit in found])
 

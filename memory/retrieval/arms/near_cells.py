@@ -20,7 +20,9 @@ from memory.retrieval.question import Question
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
-# Candidates compared exactly. Measured on real questions: 400 find what all candidates would, to 0.2 % of the top 10.
+# Candidates compared exactly, for each hit asked for and at least. Measured on real sentences and questions, 200 find
+# of the top 10 what all candidates would; of vectors without clusters, 400 find 98 %.
+COMPARED_PER_HIT = 4
 COMPARED = 400
 # Half a million memories have 6 MB of centroids.
 _MAPS_BYTES = 64 * 1024 * 1024
@@ -50,7 +52,7 @@ FROM (
     SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
     FROM memory_memoryvector
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
-      AND memory_id = ANY(%(ids)s::uuid[])
+      AND memory_id = ANY(%(ids)b::uuid[])
     UNION ALL
     (
         SELECT memory_id, embedding <=> %(vector)s::halfvec
@@ -69,7 +71,7 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
 
     Raises SearchTimedOut.
     """
-    wanted = count = max(COMPARED, 4 * limit)
+    wanted = count = max(COMPARED, COMPARED_PER_HIT * limit)
     depth = cells.CANDIDATES
     candidates = _candidates(scope, question, depth=depth)
     found: dict[uuid.UUID, float] = {}
@@ -122,12 +124,7 @@ def _read_map(key: tuple[int, int]) -> CellMap | None:
         if not read:
             return None
         centroids = np.frombuffer(b"".join(row[3] for row in read), dtype="<f2").reshape(len(read), -1)
-        fresh = CellMap(
-            read[0][0],
-            numbers=np.array([row[1] for row in read]),
-            centroids=centroids.astype(np.float32),
-            sizes=np.array([row[2] for row in read]),
-        )
+        fresh = CellMap.of(read[0][0], [row[1] for row in read], centroids.astype(np.float32), [row[2] for row in read])
         _maps[key] = fresh
         while len(_maps) > 1 and sum(kept.bytes for kept in _maps.values()) > _MAPS_BYTES:
             del _maps[next(iter(_maps))]
