@@ -22,6 +22,22 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return []
 
 
+@register(Tags.compatibility)
+def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A reranker that is chosen but not told where it is leaves every query without it: say so."""
+    provider = settings.MEMOS_RERANK_PROVIDER
+    needed = {"off": "", "onnx": "MEMOS_RERANK_MODEL_DIR"}.get(provider, "MEMOS_RERANK_URL")
+    if needed and not getattr(settings, needed):
+        return [
+            Warning(
+                f"MEMOS_RERANK_PROVIDER={provider} is set without {needed}: nothing is reranked.",
+                hint=f"Set {needed}, or MEMOS_RERANK_PROVIDER=off.",
+                id="memos.W003",
+            )
+        ]
+    return []
+
+
 @register(Tags.security, deploy=True)
 def check_production(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """What a server that others reach must not have."""

@@ -46,12 +46,33 @@ class AuditEvent(TextChoices):
     CONDENSATION = "CONDENSATION"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
+    DOCUMENT_INGEST = "DOCUMENT_INGEST"
+    DOCUMENT_DELETE = "DOCUMENT_DELETE"
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
     KEY_ISSUE = "KEY_ISSUE"
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"
+    MEMORY_JUDGE = "MEMORY_JUDGE"
+    EVALUATION_START = "EVALUATION_START"
+    EVALUATION_FINISH = "EVALUATION_FINISH"
+
+
+class EvaluationStatus(TextChoices):
+    """A run is `queued` until a worker takes it; `failed` says in its `error` why."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class DocumentFormat(TextChoices):
+    """How a document's text is written, and so where it may be cut."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
 
 
 class SummaryTrigger(TextChoices):
@@ -62,3 +83,20 @@ class SummaryTrigger(TextChoices):
 class ProcedureKind(TextChoices):
     PROMPT = "prompt"
     TOOL = "tool"
+
+
+class PackSection(TextChoices):
+    """The sections of a context, in their order: what changes least between two questions comes first."""
+
+    PROCEDURAL = "procedural"
+    SUMMARY = "summary"
+    WINDOW = "window"
+    HITS = "hits"
+
+
+class CutReason(TextChoices):
+    """Why an item of a pack is not in the context."""
+
+    OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
+    IN_WINDOW = "in_window", "the window shows it"
+    WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"

@@ -66,6 +66,13 @@ class WindowUnavailable(MemosError):
     code = "session_window_unavailable"
 
 
+class RerankUnavailable(MemosError):
+    """The reranker did not answer in time, or answered what cannot be used. Queries keep the ranking without it."""
+
+    status = 503
+    code = "rerank_unavailable"
+
+
 class LLMUnavailable(MemosError):
     """The language model did not answer, or answered what cannot be used."""
 

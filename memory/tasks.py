@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import uuid
 
 from django.conf import settings
 from django.utils import timezone
 
 from memory.errors import EmbeddingUnavailable
+from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, idempotency, large_namespaces
+from memory.services import condense, embedding, evaluations, idempotency, large_namespaces
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -49,3 +51,13 @@ def keep_up_large_namespaces() -> int:
     """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
+
+
+def evaluate(namespace_id: int, run_id: str) -> bool:
+    """Carries out a run that was asked for; False when it is over, or when another worker is at it."""
+    return run_requested(namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now)
+
+
+def fail_lost_evaluations() -> int:
+    """Fails the evaluations whose process has ended before them."""
+    return evaluations.fail_lost(now=timezone.now())

@@ -54,6 +54,31 @@ class NewMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to be remembered, already validated. Without a `document_id` it gets one."""
+
+    text: str
+    document_id: str = ""
+    title: str = ""
+    source: str = ""
+    format: str = "text"
+    session: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    occurred_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What became of a document: its version (1 for a new one) and chunks, and what did not work fully."""
+
+    document_id: str
+    version: int
+    chunks: int
+    characters: int
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Idempotency:
     """A client's promise that the same `key` means the same request; `body_hash` is checked against it."""
 

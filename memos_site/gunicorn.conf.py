@@ -46,7 +46,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
 def post_worker_init(worker: Worker) -> None:
-    """Loads the embedding model before the first request waits for it."""
+    """Loads the models before the first request waits for them."""
     # Inherited by the accepted connections: one that stops in the middle of its request loses its thread again.
     for listener in worker.sockets:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", READ_SECONDS, 0))
@@ -54,7 +54,10 @@ def post_worker_init(worker: Worker) -> None:
     from django.db import Error, connection
 
     from memory.errors import EmbeddingUnavailable
+    from memory.retrieval.rerank import rerank
     from memory.services.embedding import active_model
+
+    rerank("ready", ["ready"])
 
     try:
         active_model().provider.embed(["ready"])

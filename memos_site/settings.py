@@ -156,6 +156,78 @@ env.section("Retrieval")
 MEMOS_TOKENIZER = env.text(
     "MEMOS_TOKENIZER", "o200k_base", "Encoding that tokens are counted with.", choices=("o200k_base", "cl100k_base")
 )
+MEMOS_PACK_MAX_TOKENS = env.integer(
+    "MEMOS_PACK_MAX_TOKENS",
+    0,
+    "Tokens that the text of a context pack may have where a query names no `max_tokens`; 0 is no limit.",
+    maximum=200_000,
+)
+
+# --- Reranking ---------------------------------------------------------------------------------------------------
+env.section("Reranking")
+MEMOS_RERANK_PROVIDER = env.text(
+    "MEMOS_RERANK_PROVIDER",
+    "off",
+    "Who reads the question with each of the best candidates, as a second stage: `onnx` (a cross-encoder from a local "
+    "folder) or an endpoint in the shape of `tei`, `vllm`, `cohere` or `jina`.",
+    choices=("off", "onnx", "tei", "vllm", "cohere", "jina"),
+)
+MEMOS_RERANK_MODEL_DIR = env.text(
+    "MEMOS_RERANK_MODEL_DIR",
+    "",
+    "Folder of the `onnx` model: `tokenizer.json` and `model.onnx` or `onnx/model.onnx`.",
+)
+MEMOS_RERANK_URL = env.text(
+    "MEMOS_RERANK_URL", "", "Whole address that the endpoint is asked at, e.g. `http://localhost:8080/rerank`."
+)
+MEMOS_RERANK_MODEL = env.text(
+    "MEMOS_RERANK_MODEL",
+    "",
+    "Model name that the endpoint is asked for (not `tei`). For `onnx`: the graph's file in the folder, when it has "
+    "another name.",
+)
+MEMOS_RERANK_API_KEY = env.text("MEMOS_RERANK_API_KEY", "", "Key of the endpoint.", secret=True)
+MEMOS_RERANK_CANDIDATES = env.integer(
+    "MEMOS_RERANK_CANDIDATES", 50, "Candidates that the reranker reads.", minimum=1, maximum=50
+)
+MEMOS_RERANK_WEIGHT = env.number(
+    "MEMOS_RERANK_WEIGHT",
+    2.0,
+    "What the best candidate gets added to its score, which is at most about 1 without; the worst gets 0.",
+    maximum=100,
+)
+MEMOS_RERANK_MAX_TOKENS = env.integer(
+    "MEMOS_RERANK_MAX_TOKENS",
+    512,
+    "Tokens of a text, with the question for `onnx`, that the reranker reads; the rest is cut.",
+    minimum=32,
+    maximum=32_768,
+)
+MEMOS_RERANK_TIMEOUT_SECONDS = env.number(
+    "MEMOS_RERANK_TIMEOUT_SECONDS",
+    2.0,
+    "Seconds that reranking may take; then the query is answered without.",
+    minimum=0.05,
+    maximum=60,
+)
+MEMOS_RERANK_THREADS = env.integer(
+    "MEMOS_RERANK_THREADS", 2, "Threads a process reranks with (`onnx`).", minimum=1, maximum=64
+)
+
+# --- Evaluation --------------------------------------------------------------------------------------------------
+env.section("Evaluation")
+MEMOS_EVALUATION_DIR = env.text(
+    "MEMOS_EVALUATION_DIR",
+    "",
+    "Folder whose subfolders are the datasets that `POST /v1/evaluations` may name. Empty: namespaces only.",
+)
+MEMOS_EVALUATION_TIMEOUT_SECONDS = env.integer(
+    "MEMOS_EVALUATION_TIMEOUT_SECONDS",
+    3600,
+    "Seconds after which an evaluation in the background is stopped. It keeps one worker busy meanwhile.",
+    minimum=2,
+    maximum=86_400,
+)
 
 MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
     "MEMOS_LARGE_NAMESPACE_MEMORIES",
@@ -371,6 +443,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "memory.api.schema.add_refusals",
+        "memory.api.filter_schema.add_filter",
     ],
 }
 

@@ -8,6 +8,8 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memory.retrieval.filters import Filter, FilterError, parse
+
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
 
@@ -72,15 +74,21 @@ class MomentField(serializers.DateTimeField):
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "default": {}})
 class MetadataField(serializers.Field):
-    """A JSON object of at most MAX_METADATA_BYTES and MAX_METADATA_DEPTH levels."""
+    """A JSON object of at most `max_bytes` and MAX_METADATA_DEPTH levels, without the names in `reserved`."""
 
     default_error_messages = {
         "invalid": "must be an object.",
         "too_deep": f"is nested more than {MAX_METADATA_DEPTH} levels deep.",
-        "too_large": f"has more than {MAX_METADATA_BYTES} bytes as JSON.",
+        "too_large": "has more than {max_bytes} bytes as JSON.",
+        "reserved": "must not hold {name!r}: MemOS itself says something under that name.",
         "nul": "holds a NUL character.",
         "number": "holds a number that cannot be stored.",
     }
+
+    def __init__(self, *, max_bytes: int = MAX_METADATA_BYTES, reserved: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init__(**options)
+        self._max_bytes = max_bytes
+        self._reserved = reserved
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
@@ -93,11 +101,28 @@ class MetadataField(serializers.Field):
             encoded = orjson.dumps(data)
         except TypeError:
             self.fail("number")
-        if len(encoded) > MAX_METADATA_BYTES:
-            self.fail("too_large")
+        if len(encoded) > self._max_bytes:
+            self.fail("too_large", max_bytes=self._max_bytes)
+        for name in self._reserved:
+            if name in data:
+                self.fail("reserved", name=name)
         if b"\\u0000" in encoded and _holds_nul(data):
             self.fail("nul")
         return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"$ref": "#/components/schemas/Filter"})
+class FilterField(serializers.Field):
+    """A filter (memory.retrieval.filters), read; None for one that holds for every memory."""
+
+    def to_internal_value(self, data: Any) -> Filter | None:
+        try:
+            return parse(data)
+        except FilterError as error:
+            raise serializers.ValidationError({error.place: error.problem} if error.place else error.problem) from error
 
     def to_representation(self, value: Any) -> Any:
         return value

@@ -4,10 +4,14 @@ from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
+from memory.api.views.documents import DocumentViewSet
+from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
+from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
 
 urlpatterns = [
@@ -17,13 +21,20 @@ urlpatterns = [
     path("metrics", health.metrics),
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
+    path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
+    path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
+    path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
     path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),
     path("v1/ops/audit", OpsViewSet.as_view({"get": "audit"})),
     path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
     path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
+    path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
+    path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),

@@ -3,6 +3,8 @@
 from memory.models.access import ApiKey
 from memory.models.audit import AuditLog
 from memory.models.condensation import Condensation
+from memory.models.document import Document, DocumentChunk
+from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.memory import Memory, MemoryVersion
@@ -19,7 +21,11 @@ __all__ = [
     "Condensation",
     "ContextPack",
     "Corpus",
+    "Document",
+    "DocumentChunk",
     "EmbeddingModel",
+    "EvaluationResult",
+    "EvaluationRun",
     "IdempotencyRecord",
     "Memory",
     "MemoryVector",
@@ -28,6 +34,7 @@ __all__ = [
     "NamespaceStat",
     "Posting",
     "Procedure",
+    "RelevanceJudgement",
     "Session",
     "VectorCell",
     "VectorMap",

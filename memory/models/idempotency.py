@@ -14,6 +14,7 @@ class IdempotencyRecord(models.Model):
     key = models.CharField(max_length=200)
     body_hash = models.CharField(max_length=64)
     memory_ids = models.JSONField()
+    answer = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     degraded = models.JSONField(default=list)
     keep_forever = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)

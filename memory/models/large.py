@@ -15,12 +15,17 @@ from memory.models.search import EmbeddingModel
 
 
 class VectorMap(models.Model):
-    """Says that a namespace has cells under a model. `version` is another one whenever the centroids change."""
+    """Says that a namespace has cells under a model. `version` is another one whenever the centroids change.
+
+    `deleted_at`: when memories of the namespace were last deleted, whose members are still in cells that were not
+    compared since.
+    """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id")
     namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+", db_index=False)
     version = models.UUIDField(default=new_id)
+    deleted_at = models.DateTimeField(null=True)
 
     objects = ScopedQuerySet.as_manager()
 

@@ -30,10 +30,12 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
 
 class Memory(models.Model):
-    """One remembered turn or document.
+    """One remembered turn, or one chunk of a document.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order. `terms` are its distinct index terms and `length` counts them with repeats.
+    gaps and in commit order (a chunk's is below 0). `context` is what the text stands under (a chunk's headings): no
+    part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts them with
+    repeats.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -43,6 +45,7 @@ class Memory(models.Model):
     role = models.CharField(max_length=8, choices=Role.choices)
     speaker = models.CharField(max_length=128, blank=True, default="")
     text = models.TextField()
+    context = models.CharField(max_length=200, blank=True, default="", db_default="", editable=False)
     metadata = models.JSONField(default=dict, blank=True)
     importance = models.FloatField(default=0.5)
     tier = models.CharField(max_length=2, choices=Tier.choices, default=Tier.L2)

@@ -43,16 +43,18 @@ class MemoryVectorQuerySet(ScopedQuerySet["MemoryVector"]):
 
 
 class MemoryVector(models.Model):
-    """A memory's vector under one embedding model; a memory has one for each model that is in use or being built.
+    """The vector of one passage of a memory under one embedding model that is in use or being built.
 
-    `searchable` repeats whether the memory is active, so that the filter applies inside the vector search. `filed` says
-    that a cell holds it (VectorCell); the search of a large namespace compares what is not filed one by one.
+    Nearly every memory is short and has one passage, 0; a long one has the passages 0, 1, … of `memory.text.passages`,
+    all of them or none. `searchable` repeats whether the memory is active, so that the filter is part of the search.
+    `filed`: a cell holds it (VectorCell); the search of a large namespace compares what is not filed one by one.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
+    pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id", "passage")
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     model = models.ForeignKey(EmbeddingModel, models.PROTECT, related_name="vectors", db_index=False)
     memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="vectors", db_constraint=False, db_index=False)
+    passage = models.SmallIntegerField(default=0, db_default=0)
     embedding = HalfVectorField()
     searchable = models.BooleanField(default=True)
     filed = models.BooleanField(default=False, db_default=False)
@@ -66,7 +68,7 @@ class MemoryVector(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.memory_id} by {self.model_id}"
+        return f"{self.memory_id}/{self.passage} by {self.model_id}"
 
 
 class Posting(models.Model):

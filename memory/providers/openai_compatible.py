@@ -9,7 +9,7 @@ import numpy as np
 import openai
 
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
-from memory.text.tokens import count_tokens
+from memory.text.tokens import beginning
 
 BATCH = 128
 # What OpenAI's models read at most; the rest of a longer text is not embedded.
@@ -52,7 +52,7 @@ class OpenAIEmbedding:
             answer = self._client.embeddings.create(
                 model=self._name,
                 # An endpoint refuses empty input; a space is the nearest that it takes.
-                input=[_fitting(text) if text.strip() else " ." for text in texts],
+                input=[beginning(text, MAX_TOKENS) if text.strip() else " ." for text in texts],
                 encoding_format="float",
                 dimensions=self._dimensions if self._asks_for_dimensions else openai.omit,
             )
@@ -84,10 +84,3 @@ def _vectors(answer: Any) -> np.ndarray:
     if vectors.ndim != 2 or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
         raise EmbeddingUnavailable("The embedding endpoint answered vectors that are empty, zero or not finite.")
     return vectors.astype(np.float32)
-
-
-def _fitting(text: str) -> str:
-    """The beginning of `text` that has at most MAX_TOKENS tokens."""
-    while (tokens := count_tokens(text)) > MAX_TOKENS:
-        text = text[: len(text) * MAX_TOKENS // tokens]
-    return text

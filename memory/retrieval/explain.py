@@ -2,36 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.fusion import ARMS, Candidate, Part
+from memory.retrieval.pipeline import Dropped, Hit
 
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
+_SIGNAL_WORDS = {
+    "neighbours": "the turns around it match too",
+    "answer": "the turn before asks what it may answer",
+    "session": "its conversation matches",
+    "people": "the question names its speaker",
+    "role": "it is said by the side that the question is about",
+    "dated": "it says when",
+    "time": "it happened in the time that the question names",
+    "recency": "it is recent",
+    "importance": "it is important",
+    "rerank": "the reranker prefers it",
+}
+# How many signals a sentence names: those that gave most.
+_MOST_NAMED = 3
 
 
-def explain(hit: Hit, weights: dict[str, float]) -> dict[str, Any]:
-    """`{method, components}`: each arm's raw score, rank, weight and share. The shares sum to `components.final`."""
-    arms = {
-        arm: (
-            {
-                "raw": round(part.raw, 6),
-                "rank": part.rank,
-                "weight": round(weights[arm], 6),
-                "weighted": part.weighted,
-            }
-            if (part := hit.candidate.parts.get(arm))
-            else {"raw": None, "rank": None, "weight": round(weights[arm], 6), "weighted": 0.0}
-        )
-        for arm in weights
-    }
+def explain(hit: Hit, weights: Mapping[str, float]) -> dict[str, Any]:
+    """`{method, components}`: each arm's raw score, rank, weight and share, and each signal's that says something.
+
+    The shares of `components.arms` and `components.signals` sum to `components.final`.
+    """
     return {
         "method": METHOD,
-        "components": {"id": str(hit.id), "rank": hit.rank, "final": hit.score, "arms": arms, "reason": reason(hit)},
+        "components": {
+            "id": str(hit.id),
+            "rank": hit.rank,
+            "final": hit.score,
+            **parts(hit.candidate, weights),
+            "restated_by": [str(other) for other in hit.restated_by],
+            "reason": reason(hit),
+        },
     }
+
+
+def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
+    """A candidate that did not come back: its id, place among the candidates, score and parts, and why."""
+    candidate = dropped.candidate
+    return {
+        "id": str(candidate.memory_id),
+        "rank": dropped.rank,
+        "final": candidate.score,
+        **parts(candidate, weights),
+        "reason": dropped.reason,
+    }
+
+
+def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """`{arms, signals}`: by name `raw`, `rank` (arms only), `weight` and `weighted`."""
+    none = Part(0.0, None, 0.0)
+    arms = {}
+    for arm in ARMS:
+        part = candidate.parts.get(arm, none)
+        arms[arm] = {"raw": round(part.raw, 6), "rank": part.rank, **_share(part, weights.get(arm, 0.0))}
+    signals = {
+        name: {"raw": round(part.raw, 6), **_share(part, weights.get(name))}
+        for name, part in candidate.parts.items()
+        if name not in ARMS
+    }
+    return {"arms": arms, "signals": signals}
+
+
+def _share(part: Part, weight: float | None) -> dict[str, float | None]:
+    return {"weight": None if weight is None else round(weight, 6), "weighted": part.weighted}
 
 
 def reason(hit: Hit) -> str:
-    """One sentence: which arms found the memory, and how high."""
-    found = [f"{_ARM_WORDS[arm]} (place {part.rank})" for arm, part in hit.candidate.parts.items() if part.rank]
-    return "Found " + " and ".join(found) + "."
+    """One sentence: which arms found the memory, how high, and what else spoke for it."""
+    found = [
+        f"{words} (place {part.rank})"
+        for arm, words in _ARM_WORDS.items()
+        if (part := hit.candidate.parts.get(arm)) and part.rank
+    ]
+    helped = sorted(
+        (-part.weighted, name)
+        for name, part in hit.candidate.parts.items()
+        if name in _SIGNAL_WORDS and part.weighted > 0
+    )
+    sentence = f"Found {' and '.join(found)}" if found else "Found next to memories that match"
+    if helped:
+        sentence += "; " + ", ".join(_SIGNAL_WORDS[name] for _, name in helped[:_MOST_NAMED])
+    if hit.restated_by:
+        sentence += f"; said again by {len(hit.restated_by)} more"
+    return sentence + "."

@@ -1,18 +1,42 @@
-"""Joins what the arms found into one ranking whose every score can be taken apart."""
+"""Joins what the arms found, and what else speaks for a memory, into one ranking whose scores can be taken apart."""
 
 from __future__ import annotations
 
-import heapq
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memory.retrieval.arms import ArmHit
+import numpy as np
+
+from memory.retrieval import signals
+from memory.retrieval.places import Places
+from memory.retrieval.question import Question
+from memory.retrieval.signals import Candidates
+
+ARMS = ("dense", "lexical")
+# What each signal is worth beside the arms, whose weights sum to 1. Learned by bench/learn_weights.py with
+# cross-validation over conversations, and rounded; see CONTRIBUTING.
+SIGNALS = {
+    "neighbours": 0.25,
+    "answer": 0.22,
+    "session": 0.27,
+    "people": 0.27,
+    "role": 0.3,
+    "dated": 0.25,
+    "time": 0.15,
+    "question": -0.1,
+    "recency": 0.1,
+    "importance": 0.1,
+}
+# The weight of meaning: what it has at least, and what it gains as its best hits stand out from the rest.
+DENSE_LEAST = 0.4
+DENSE_GAIN = 0.8
 
 
 class Part(NamedTuple):
-    """What one arm gave to a memory's score: its own score, its place (None: not among its best), and the share."""
+    """What one arm or signal gave to a memory's score: its own value, its place in the arm (None: not among its best,
+    or no arm), and the share."""
 
     raw: float
     rank: int | None
@@ -21,7 +45,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory some arm found. `score` is the sum of the `weighted` of its `parts`, by arm name."""
+    """A memory some arm found. `score` is the sum of the `weighted` of its `parts`, by name."""
 
     memory_id: uuid.UUID
     parts: dict[str, Part]
@@ -30,39 +54,106 @@ class Candidate:
     def score(self) -> float:
         return sum(part.weighted for part in self.parts.values())
 
+    def with_part(self, name: str, part: Part) -> Candidate:
+        """The same memory with one part more."""
+        return Candidate(self.memory_id, {**self.parts, name: part})
 
-def weights_for(familiarity: float) -> dict[str, float]:
-    """The arms' weights (they sum to 1) for a question that the embedding model reads with that familiarity (0..1).
 
-    Both arms count alike in a language that the model has learned; the less it has, the more words decide.
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for."""
+
+    order: list[int]
+    weights: dict[str, float]
+    _ids: list[uuid.UUID]
+    _raw: dict[str, np.ndarray]
+    _shares: dict[str, np.ndarray]
+    _ranks: Mapping[str, Mapping[uuid.UUID, int]]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def candidate(self, place: int) -> Candidate:
+        """The candidate at that place of the ranking (0 is the best), with its parts; signals that give nothing to it
+        are left out."""
+        row = self.order[place]
+        memory_id = self._ids[row]
+        return Candidate(
+            memory_id,
+            {
+                name: Part(float(self._raw[name][row]), self._ranks.get(name, {}).get(memory_id), float(share[row]))
+                for name, share in self._shares.items()
+                if name in ARMS or share[row]
+            },
+        )
+
+    def place_of(self, memory_id: uuid.UUID) -> int | None:
+        """Where a memory stands (0 is the best), None if it is no candidate."""
+        return next((place for place, row in enumerate(self.order) if self._ids[row] == memory_id), None)
+
+
+def dense_weight(familiarity: float, standing_out: float) -> float:
+    """The weight of meaning (words have the rest) for a question that the model reads with that familiarity (0..1).
+
+    The more the nearest memories stand out from the tenth (`standing_out`, 0..1), the more meaning has recognised
+    something; when all are about equally near, it has not, and words decide. What the model cannot read, words decide.
     """
-    dense = 0.5 * familiarity
+    return familiarity * min(1.0, DENSE_LEAST + DENSE_GAIN * standing_out)
+
+
+def rank(
+    question: Question,
+    places: Places,
+    *,
+    ranks: Mapping[str, Mapping[uuid.UUID, int]],
+    taking_part: Collection[str],
+) -> Ranking:
+    """Every candidate by the sum of its parts; newer first among equals. `ranks`: places in each arm, from 1.
+
+    `taking_part` names those of ARMS and SIGNALS that count; a single arm has the whole weight of the arms.
+    """
+    candidates = places.candidates
+    raw = {"dense": candidates.cosine, "lexical": candidates.bm25}
+    values = {"dense": signals.by_meaning(candidates), "lexical": signals.by_words(candidates)}
+    weights = _arm_weights(question, values, taking_part)
+    found = sum((weights[arm] * values[arm] for arm in ARMS), start=np.zeros(len(candidates)))
+    for name, value in _signals(question, candidates, found).items():
+        if name in taking_part and value.any():
+            raw[name] = values[name] = value
+            weights[name] = SIGNALS[name]
+    shares = {name: weights[name] * values[name] for name in weights}
+    score = sum(shares.values(), start=np.zeros(len(candidates)))
+    # Places come oldest first: reversed, a stable sort leaves the newer of equals in front.
+    order = (len(score) - 1 - np.argsort(-score[::-1], kind="stable")).tolist()
+    return Ranking(order, weights, places.ids, raw, shares, ranks)
+
+
+def _arm_weights(
+    question: Question, values: Mapping[str, np.ndarray], taking_part: Collection[str]
+) -> dict[str, float]:
+    dense = dense_weight(question.familiarity, signals.standing_out(values["dense"]))
+    if "lexical" not in taking_part:
+        dense = 1.0
+    elif "dense" not in taking_part:
+        dense = 0.0
     return {"dense": dense, "lexical": 1.0 - dense}
 
 
-def fuse(
-    found: Mapping[str, Sequence[ArmHit]], weights: Mapping[str, float], *, limit: int
-) -> tuple[list[Candidate], int]:
-    """The `limit` best of the memories that any arm found, best first; and how many those were.
-
-    Each arm's scores are divided by its best, so that they run from 0 (no relation) to 1, times the arm's weight.
-    """
-    scores: dict[uuid.UUID, float] = {}
-    scales = {arm: _scale(hits, weights[arm]) for arm, hits in found.items()}
-    for arm, hits in found.items():
-        scale = scales[arm]
-        for memory_id, score, _ in hits:
-            scores[memory_id] = scores.get(memory_id, 0.0) + (score * scale if score > 0 else 0.0)
-    # Newer first among equals: ids sort by time.
-    best = heapq.nlargest(limit, zip(scores.values(), scores, strict=True))
-    parts: dict[uuid.UUID, dict[str, Part]] = {memory_id: {} for _, memory_id in best}
-    for arm, hits in found.items():
-        for memory_id, score, rank in hits:
-            if memory_id in parts:
-                parts[memory_id][arm] = Part(score, rank, max(score, 0.0) * scales[arm])
-    return [Candidate(memory_id, parts[memory_id]) for _, memory_id in best], len(scores)
-
-
-def _scale(hits: Sequence[ArmHit], weight: float) -> float:
-    best = max((hit.score for hit in hits), default=0.0)
-    return weight / best if best > 0 else 0.0
+def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> dict[str, np.ndarray]:
+    """What speaks for or against each candidate besides the arms; 0 where a signal has nothing to say."""
+    wants = question.wants
+    nothing = np.zeros(len(candidates))
+    around, answer = signals.neighbours(candidates, found)
+    by_agent = candidates.by_agent
+    mixed = by_agent.any() and not by_agent.all()
+    return {
+        "neighbours": around,
+        "answer": answer,
+        "session": signals.session(candidates, found),
+        "people": candidates.named.astype(float),
+        "role": (by_agent if wants.agent else ~by_agent).astype(float) if mixed else nothing,
+        "time": candidates.in_span.astype(float),
+        "question": (candidates.asks & candidates.spoken).astype(float),
+        "recency": signals.recency(candidates) if wants.recent else nothing,
+        "importance": candidates.importance - 0.5,
+    }

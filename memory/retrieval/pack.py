@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from memory.enums import Tier
+from memory.retrieval.handover import Handover
 from memory.retrieval.pipeline import Hit
-from memory.text.card import BUCKETS
 from memory.types import Scope, WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
@@ -46,8 +46,9 @@ def build(
     summary: Mapping[str, Any] | None,
     summary_id: str | None,
     chunks: Sequence[Mapping[str, Any]],
+    handed_over: Handover,
 ) -> dict[str, Any]:
-    """The pack; the parts that change least come first, so that a provider's prompt cache can keep them."""
+    """The pack: all that was found, and the `text` for the agent with the `manifest` of what of it the text holds."""
     return {
         "schema": SCHEMA,
         "namespace": scope.namespace,
@@ -60,29 +61,9 @@ def build(
             "session_summary_id": summary_id,
         },
         "retrieval": {"raw_chunks": list(chunks)},
+        "text": handed_over.text,
+        "manifest": handed_over.manifest,
     }
-
-
-def context_text(
-    window: Sequence[WindowMessage],
-    card: Mapping[str, Any] | None,
-    hits: Sequence[Hit],
-    *,
-    window_holds: frozenset[str],
-) -> str:
-    """The words an agent reads: summary, retrieved memories (but for those the window shows anyway), window."""
-    lines = []
-    if card:
-        lines += ["Summary of the session:", *_card_lines(card), ""]
-    told = [hit for hit in hits if str(hit.id) not in window_holds]
-    if told:
-        lines.append("Memories:")
-        lines += [f"- [{hit.occurred_at:%Y-%m-%d}] {hit.speaker or hit.role}: {hit.text}" for hit in told]
-        lines.append("")
-    if window:
-        lines.append("Latest messages:")
-        lines += [f"{message.speaker or message.role}: {message.text}" for message in window]
-    return "\n".join(lines).strip()
 
 
 def _message(message: WindowMessage) -> dict[str, Any]:
@@ -93,10 +74,6 @@ def _message(message: WindowMessage) -> dict[str, Any]:
         "text": message.text,
         "occurred_at": message.occurred_at,
     }
-
-
-def _card_lines(card: Mapping[str, Any]) -> list[str]:
-    return [f"- {bucket}: {item}" for bucket in BUCKETS for item in card.get(bucket) or []]
 
 
 def card_of(text: str) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The read route: arms → fusion → the memories themselves."""
+"""The read route: arms → signals → fusion → rerank → restatements → the memories themselves."""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,19 +13,36 @@ import orjson
 
 from memory.enums import MemoryState
 from memory.models.sql import fetch
-from memory.retrieval.arms import dense, lexical
-from memory.retrieval.fusion import Candidate, fuse, weights_for
+from memory.retrieval import places, predicate, rerank
+from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.question import Question
-from memory.text.vectors import halfvec_literal
+from memory.retrieval.restated import Said, restatements, spread
+from memory.text.asking import DATED_TERMS
 from memory.types import Scope
 
-# What each arm hands to the fusion: more than top_k, so that a memory both like can pass one that a single arm loves.
-POOL = 100
+# What each arm hands over: far more than top_k, so that a memory that several signals like can pass one that a single
+# arm loves. Words are cheap to score, and a memory without them scores 0 for certain.
+DENSE_POOL = 200
+LEXICAL_POOL = 300
+# What a time that the question names brings in besides.
+TIME_POOL = 50
+# The turns around so many of the best are looked at too.
+STRONG = 40
+# How many more memories than wanted are read, so that restatements do not leave the answer short.
+SPARE = 12
+# When a time is asked for, so many of the best are looked through for one that says it.
+DATED_POOL = 60
+# What likeness to a hit above it costs, when many different memories are wanted.
+SPREAD_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector)."""
+    """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector).
+
+    `restated_by`: the memories that say the same again and are not shown for that.
+    """
 
     id: uuid.UUID
     session: str
@@ -39,82 +56,220 @@ class Hit:
     created_at: datetime
     importance: float
     tokens: int
-    similarity: float
     overlap: float
     rank: int
     candidate: Candidate
+    restated_by: list[uuid.UUID] = field(default_factory=list)
 
     @property
     def score(self) -> float:
-        """The fused score that the ranking follows."""
+        """The score that the ranking follows."""
         return self.candidate.score
+
+    @property
+    def similarity(self) -> float:
+        """Cosine similarity of the nearest passage to the question."""
+        part = self.candidate.parts.get("dense")
+        return part.raw if part else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A candidate that did not come back: its place among the candidates (1 is the first), and why."""
+
+    candidate: Candidate
+    rank: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Hits, best first; how many memories were considered; the arms' weights; milliseconds of each step."""
+    """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
+
+    `dropped`: the best of those that did not come back, when they were asked for. `degraded`: what did not work fully.
+    """
 
     hits: list[Hit]
     considered: int
     weights: dict[str, float]
     milliseconds: dict[str, float]
+    dropped: list[Dropped] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
 
 
-def retrieve(scope: Scope, question: Question, *, top_k: int) -> Retrieval:
-    """The `top_k` memories of the namespace that answer the question best."""
+def retrieve(
+    scope: Scope,
+    question: Question,
+    *,
+    top_k: int,
+    arms: Collection[str] | None = None,
+    show_dropped: int = 0,
+) -> Retrieval:
+    """The `top_k` memories of the namespace that answer the question best; restatements count as one.
+
+    `arms` names those of ARMS and SIGNALS that take part (None: all do). `show_dropped`: how many of the candidates
+    that do not come back are listed.
+    """
     clock = _Clock()
-    pool = max(POOL, top_k)
-    by_words = lexical.search(scope, question, limit=pool)
-    clock.lap("lexical")
-    # Each memory that words found is scored by meaning too: else it would count as unrelated for being far down there.
-    by_meaning = dense.search(scope, question, limit=pool, also=[hit.memory_id for hit in by_words])
-    clock.lap("dense")
-    found = {"dense": by_meaning, "lexical": by_words}
-    weights = weights_for(question.familiarity)
-    candidates, considered = fuse(found, weights, limit=top_k)
+    taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
+    ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
+    dates = question.wants.when and "dated" in taking_part
+    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
+    candidates = [ranking.candidate(place) for place in range(min(len(ranking), reading))]
+    hits = _read(scope, question, candidates, dates=dates)
+    clock.lap("read")
+    degraded: list[str] = []
+    if arms is None:
+        hits, degraded = _reranked(question, hits)
+        clock.lap("rerank")
+    chosen = _chosen(question, hits, top_k)
+    clock.lap("restated")
+    return Retrieval(
+        hits=chosen,
+        considered=len(ranking),
+        weights=ranking.weights,
+        milliseconds=clock.laps,
+        dropped=_dropped(ranking, chosen, show_dropped),
+        degraded=degraded,
+    )
+
+
+def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Ranking:
+    by_words: list[ArmHit] = []
+    by_meaning: list[ArmHit] = []
+    if "lexical" in taking_part:
+        by_words = lexical.search(scope, question, limit=max(LEXICAL_POOL, pool))
+        clock.lap("lexical")
+    if "dense" in taking_part:
+        by_meaning = dense.search(scope, question, limit=max(DENSE_POOL, pool), also=[])
+        clock.lap("dense")
+    in_time: list[ArmHit] = []
+    if question.spans and "time" in taking_part:
+        then = replace(question, predicate=predicate.both(question.predicate, predicate.within(question.spans)))
+        in_time = dense.search(scope, then, limit=TIME_POOL, also=[])
+        clock.lap("time")
+    cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
+    bm25 = {hit.memory_id: hit.score for hit in by_words}
+    strong = _strong(question, cosines, bm25) if "neighbours" in taking_part else []
+    found = places.read(scope, question, cosines=cosines, bm25=bm25, strong=strong)
+    clock.lap("places")
+    ranks = {
+        arm: {hit.memory_id: hit.rank for hit in hits if hit.rank is not None}
+        for arm, hits in (("dense", by_meaning), ("lexical", by_words))
+    }
+    ranking = rank(question, found, ranks=ranks, taking_part=taking_part)
     clock.lap("fusion")
-    hits = _fetch(scope, question, candidates)
-    clock.lap("fetch")
-    return Retrieval(hits, considered, weights, clock.laps)
+    return ranking
+
+
+def _strong(question: Question, cosines: Mapping[uuid.UUID, float], bm25: Mapping[uuid.UUID, float]) -> list[uuid.UUID]:
+    """The candidates that are likely to lend to their neighbours, by a first guess of their score."""
+    best_cosine, best_bm25 = max(cosines.values(), default=0.0), max(bm25.values(), default=0.0)
+    of_dense = question.familiarity / 2 / best_cosine if best_cosine > 0 else 0.0
+    of_lexical = (1 - question.familiarity / 2) / best_bm25 if best_bm25 > 0 else 0.0
+    guess = {
+        memory_id: of_dense * cosines.get(memory_id, 0.0) + of_lexical * bm25.get(memory_id, 0.0)
+        for memory_id in {**cosines, **bm25}
+    }
+    return sorted(guess, key=lambda memory_id: guess[memory_id], reverse=True)[:STRONG]
+
+
+def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
+    """The hits in the order that the second stage gives them, if there is one; and what did not work."""
+    read = rerank.rerank(question.text, [hit.text for hit in hits])
+    if not read.parts:
+        return hits, read.degraded
+    judged = [
+        replace(hit, candidate=hit.candidate.with_part("rerank", Part(part.raw, None, part.weighted)))
+        for hit, part in zip(hits, read.parts, strict=False)
+    ]
+    # Those that it did not read stay behind those that it did.
+    judged.sort(key=lambda hit: hit.score, reverse=True)
+    return judged + hits[len(judged) :], read.degraded
+
+
+def _chosen(question: Question, hits: Sequence[Hit], top_k: int) -> list[Hit]:
+    """The hits that are handed over: each statement once; with variety, when many memories are wanted."""
+    said = [Said(hit.speaker or hit.role, hit.text) for hit in hits]
+    again = restatements(said)
+    others: dict[int, list[uuid.UUID]] = {}
+    for place, earlier in again.items():
+        others.setdefault(earlier, []).append(hits[place].id)
+    kept = [place for place in range(len(hits)) if place not in again]
+    order: list[tuple[int, float]] = [(place, 0.0) for place in kept[:top_k]]
+    if question.wants.many:
+        scores = [hits[place].score for place in kept]
+        order = [
+            (kept[place], cost)
+            for place, cost in spread([said[place] for place in kept], scores, wanted=top_k, weight=SPREAD_WEIGHT)
+        ]
+    chosen = []
+    for number, (place, cost) in enumerate(order, start=1):
+        hit = hits[place]
+        candidate = hit.candidate.with_part("variety", Part(cost, None, -cost)) if cost else hit.candidate
+        chosen.append(replace(hit, rank=number, candidate=candidate, restated_by=others.get(place, [])))
+    return chosen
+
+
+def _dropped(ranking: Ranking, chosen: Sequence[Hit], wanted: int) -> list[Dropped]:
+    if not wanted:
+        return []
+    shown = {hit.id for hit in chosen}
+    restating = {other: hit.id for hit in chosen for other in hit.restated_by}
+    dropped: list[Dropped] = []
+    for place in range(len(ranking)):
+        candidate = ranking.candidate(place)
+        if candidate.memory_id in shown:
+            continue
+        same = restating.get(candidate.memory_id)
+        reason = f"It says again what {same} says." if same else "Others had a higher score."
+        dropped.append(Dropped(candidate, place + 1, reason))
+        if len(dropped) == wanted:
+            break
+    return dropped
 
 
 _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
-       m.importance, m.tokens, coalesce(1 - (v.embedding <=> %(vector)s::halfvec), 0),
-       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[]))
+       m.importance, m.tokens,
+       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
+       m.terms && %(dated)s::varchar[]
 FROM memory_memory m
-LEFT JOIN memory_memoryvector v
-       ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
 
 
-def _fetch(scope: Scope, question: Question, candidates: Sequence[Candidate]) -> list[Hit]:
+def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
+    """The candidates as hits, best first. `dates`: those that say when something happened gain by it."""
     if not candidates:
         return []
     parameters = {
-        "vector": halfvec_literal(question.vector),
-        "model_id": question.model_id,
         "namespace_id": scope.namespace_id,
         "ids": [candidate.memory_id for candidate in candidates],
         "terms": question.terms,
+        "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
     rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True)}
     # A memory may have been archived between the search and this read: then it is not there.
-    kept = [(candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows]
-    return [_hit(question, candidate, row, rank) for rank, (candidate, row) in enumerate(kept, start=1)]
+    hits = [
+        _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows
+    ]
+    if dates:
+        hits.sort(key=lambda hit: hit.score, reverse=True)
+    return hits
 
 
-def _hit(question: Question, candidate: Candidate, row: tuple, rank: int) -> Hit:
+def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
     (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
         :12
     ]
-    similarity, shared = row[12:]
-    overlap = shared / len(question.terms) if question.terms else 0.0
+    overlap = row[12] / len(question.terms) if question.terms else 0.0
+    if row[13]:
+        candidate = candidate.with_part("dated", Part(1.0, None, SIGNALS["dated"]))
     return Hit(
         identity, session, turn, role, speaker, text, orjson.loads(metadata), tier, occurred_at, created_at, importance,
-        tokens, similarity, overlap, rank, candidate,
+        tokens, overlap, 0, candidate,
     )  # fmt: skip
 
 

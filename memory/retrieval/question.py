@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
+from memory.retrieval.predicate import Predicate
 from memory.text.analysis import terms
+from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
+from memory.text.timespan import Span, asks_when, spans
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What kind of answer is wanted: a time, the newest of several, many memories, what the agent itself said."""
+
+    when: bool = False
+    recent: bool = False
+    many: bool = False
+    agent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`vector`: float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1): how far to trust it."""
+    """`vector`: float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1): how far to trust it.
+
+    `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
+    """
 
     text: str
     terms: list[str]
     vector: np.ndarray
     model_id: int
     familiarity: float
+    predicate: Predicate | None
+    wants: Wants
+    spans: list[Span]
 
 
-def question(text: str, *, vector: np.ndarray, model_id: int, familiarity: float) -> Question:
-    """A question with its distinct index terms, in order."""
-    return Question(text, list(dict.fromkeys(terms(text))), vector, model_id, familiarity)
+def question(
+    text: str,
+    *,
+    vector: np.ndarray,
+    model_id: int,
+    familiarity: float,
+    now: datetime,
+    predicate: Predicate | None = None,
+) -> Question:
+    """A question with its distinct index terms, in order; "last week" is reckoned from `now`."""
+    wants = Wants(asks_when(text), asks_for_recent(text), asks_for_many(text), asks_agent(text))
+    return Question(
+        text, list(dict.fromkeys(terms(text))), vector, model_id, familiarity, predicate, wants, spans(text, now)
+    )

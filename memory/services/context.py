@@ -28,42 +28,54 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What is known of a session before the search. `summary_due`: a new summary should be asked for."""
+    """What is known of a session before the search. `summary_due`: a new summary should be asked for.
+
+    `messages` counts those of the session so far; `covered` is the last turn that the summary covers.
+    """
 
     summary: Summary | None
     summary_due: bool
+    messages: int
+    covered: int
     procedural: dict[str, Any]
 
 
 _CONTEXT = """
 SELECT c.id, c.condensed_text, c.token_original,
-       EXISTS (
-           SELECT FROM memory_session s
-           WHERE s.namespace_id = %(namespace_id)s AND s.name = %(session)s
-             AND s.message_count >= s.summarised_turn + CASE WHEN c.id IS NULL THEN 1 ELSE %(refresh)s::int END
-             AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
-       ),
+       coalesce(s.message_count >= s.summarised_turn + CASE WHEN c.id IS NULL THEN 1 ELSE %(refresh)s::int END
+                AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz),
+                false),
+       coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
         FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL))
-FROM (SELECT) AS one LEFT JOIN LATERAL (
+FROM (SELECT) AS one
+LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
+LEFT JOIN LATERAL (
     SELECT id, condensed_text, token_original FROM memory_condensation
-    WHERE namespace_id = %(namespace_id)s AND session = %(session)s ORDER BY number DESC LIMIT 1
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+    ORDER BY number DESC LIMIT 1
 ) c ON true
 """
 
 
-def session_context(scope: Scope, *, session: str, now: datetime) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools."""
+def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None) -> SessionContext:
+    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools.
+
+    With `as_of` the summary is the newest that was there by then, and none is due.
+    """
     parameters = {
         "namespace_id": scope.namespace_id,
         "session": session,
+        "as_of": as_of,
         "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
     (row,) = fetch(_CONTEXT, parameters, prepared=True)
-    identity, text, token_original, due, procedures = row
+    identity, text, token_original, due, messages, covered, procedures = row
     summary = Summary(identity, text, token_original) if identity else None
-    return SessionContext(summary, due, _procedural(orjson.loads(procedures) if procedures else []))
+    procedural = _procedural(orjson.loads(procedures) if procedures else [])
+    return SessionContext(summary, due and as_of is None, messages, covered if summary else 0, procedural)
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.services import index, queue
-from memory.services.embedding import embed_or_none, embedded_text
+from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.text.tokens import count_tokens
 from memory.types import Access, Scope
@@ -77,11 +77,13 @@ def edit(
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidInput("The importance is a number from 0 to 1.", detail={"field": "importance"})
     found = Memory.objects.reachable_by(access).filter(pk=memory_id)
-    before = found.only("text", "speaker").first()
+    before = found.only("text", "speaker", "context").first()
     if before is None:
         raise NotFound("There is no such memory.", detail={"field": "memory_id"})
     text_may_change = text is not None and text != before.text
-    embedded = embed_or_none([embedded_text(text or "", before.speaker)]) if text_may_change else None
+    embedded = (
+        embed_or_none([embedded_passages(text or "", before.speaker, before.context)]) if text_may_change else None
+    )
     with transaction.atomic():
         memory = found.select_for_update().first()
         if memory is None:
@@ -106,7 +108,7 @@ def edit(
                 # Someone changed the text between our look and the lock: its vector is made by the worker.
                 embedded = None
             _put_text(memory, text)
-            index.replace_vector(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
+            index.replace_vectors(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
             if embedded is None and memory.state == MemoryState.ACTIVE:
                 queue.enqueue(queue.EMBED_PENDING)
         if "metadata" in changed:
@@ -210,7 +212,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
 
 def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
     """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
-    wanted = ["id", "namespace_id", "session", "speaker", "terms", "length"]
+    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length"]
     if state == MemoryState.ARCHIVED:
         wanted.append("text")
     return list(

@@ -22,9 +22,10 @@ from django.db.models import Q
 from django_q.models import Failure, OrmQ, Schedule
 
 from memory.enums import EmbeddingState
-from memory.errors import EmbeddingUnavailable
+from memory.errors import EmbeddingUnavailable, RerankUnavailable
 from memory.models import ApiKey, EmbeddingModel, Memory, MemoryVector, Namespace
 from memory.providers.embedding import configured, provider_for
+from memory.providers.rerank import configured_reranker
 from memory.services import stats
 from memory.services.embedding import pending_count
 from memory.services.recount import differences
@@ -60,7 +61,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
 
     Checks that read tables are left out, with one finding that says so, while the database is not usable.
     """
-    for check in (_python, _system_checks, _open_doors, _redis, _disk):
+    for check in (_python, _system_checks, _open_doors, _redis, _disk, _reranking):
         yield _guarded(check)
     for check in (_database, _pgvector, _migrations):
         finding = _guarded(check)
@@ -218,6 +219,28 @@ def _embedding_works() -> Finding:
     times = f"ready in {(loaded - started) * 1000:.0f} ms, a sentence in {(done - loaded) * 1000:.1f} ms"
     what = f"{label}, {len(vector)} dimensions, {times}"
     return Finding(OK, "embedding model", what)
+
+
+def _reranking() -> Finding:
+    """Lets the reranker read as many texts as a query would: does it answer, in time, and tell right from wrong?"""
+    name = "reranking"
+    try:
+        reranker = configured_reranker()
+        if reranker is None:
+            return Finding(OK, name, "off")
+        right, wrong = "The train to Lyon leaves at 9:04.", "We painted the kitchen yellow."
+        reranker.scores("ready", [right])
+        loaded = time.perf_counter()
+        count = max(settings.MEMOS_RERANK_CANDIDATES, 2)
+        scores = reranker.scores("When does the train to Lyon leave?", [right, *[wrong] * (count - 1)])
+        spent = time.perf_counter() - loaded
+    except RerankUnavailable as error:
+        fix = "repair what it names, or set MEMOS_RERANK_PROVIDER=off; until then queries are ranked without it"
+        return Finding(FAIL, name, error.message, fix)
+    if scores[0] <= max(scores[1:]):
+        what = f"{reranker.name} prefers a sentence about a kitchen to the answer about a train"
+        return Finding(WARN, name, what, "use a model that was trained for reranking, or MEMOS_RERANK_PROVIDER=off")
+    return Finding(OK, name, f"{reranker.name}, {count} short texts in {spent * 1000:.0f} ms")
 
 
 def _embedding_agrees() -> Finding:

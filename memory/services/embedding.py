@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 from django.db import IntegrityError, connection, transaction
@@ -17,13 +19,17 @@ from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.search import lacking_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.text.passages import passages
 from memory.text.vectors import halfvec_literal
 
 log = logging.getLogger("memos.embedding")
 
 # How long a process may go on with the model it knows after another one became active.
 KNOWN_SECONDS = 3.0
+# What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
 BATCH = 128
+# What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
+INLINE_PASSAGES = 6_000
 # PostgreSQL advisory lock of the one run that makes missing vectors.
 _RUN_LOCK = 0x6D656D6F73
 
@@ -55,12 +61,18 @@ class ActiveModel:
 _known: tuple[float, ActiveModel] | None = None
 
 
-def active_model() -> ActiveModel:
-    """The active model; on an empty server the configured one becomes it. Raises EmbeddingUnavailable."""
+def active_model(*, choose: bool = True) -> ActiveModel:
+    """The active model; on an empty server the configured one becomes it, if the caller may `choose`.
+
+    Raises EmbeddingUnavailable.
+    """
     global _known  # noqa: PLW0603 - one small cache a process
     if _known is not None and time.monotonic() - _known[0] < KNOWN_SECONDS:
         return _known[1]
-    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first() or _first_model()
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if row is None and not choose:
+        raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
+    row = row or _first_model()
     model = ActiveModel(row.pk, row.provider, row.name, row.dimensions)
     _known = (time.monotonic(), model)
     return model
@@ -74,25 +86,49 @@ def forget_active_model() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors, float32 [texts, dimensions], and the stored model that made them."""
+    """Vectors, float32 [passages, dimensions], and the stored model that made them.
+
+    `places` says of each row the memory (its place in what was embedded) and the passage in it, both from 0.
+    """
 
     model_id: int
     vectors: np.ndarray
+    places: list[tuple[int, int]]
 
 
-def embed_or_none(texts: Sequence[str]) -> Embedded | None:
-    """Vectors of `texts`, or None (logged) when the provider is away: the worker will make them later."""
+def embed_memories(memories: Sequence[Sequence[str]]) -> Embedded:
+    """Vectors of memories, each given as its passages (`embedded_passages`). Raises EmbeddingUnavailable."""
+    model = active_model()
+    vectors = model.embed([text for own in memories for text in own])
+    places = [(memory, passage) for memory, own in enumerate(memories) for passage in range(len(own))]
+    return Embedded(model.id, vectors, places)
+
+
+def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
+    """As `embed_memories`, but None (logged) when the worker will make the vectors.
+
+    That is so when the provider is away, and when there are more than INLINE_PASSAGES.
+    """
+    passage_count = sum(len(own) for own in memories)
+    if passage_count > INLINE_PASSAGES:
+        log.info("embedding put off", extra={"memories": len(memories), "passages": passage_count})
+        return None
     try:
-        model = active_model()
-        return Embedded(model.id, model.embed(texts))
+        return embed_memories(memories)
     except EmbeddingUnavailable as error:
-        log.warning("embedding put off", extra={"memories": len(texts), "reason": error.message})
+        log.warning("embedding put off", extra={"memories": len(memories), "reason": error.message})
         return None
 
 
-def embedded_text(text: str, speaker: str) -> str:
-    """What is embedded and indexed of a memory: who said it belongs to its meaning."""
-    return f"{speaker}: {text}" if speaker else text
+def embedded_text(text: str, speaker: str, context: str = "") -> str:
+    """What is indexed of a memory: who said it, and what it stands under, belong to its meaning."""
+    said = " > ".join(part for part in (speaker, context) if part)
+    return f"{said}: {text}" if said else text
+
+
+def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
+    """What is embedded of a memory, a vector each: nearly always one, its `embedded_text`; of a long text several."""
+    return [embedded_text(passage, speaker, context) for passage in passages(text)]
 
 
 def pending_count() -> int:
@@ -102,7 +138,7 @@ def pending_count() -> int:
 
 
 def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
-    """Makes missing vectors of the active model, in batches that are each kept; returns how many were made.
+    """Makes missing vectors of the active model, in batches that are each kept; returns of how many memories.
 
     Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
     refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
@@ -137,7 +173,7 @@ def reembed(
         raise InvalidInput(f"{target} is the active model already: there is nothing to switch to.")
     model = ActiveModel(target.pk, target.provider, target.name, target.dimensions)
     total = Memory.objects.count()
-    done = MemoryVector.objects.filter(model_id=target.pk).count()
+    done = MemoryVector.objects.filter(model_id=target.pk, passage=0).count()
     progress(done, total)
     for made in _fill(model, limit=None, every_state=True):
         done += made
@@ -192,7 +228,7 @@ def _model_row(provider: str, name: str) -> EmbeddingModel:
 
 
 def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -> Iterator[int]:
-    """Makes missing vectors batch by batch, oldest memories first; yields how many each batch made."""
+    """Makes missing vectors batch by batch, oldest memories first; yields of how many memories each batch made them."""
     wanted = Memory.objects.all() if every_state else Memory.objects.active()
     made = 0
     last_id = None
@@ -200,37 +236,63 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
         rows = lacking_vector(wanted, model.id)
         if last_id is not None:
             rows = rows.filter(pk__gt=last_id)
-        batch = list(rows.order_by("pk").values_list("pk", "namespace_id", "text", "speaker", "content_hash")[:BATCH])
-        if not batch:
+        columns = ("pk", "namespace_id", "content_hash", "text", "speaker", "context")
+        found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
+        if not found:
             return
-        last_id = batch[-1][0]
-        kept = _embed_and_insert(model, batch)
-        made += kept
-        yield kept
+        last_id = found[-1][0]
+        for batch in _batches([_Pending(row[0], row[1], bytes(row[2]), embedded_passages(*row[3:])) for row in found]):
+            kept = _embed_and_insert(model, batch)
+            made += kept
+            yield kept
 
 
-def _embed_and_insert(model: ActiveModel, batch: Sequence[tuple]) -> int:
+class _Pending(NamedTuple):
+    """A memory without vectors; the hash is of the text that its passages were cut from."""
+
+    memory_id: UUID
+    namespace_id: int
+    content_hash: bytes
+    passages: list[str]
+
+
+def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
+    """The memories in groups of at most BATCH passages; a memory that has more is a group of its own."""
+    group: list[_Pending] = []
+    size = 0
+    for memory in memories:
+        if group and size + len(memory.passages) > BATCH:
+            yield group
+            group, size = [], 0
+        group.append(memory)
+        size += len(memory.passages)
+    yield group
+
+
+def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending]) -> int:
     """Stores the batch's vectors; one text that the provider refuses must not keep out the others."""
     try:
-        vectors = model.embed([embedded_text(text, speaker) for _, _, text, speaker, _ in batch])
+        vectors = model.embed([text for memory in batch for text in memory.passages])
     except EmbeddingRefused as error:
         if len(batch) == 1:
-            log.warning("a memory stays without vector", extra={"memory": str(batch[0][0]), "reason": error.message})
+            extra = {"memory": str(batch[0].memory_id), "reason": error.message}
+            log.warning("a memory stays without vector", extra=extra)
             return 0
-        return sum(_embed_and_insert(model, [row]) for row in batch)
+        return sum(_embed_and_insert(model, [memory]) for memory in batch)
     _insert_vectors(model.id, batch, vectors)
     return len(batch)
 
 
-def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) -> None:
+def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarray) -> None:
+    places = [(memory, passage) for memory in batch for passage in range(len(memory.passages))]
     # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile.
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
-            SELECT m.namespace_id, %s, m.id, v.embedding::halfvec, m.state = %s
-            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[])
-                 AS v (memory_id, namespace_id, content_hash, embedding)
+            INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+            SELECT m.namespace_id, %s, m.id, v.passage, v.embedding::halfvec, m.state = %s
+            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::smallint[], %s::text[])
+                 AS v (memory_id, namespace_id, content_hash, passage, embedding)
             JOIN memory_memory m
               ON m.namespace_id = v.namespace_id AND m.id = v.memory_id AND m.content_hash = v.content_hash
             FOR SHARE OF m
@@ -239,9 +301,10 @@ def _insert_vectors(model_id: int, batch: Sequence[tuple], vectors: np.ndarray) 
             [
                 model_id,
                 MemoryState.ACTIVE,
-                [row[0] for row in batch],
-                [row[1] for row in batch],
-                [row[4] for row in batch],
+                [memory.memory_id for memory, _ in places],
+                [memory.namespace_id for memory, _ in places],
+                [memory.content_hash for memory, _ in places],
+                [passage for _, passage in places],
                 [halfvec_literal(vector) for vector in vectors],
             ],
         )

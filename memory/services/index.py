@@ -9,15 +9,19 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from datetime import datetime
+from typing import Any, Self
 
 from django.db import connection
 
+from memory.enums import MemoryState
 from memory.models import Memory, NamespaceStat
+from memory.services import vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
 from memory.text.analysis import terms
 from memory.text.vectors import halfvec_literal
+from memory.types import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Indexed:
     @classmethod
     def of(cls, memory: Memory, *, text: str) -> Self:
         """Analyses `text` as what `memory` says. No I/O."""
-        found = terms(embedded_text(text, memory.speaker))
+        found = terms(embedded_text(text, memory.speaker, memory.context))
         return cls(memory.namespace_id, memory.pk, Counter(found), len(found))
 
 
@@ -85,21 +89,87 @@ def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
         )
 
 
-def replace_vector(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
-    """Leaves the memory with the vector of its present text only; with none at all when there is no vector yet."""
+def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
+    """Leaves the memory with the vectors of its present text only; with none at all when there are none yet."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM memory_memoryvector WHERE namespace_id = %s AND memory_id = %s",
             [memory.namespace_id, memory.pk],
         )
-        if embedded is not None:
-            cursor.execute(
-                """
-                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
-                VALUES (%s, %s, %s, %s::halfvec, %s)
-                """,
-                [memory.namespace_id, embedded.model_id, memory.pk, halfvec_literal(embedded.vectors[0]), searchable],
-            )
+    if embedded is not None:
+        insert_vectors([memory], embedded, searchable=searchable)
+
+
+def insert_vectors(memories: Sequence[Memory], embedded: Embedded, *, searchable: bool) -> None:
+    """Writes the vectors of memories that have none; `embedded` holds them in the memories' order."""
+    owners = [memories[memory] for memory, _ in embedded.places]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+            SELECT namespace_id, %s, memory_id, passage, embedding::halfvec, %s
+            FROM unnest(%s::bigint[], %s::uuid[], %s::smallint[], %s::text[])
+                 AS v (namespace_id, memory_id, passage, embedding)
+            """,
+            [
+                embedded.model_id,
+                searchable,
+                [owner.namespace_id for owner in owners],
+                [owner.pk for owner in owners],
+                [passage for _, passage in embedded.places],
+                [halfvec_literal(vector) for vector in embedded.vectors],
+            ],
+        )
+
+
+# What hangs on a memory goes with it: postings and counts here, vectors, versions and chunk rows by their foreign keys.
+# `keys` is materialized so that a posting is found by its whole key, not among all of its term (measured: 1,400 chunks
+# with 170,000 postings in 1 s instead of 40).
+_REMOVE = """
+WITH gone AS (
+    {delete} RETURNING m.id, m.state, m.terms, m.length
+), keys AS MATERIALIZED (
+    SELECT g.id, t.term FROM gone g, unnest(g.terms) AS t (term)
+), postings AS (
+    DELETE FROM memory_posting p USING keys k
+    WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
+), stats AS (
+    INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
+    SELECT %(namespace_id)s, 0, -count(*), -coalesce(sum(length), 0) FROM gone WHERE state = %(active)s
+    HAVING count(*) > 0
+    ON CONFLICT (namespace_id, shard) DO UPDATE
+        SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
+)
+SELECT count(*) FROM gone
+"""
+_REMOVE_SESSION = _REMOVE.format(
+    delete="DELETE FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.session = %(session)s"
+)
+_REMOVE_CHUNKS = _REMOVE.format(
+    delete="""DELETE FROM memory_memory m USING memory_documentchunk c
+    WHERE c.namespace_id = %(namespace_id)s AND c.document_key = ANY(%(documents)s::uuid[])
+      AND m.namespace_id = c.namespace_id AND m.id = c.memory_id"""
+)
+
+
+def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
+    """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact."""
+    return _remove(_REMOVE_SESSION, scope, now=now, session=session)
+
+
+def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:
+    """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
+    return _remove(_REMOVE_CHUNKS, scope, now=now, documents=list(documents))
+
+
+def _remove(statement: str, scope: Scope, *, now: datetime, **what: str | list[uuid.UUID]) -> int:
+    parameters: dict[str, Any] = {"namespace_id": scope.namespace_id, "active": MemoryState.ACTIVE.value, **what}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        removed = int(cursor.fetchone()[0])
+    if removed:
+        vector_cells.refresh_soon(scope, now=now)
+    return removed
 
 
 def change_counts(changes: Mapping[int, tuple[int, int]]) -> None:

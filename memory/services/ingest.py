@@ -10,10 +10,10 @@ from datetime import datetime
 
 from django.db import DatabaseError, transaction
 
-from memory.errors import IdempotencyConflict, WindowUnavailable
-from memory.models import IdempotencyRecord
+from memory.errors import WindowUnavailable
 from memory.services import condense
-from memory.services.embedding import embed_or_none, embedded_text
+from memory.services import idempotency as answers
+from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.write import Row, SessionState, prepare, write
 from memory.stores import window
 from memory.types import Idempotency, Ingested, NewMemory, Scope, WindowMessage
@@ -34,19 +34,20 @@ def ingest_batch(
 ) -> Ingested:
     """Remembers turns, all or none, in their order. When it returns they are durable and both search arms find them.
 
-    With the embedding provider away they are stored and found by words; the worker embeds them later. With Redis away
-    they miss the session window only. Both are named in `degraded`. All items are of one caller.
+    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
+    and found by words; the worker embeds them later. With Redis away they miss the session window only. Both are named
+    in `degraded`. All items are of one caller.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
     if idempotency and (answered := _answered(idempotency)):
         return answered
     rows = prepare(items)
-    embedded = embed_or_none([embedded_text(row.memory.text, row.memory.speaker) for row in rows])
+    embedded = embed_or_none([embedded_passages(row.memory.text, row.memory.speaker) for row in rows])
     ids = [row.id for row in rows]
     if idempotency:
         with transaction.atomic():
-            if not _remember_answer(idempotency, ids, now=now):
+            if not answers.claim(idempotency, memory_ids=ids, now=now):
                 answered = _answered(idempotency)
                 assert answered is not None
                 return answered
@@ -58,7 +59,7 @@ def ingest_batch(
     if not _append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
     if idempotency and degraded:
-        IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).update(degraded=degraded)
+        answers.amend(idempotency, degraded=degraded)
     return Ingested(ids, degraded)
 
 
@@ -76,41 +77,10 @@ def _ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *,
 
 def _answered(idempotency: Idempotency) -> Ingested | None:
     """The answer already given to this key, if any."""
-    record = (
-        IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key)
-        .values_list("body_hash", "memory_ids", "degraded")
-        .first()
-    )
+    record = answers.answered(idempotency)
     if record is None:
         return None
-    body_hash, memory_ids, degraded = record
-    if body_hash != idempotency.body_hash:
-        raise IdempotencyConflict(
-            f"The Idempotency-Key {idempotency.key!r} was used with another body: use a new key for a new request.",
-            detail={"header": "Idempotency-Key"},
-        )
-    return Ingested([uuid.UUID(value) for value in memory_ids], degraded, replayed=True)
-
-
-def _remember_answer(idempotency: Idempotency, ids: Sequence[uuid.UUID], *, now: datetime) -> bool:
-    """Claims the key; False when a request that ran beside this one has claimed it and committed."""
-    IdempotencyRecord.objects.bulk_create(
-        [
-            IdempotencyRecord(
-                principal=idempotency.principal,
-                key=idempotency.key,
-                body_hash=idempotency.body_hash,
-                memory_ids=[str(value) for value in ids],
-                keep_forever=idempotency.keep_forever,
-                created_at=now,
-            )
-        ],
-        ignore_conflicts=True,
-    )
-    stored = IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).values_list(
-        "memory_ids", flat=True
-    )
-    return stored.get() == [str(value) for value in ids]
+    return Ingested([uuid.UUID(value) for value in record.memory_ids], record.degraded, replayed=True)
 
 
 def _append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:

@@ -34,7 +34,7 @@ class Filter:
 
 def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest audit events; those that a reset hid from its session's listing are left out there."""
-    rows = _narrowed(AuditLog.objects.reachable_by(access), access, wanted)
+    rows = narrowed(AuditLog.objects.reachable_by(access), access, wanted)
     if wanted.session is not None:
         hidden = Session.objects.reachable_by(access).filter(name=wanted.session).exclude(audit_hidden_before=None)
         for session in hidden.values("namespace_id", "audit_hidden_before"):
@@ -55,7 +55,7 @@ def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
 
 def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest summaries' versions."""
-    rows = _narrowed(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
+    rows = narrowed(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
         {
             "id": str(row.pk),
@@ -80,7 +80,7 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
 
 def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list[dict[str, Any]]:
     """The newest packs, with what was handed over if asked for."""
-    rows = _narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
+    rows = narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
     listed = list(rows[: wanted.limit])
     packs = _packs(listed) if include_pack else {}
     return [
@@ -130,7 +130,8 @@ def procedures(access: Access) -> dict[str, list[dict[str, Any]]]:
     return {"prompt_registry": of_kind(ProcedureKind.PROMPT), "tool_registry": of_kind(ProcedureKind.TOOL)}
 
 
-def _narrowed(rows: ScopedQuerySet[Row], access: Access, wanted: Filter) -> ScopedQuerySet[Row]:
+def narrowed(rows: ScopedQuerySet[Row], access: Access, wanted: Filter) -> ScopedQuerySet[Row]:
+    """The rows of what is wanted, newest first. Raises NotFound for a namespace that the caller does not reach."""
     if wanted.namespace is not None:
         identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()
         reachable = access.all_namespaces or identity in access.namespace_ids

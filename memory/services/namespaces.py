@@ -13,6 +13,7 @@ from memory.types import Access, Scope
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
 KNOWN_SECONDS = 2.0
 _KNOWN_AT_MOST = 10_000
+LISTED_NAMESPACES = 20
 
 _known: dict[str, tuple[float, int]] = {}
 
@@ -28,6 +29,20 @@ def scope_for(access: Access, *, name: str, request_id: str = "", create: bool =
     if identity is None or not (access.all_namespaces or identity in access.namespace_ids):
         raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})
     return Scope(identity, name, access.actor, request_id)
+
+
+def scope_of_existing(name: str, *, actor: str) -> Scope:
+    """The scope of a namespace that is there, for reading. Raises NotFound, which lists the namespaces there are."""
+    reader = Access(actor=actor, scopes=frozenset({AccessScope.READ.value}), all_namespaces=True)
+    try:
+        return scope_for(reader, name=name)
+    except NotFound:
+        known = list(Namespace.objects.order_by("name").values_list("name", flat=True)[: LISTED_NAMESPACES + 1])
+        listed = ", ".join(known[:LISTED_NAMESPACES]) + (", …" if len(known) > LISTED_NAMESPACES else "")
+        raise NotFound(
+            f"There is no namespace {name!r}. "
+            + (f"There are: {listed}." if known else "There is none yet: `manage.py seed_demo` makes one.")
+        ) from None
 
 
 def ensure_namespace(name: str) -> Namespace:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,16 +16,17 @@ from django.db import transaction
 
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
+from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch
-from memory.retrieval.explain import explain
-from memory.retrieval.pack import build, card_of, chunk, context_text
-from memory.retrieval.pipeline import Retrieval, retrieve
-from memory.retrieval.question import Question, question
+from memory.retrieval.filters import Filter
+from memory.retrieval.handover import Window, handover
+from memory.retrieval.pack import build, card_of, chunk
+from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services import condense
 from memory.services.context import Summary, session_context
-from memory.services.embedding import active_model
 from memory.services.ingest import WINDOW_SKIPPED
+from memory.services.search import Found, details_of, find
 from memory.stores import window as window_store
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage
@@ -36,9 +38,12 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that a query found. Tokens count the raw material and the text that is handed over instead of it."""
+    """All that a query found. Tokens count the raw material and the text that is handed over instead of it.
 
-    pack_id: uuid.UUID
+    `pack_id` is None for a dry run, which keeps no pack.
+    """
+
+    pack_id: uuid.UUID | None
     pack: dict[str, Any]
     retrieval: Retrieval
     explanations: list[dict[str, Any]]
@@ -55,69 +60,98 @@ class Answer:
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
-def ask(text: str) -> Question:
-    """The question as the search arms take it. Raises EmbeddingUnavailable."""
-    model = active_model()
-    return question(
-        text,
-        vector=model.embed([text])[0],
-        model_id=model.id,
-        familiarity=model.provider.familiarity(text),
-    )
-
-
-def query(scope: Scope, *, session: str, text: str, top_k: int, now: datetime) -> Answer:
+def query(
+    scope: Scope,
+    *,
+    session: str,
+    text: str,
+    top_k: int,
+    now: datetime,
+    max_tokens: int | None = None,
+    dry_run: bool = False,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
+) -> Answer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
-    With Redis away the window is empty and `degraded` says so. Raises EmbeddingUnavailable.
+    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `where` narrows the
+    memories that are searched. `as_of` leaves out all that was recorded later, of the window and the summaries too, and
+    asks for no summary. With Redis away the window is empty and `degraded` says so. A `dry_run` answers the same,
+    stores nothing and asks for no summary.
+
+    Raises EmbeddingUnavailable.
     """
-    found = retrieve(scope, ask(text), top_k=top_k)
-    context = session_context(scope, session=session, now=now)
+    found = find(scope, text=text, top_k=top_k, now=now, where=where, as_of=as_of, dry_run=dry_run)
+    context = session_context(scope, session=session, now=now, as_of=as_of)
     summary = context.summary
-    window, degraded = _window(scope, session)
+    messages, degraded = _window(scope, session, as_of)
     card = card_of(summary.text) if summary else None
+    tokenizer = settings.MEMOS_TOKENIZER
+    handed_over = handover(
+        procedural=context.procedural,
+        card=card,
+        window=Window(messages, max(0, context.messages - len(messages)), context.covered, _window_step()),
+        hits=found.hits,
+        max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
+        tokenizer=tokenizer,
+        count=partial(count_tokens, tokenizer=tokenizer),
+    )
     pack = build(
         scope,
         session=session,
         query_text=text,
         procedural=context.procedural,
-        window=window,
+        window=messages,
         summary=card,
         summary_id=str(summary.id) if summary else None,
         chunks=[chunk(hit) for hit in found.hits],
+        handed_over=handed_over,
     )
-    held = frozenset(message.memory_id for message in window)
-    handed_over = context_text(window, card, found.hits, window_holds=held)
     answer = Answer(
-        pack_id=new_id(),
+        pack_id=None if dry_run else new_id(),
         pack=pack,
-        retrieval=found,
-        explanations=[explain(hit, found.weights) for hit in found.hits],
+        retrieval=found.retrieval,
+        explanations=found.explanations,
         summary=summary,
         summary_enqueued=False,
-        condensed_summary=summary.text if summary else handed_over[:FALLBACK_SUMMARY_CHARS],
-        token_original=_original_tokens(found, window, summary, held),
-        token_condensed=count_tokens(handed_over, settings.MEMOS_TOKENIZER),
-        degraded=degraded,
+        condensed_summary=summary.text if summary else handed_over.knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
+        token_original=handed_over.procedural_tokens + _original_tokens(found.hits, messages, summary),
+        token_condensed=handed_over.tokens,
+        degraded=[*found.degraded, *degraded],
     )
-    enqueued = _store(scope, answer, session=session, text=text, summary_due=context.summary_due, now=now)
+    if dry_run:
+        return answer
+    row = _pack_row(scope, answer, found, session=session, text=text, now=now)
+    enqueued = _store(scope, answer, row, session=session, summary_due=context.summary_due, now=now)
     return replace(answer, summary_enqueued=enqueued)
 
 
-def _window(scope: Scope, session: str) -> tuple[list[WindowMessage], list[str]]:
+def _window_step() -> int:
+    """By how many turns a full window's start moves: a third of it at most.
+
+    A new summary is asked for after so many messages, and there mostly are two, question and answer, between queries.
+    """
+    return max(1, min(settings.MEMOS_SUMMARY_REFRESH_MESSAGES + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
+
+
+def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:
     try:
-        return window_store.read(scope.namespace_id, session), []
+        messages = window_store.read(scope.namespace_id, session)
     except WindowUnavailable as error:
         log.warning("session window skipped", extra={"reason": error.message})
         return [], [WINDOW_SKIPPED]
+    if as_of is None or not messages:
+        return messages, []
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[message.memory_id for message in messages])
+    recorded = {str(identity) for identity in rows.filter(created_at__lte=as_of).values_list("pk", flat=True)}
+    return [message for message in messages if message.memory_id in recorded], []
 
 
-def _original_tokens(
-    found: Retrieval, window: Sequence[WindowMessage], summary: Summary | None, held: frozenset[str]
-) -> int:
+def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summary: Summary | None) -> int:
     """What the same knowledge costs unabridged: hits, window, and the turns that the summary stands for."""
-    hits = sum(hit.tokens for hit in found.hits if str(hit.id) not in held)
-    return hits + sum(message.tokens for message in window) + (summary.token_original if summary else 0)
+    held = {message.memory_id for message in window}
+    found = sum(hit.tokens for hit in hits if str(hit.id) not in held)
+    return found + sum(message.tokens for message in window) + (summary.token_original if summary else 0)
 
 
 _STORE = """
@@ -136,29 +170,26 @@ RETURNING id
 """
 
 
-def _store(scope: Scope, answer: Answer, *, session: str, text: str, summary_due: bool, now: datetime) -> bool:
+def _store(
+    scope: Scope, answer: Answer, row: dict[str, Any], *, session: str, summary_due: bool, now: datetime
+) -> bool:
     """Keeps the pack and its audit events; says whether a summary was asked for in the same transaction."""
-    parameters = _pack_row(scope, answer, session=session, text=text, now=now)
     if not summary_due:
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return False
     with transaction.atomic():
-        fetch(_STORE, parameters, prepared=True)
+        fetch(_STORE, row, prepared=True)
         return condense.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
-def _pack_row(scope: Scope, answer: Answer, *, session: str, text: str, now: datetime) -> dict[str, Any]:
-    found = answer.retrieval
+def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text: str, now: datetime) -> dict[str, Any]:
+    hits = answer.retrieval.hits
     query_details = {
         "context_pack_id": str(answer.pack_id),
-        "hits": len(found.hits),
-        "considered": found.considered,
-        "weights": found.weights,
-        "milliseconds": found.milliseconds,
-        "degraded": answer.degraded,
+        **details_of(found, answer.degraded),
     }
     pack_details = {
-        "memory_ids": [str(hit.id) for hit in found.hits],
+        "memory_ids": [str(hit.id) for hit in hits],
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
     }
@@ -169,7 +200,7 @@ def _pack_row(scope: Scope, answer: Answer, *, session: str, text: str, now: dat
         "session": session,
         "query_text": text,
         "summary_id": answer.summary.id if answer.summary else None,
-        "hits": len(found.hits),
+        "hits": len(hits),
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
         "pack": orjson.dumps(answer.pack).decode(),

@@ -1,4 +1,4 @@
-"""Empties a session: its memories, vectors, postings, versions, summaries, packs and window."""
+"""Empties a session: its memories and documents with all that hangs on them, summaries, packs and window."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
-from memory.enums import AuditEvent, MemoryState
+from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
-from memory.models import AuditLog, Condensation, ContextPack, Memory, Session
-from memory.services import vector_cells
+from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, Session
+from memory.models.document import DocumentQuerySet
+from memory.services import index
 from memory.stores import window
 from memory.types import Scope
 
@@ -21,10 +22,14 @@ log = logging.getLogger("memos.reset")
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """How many of each were (or, in a dry run, would be) deleted; `audit` counts events hidden from the listing."""
+    """How many of each were (or, in a dry run, would be) deleted; `audit` counts events hidden from the listing.
+
+    `memories` counts the chunks of `documents` too.
+    """
 
     redis_keys: int
     memories: int
+    documents: int
     condensations: int
     context_packs: int
     audit: int
@@ -33,17 +38,21 @@ class Deleted:
 def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: bool, now: datetime) -> Deleted:
     """Deletes everything of the session and says how much that was; a dry run only counts.
 
+    Documents that were given with the session go with it, all their chunks included.
+
     Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises
     WindowUnavailable before anything is deleted: a reset that leaves the window behind would not be one.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
+    documents = Document.objects.in_scope(scope).of_session(session)
     packs = ContextPack.objects.in_scope(scope).filter(session=session)
     summaries = Condensation.objects.in_scope(scope).filter(session=session)
     events = AuditLog.objects.in_scope(scope).filter(session=session)
     if dry_run:
         return Deleted(
             window.exists(scope.namespace_id, session),
-            memories.count(),
+            memories.count() + _chunks_elsewhere(scope, documents, session),
+            documents.count(),
             summaries.count(),
             packs.count(),
             events.count() if clear_audit else 0,
@@ -54,14 +63,17 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
         Session.objects.select_for_update().in_scope(scope).get(name=session)
         hidden = events.count() if clear_audit else 0
+        # Locked, so that a new version of one of them waits and then finds it gone.
+        identities = list(documents.select_for_update().values_list("id", flat=True))
+        chunks = index.remove_chunks(scope, documents=identities, now=now)
         deleted = Deleted(
             redis_keys,
-            _delete_memories(scope, session),
+            chunks + index.remove_session(scope, session=session, now=now),
+            Document.objects.in_scope(scope).filter(id__in=identities).delete()[0],
             summaries.delete()[0],
             packs.delete()[0],
             hidden,
         )
-        vector_cells.refresh_soon(scope)
         Session.objects.in_scope(scope).filter(name=session).update(
             message_count=0, summarised_turn=0, summary_requested_at=None
         )
@@ -74,6 +86,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             details={
                 "redis_keys": deleted.redis_keys,
                 "memories": deleted.memories,
+                "documents": deleted.documents,
                 "condensations": deleted.condensations,
                 "context_packs": deleted.context_packs,
                 "audit_hidden": hidden,
@@ -88,26 +101,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     return deleted
 
 
-def _delete_memories(scope: Scope, session: str) -> int:
-    """Deletes the session's memories with all that hangs on them; counts are kept exact."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            WITH gone AS (
-                DELETE FROM memory_memory WHERE namespace_id = %(namespace_id)s AND session = %(session)s
-                RETURNING id, state, terms, length
-            ), postings AS (
-                DELETE FROM memory_posting p USING gone g, unnest(g.terms) AS t (term)
-                WHERE p.namespace_id = %(namespace_id)s AND p.term = t.term AND p.memory_id = g.id
-            ), stats AS (
-                INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
-                SELECT %(namespace_id)s, 0, -count(*), -coalesce(sum(length), 0) FROM gone WHERE state = %(active)s
-                HAVING count(*) > 0
-                ON CONFLICT (namespace_id, shard) DO UPDATE
-                    SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
-            )
-            SELECT count(*) FROM gone
-            """,
-            {"namespace_id": scope.namespace_id, "session": session, "active": MemoryState.ACTIVE.value},
-        )
-        return int(cursor.fetchone()[0])
+def _chunks_elsewhere(scope: Scope, documents: DocumentQuerySet, session: str) -> int:
+    """Chunks of the documents that are not counted as memories of `session` itself."""
+    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents.values("id"))
+    return chunks.exclude(memory__session=session).count()

@@ -116,7 +116,7 @@ def backlog(access: Access) -> Backlog:
     pending = 0
     if model is None:
         pending = searchable_memories(access)
-    elif MemoryVector.objects.reachable_by(access).filter(model_id=model.pk).count() < stored:
+    elif MemoryVector.objects.reachable_by(access).filter(model_id=model.pk, passage=0).count() < stored:
         # Only when a vector is missing at all is it worth asking which are.
         pending = lacking_vector(rows.active(), model.pk).count()
     return Backlog(archived=stored - searchable_memories(access), pending_embeddings=pending)

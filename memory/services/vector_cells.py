@@ -11,7 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,10 +32,11 @@ LARGEST = 2 * cells.VECTORS_PER_CELL
 SMALLEST = cells.VECTORS_PER_CELL // 8
 # How often a cell's members are compared with the vectors: those of deleted and edited memories go.
 REFRESH_EVERY = timedelta(days=1)
+# After memories were deleted, sooner; not at each run, for a client may replace documents all the time.
+PURGE_EVERY = timedelta(minutes=10)
+# From the time that a deletion is given to its commit.
+DELETING_TAKES = timedelta(minutes=1)
 LOOKED_AT_ONCE = 500
-
-
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Place(NamedTuple):
@@ -85,9 +86,12 @@ def even_out(place: Place, *, now: datetime, deadline: float) -> int:
     return looked_at
 
 
-def refresh_soon(scope: Scope) -> None:
-    """Has the worker look through all cells of the namespace at its next run: memories were deleted."""
-    VectorCell.objects.in_scope(scope).update(refreshed_at=_LONG_AGO)
+def refresh_soon(scope: Scope, *, now: datetime) -> None:
+    """Has the worker look through all cells of the namespace within PURGE_EVERY: memories were deleted.
+
+    Belongs at the end of the transaction that deletes them: it changes one row for each model.
+    """
+    VectorMap.objects.in_scope(scope).update(deleted_at=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +185,19 @@ def _append(place: Place, numbers: np.ndarray, records: np.ndarray) -> None:
 
 
 def _due(place: Place, *, now: datetime) -> list[int]:
-    """The cells that are too full, then those that were not compared for long; some of them."""
+    """The cells that are too full, then those not compared for long or since memories were deleted; some of them."""
     rows = _read(
         """
-        SELECT number FROM memory_vectorcell
-        WHERE namespace_id = %s AND model_id = %s AND (size > greatest(%s, 2 * lump) OR refreshed_at < %s)
-        ORDER BY size > %s DESC, refreshed_at LIMIT %s
+        SELECT c.number
+        FROM memory_vectorcell c
+        JOIN memory_vectormap m ON m.namespace_id = c.namespace_id AND m.model_id = c.model_id
+        WHERE c.namespace_id = %s AND c.model_id = %s AND (
+            c.size > greatest(%s, 2 * c.lump) OR c.refreshed_at < %s
+            OR m.deleted_at IS NOT NULL AND c.refreshed_at < least(m.deleted_at + %s, %s)
+        )
+        ORDER BY c.size > %s DESC, c.refreshed_at LIMIT %s
         """,
-        [*place, LARGEST, now - REFRESH_EVERY, LARGEST, LOOKED_AT_ONCE],
+        [*place, LARGEST, now - REFRESH_EVERY, DELETING_TAKES, now - PURGE_EVERY, LARGEST, LOOKED_AT_ONCE],
     )
     return [row[0] for row in rows]
 

@@ -92,10 +92,10 @@ WITH input AS (
            coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
-    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, embedding, searchable)
-    SELECT namespace_id, %(model_id)s::smallint, id, embedding::halfvec, true
-    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(vector)s::text[])
-         AS v (id, namespace_id, embedding)
+    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding::halfvec, true
+    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[], %(vector)s::text[])
+         AS v (id, namespace_id, passage, embedding)
 ), postings AS (
     INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
     SELECT p.namespace_id, p.term, p.id, p.frequency, p.length
@@ -148,7 +148,7 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
     }
-    with_vectors = rows if embedded else []
+    places = embedded.places if embedded else []
     postings = [
         (row.id, row.scope.namespace_id, term, min(count, MAX_FREQUENCY), row.length)
         for row in rows
@@ -159,8 +159,9 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
     return {
         **columns,
         **{name: list(values) for name, values in zip(names, posting_columns, strict=True)},
-        "vector_id": [row.id for row in with_vectors],
-        "vector_namespace_id": [row.scope.namespace_id for row in with_vectors],
+        "vector_id": [rows[memory].id for memory, _ in places],
+        "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
+        "passage": [passage for _, passage in places],
         "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
         "model_id": embedded.model_id if embedded else None,
         "now": now,

@@ -1,8 +1,9 @@
 """Turns text into the terms that the lexical index stores and looks up.
 
 English words become Snowball stems without stop words, numbers and code identifiers stay whole (and in parts), Chinese,
-Japanese and Korean runs become character unigrams and bigrams, so that no dictionary is needed. The same function
-serves memories and questions; change ANALYZER_VERSION when its output changes, for stored postings are made by it.
+Japanese and Korean runs become character unigrams and bigrams, so that no dictionary is needed, without those made of
+function characters only. The same function serves memories and questions. Stored postings are made by it: a term that
+it no longer makes is never asked for again, but a term that it newly makes needs the postings made anew.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from functools import lru_cache
 
 import Stemmer
 
-ANALYZER_VERSION = 1
 MAX_TERM_CHARS = 64
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’_.\-/:@+][^\W_{_CJK}]+)*", re.UNICODE)
+# A character class of Chinese, Japanese and Korean characters, for regular expressions.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+_TOKEN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’_.\-/:@+][^\W_{CJK}]+)*", re.UNICODE)
 _PARTS = re.compile(r"['’_.\-/:@+]")
-_CJK_RUN = re.compile(rf"[{_CJK}]")
+_CJK_RUN = re.compile(rf"[{CJK}]")
 _POSSESSIVE = re.compile(r"['’]s$")
 
 STOP_WORDS = frozenset(
@@ -31,6 +32,12 @@ STOP_WORDS = frozenset(
     shouldn so some such t than that the their theirs them themselves then there these they this those through to too
     under until up ve very was wasn we were weren what when where which while who whom why will with won would wouldn
     you your yours yourself yourselves""".split()
+)
+
+# What Chinese grammar is made of: particles, pronouns, conjunctions, auxiliaries.
+FUNCTION_CHARACTERS = frozenset(
+    "的了是在我你他她它们这那哪有和就不也很都着过吗呢吧啊呀哦嗯哈嘿哇啦嘛么什怎样还会要可以得地去来到个为与及把被让给跟对从"
+    "而但又再更最太之其所如果因为将已经每各该此等或者并且只才呗噢喔哎唉谁几多少没"
 )
 
 _stemmer = Stemmer.Stemmer("english")
@@ -60,7 +67,8 @@ def cjk_share(text: str) -> float:
 
 def _expand(token: str) -> tuple[str, ...]:
     if _CJK_RUN.match(token):
-        return (*token, *(token[i : i + 2] for i in range(len(token) - 1)))
+        pairs = (token[i : i + 2] for i in range(len(token) - 1))
+        return tuple(term for term in (*token, *pairs) if not FUNCTION_CHARACTERS.issuperset(term))
     return _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
 
 

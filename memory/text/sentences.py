@@ -74,13 +74,15 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences: list[str] = []
     start = 0
-    for match in _END.finditer(text):
-        if not _ends_sentence(text, match):
-            continue
-        sentences.extend(_pieces(text[start : match.end()]))
-        start = match.end()
-    sentences.extend(_pieces(text[start:]))
+    for end in (*sentence_ends(text), len(text)):
+        sentences.extend(_pieces(text[start:end]))
+        start = end
     return sentences
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Where the sentences of `text` end, in characters, behind their marks; not the end of a last one without mark."""
+    return [match.end() for match in _END.finditer(text) if _ends_sentence(text, match)]
 
 
 def strip_fillers(sentence: str) -> str:

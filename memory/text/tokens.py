@@ -29,3 +29,10 @@ def _encoding(name: str) -> _Encoding:
 def count_tokens(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     """How many tokens `text` costs under the named encoding."""
     return _encoding(tokenizer).count(text)
+
+
+def beginning(text: str, limit: int, tokenizer: str = DEFAULT_TOKENIZER) -> str:
+    """The beginning of `text` that costs at most `limit` tokens."""
+    while (tokens := count_tokens(text, tokenizer)) > limit:
+        text = text[: len(text) * limit // tokens]
+    return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -263,10 +264,12 @@ class MemoryAdmin(LargeTableAdmin):
         rows = MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).select_related(
             "model"
         )
+        passages = Counter((str(row.model), row.searchable) for row in rows.defer("embedding"))
         lines = [
-            (str(row.model), "searchable" if row.searchable else "not searchable") for row in rows.defer("embedding")
+            (model, "searchable" if searchable else "not searchable", f", {count} passages" if count > 1 else "")
+            for (model, searchable), count in passages.items()
         ]
-        return format_html_join("", "<div>{}: {}</div>", lines) or "none yet: the worker makes it"
+        return format_html_join("", "<div>{}: {}{}</div>", lines) or "none yet: the worker makes it"
 
     @admin.display(description="newest first")
     def former_versions(self, memory: Memory) -> SafeString | str:

@@ -25,6 +25,12 @@ CALLS = [
     ("get", "/v1/ops/condensations", None),
     ("get", "/v1/ops/context_packs", None),
     ("get", "/v1/ops/procedural", None),
+    ("post", "/v1/evaluations", {"namespace": "alice"}),
+    ("get", "/v1/evaluations", None),
+    ("get", "/v1/evaluations/compare", None),
+    ("get", "/v1/evaluations/01a1f915-2054-75a1-9f3a-d010f79b72ce", None),
+    ("post", "/v1/judgements", {"namespace": "alice"}),
+    ("get", "/v1/judgements", None),
 ]
 IDS = [path for _, path, _ in CALLS]
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from unittest import mock
 
 import psycopg
 import pytest
 import redis
+from django.apps import apps
 from django.db import connection
 from django.test import override_settings
 
-from memory.models import AuditLog, Condensation, ContextPack
+from memory.models import AuditLog, Condensation, ContextPack, Memory, Namespace
 from memory.stores import redis as redis_store
 from memory.tasks import condense_session
+from memory.text.tokens import count_tokens
 
 QUESTION = {"namespace": "alice", "session_id": "s1", "query": "Where did Ann move?", "top_k": 3}
 
@@ -35,7 +38,25 @@ FIELDS = {
         ({"top_k": 2.5}, "top_k"),
         ({"top_k": True}, "top_k"),
         ({"session_id": ""}, "session_id"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": 200_001}, "max_tokens"),
+        ({"max_tokens": "800"}, "max_tokens"),
+        ({"dry_run": 1}, "dry_run"),
         ({"namespace": {}}, "namespace"),
+        ({"filter": []}, "filter"),
+        ({"filter": {"colour": "red"}}, "filter.colour"),
+        ({"filter": {"metadata.n": {"gt": True}}}, "filter.metadata.n.gt"),
+        ({"filter": {"or": [{"role": "user"}, {"role": "boss"}]}}, "filter.or[1].role"),
+        ({"filter": {"occurred_at": {"gte": "yesterday"}}}, "filter.occurred_at.gte"),
+        ({"filter": {"session_id": {"in": ["s1", 2]}}}, "filter.session_id.in[1]"),
+        ({"filter": {"metadata.n": "a\0b"}}, "filter.metadata.n"),
+        (
+            {"filter": {"metadata.n'; DROP TABLE memory_memory; --": {"= 1 OR": 1}}},
+            "filter.metadata.n'; DROP TABLE memory_memory; --",
+        ),
+        ({"as_of": "yesterday"}, "as_of"),
+        ({"as_of": 1_700_000_000}, "as_of"),
+        ({"as_of": "0001-01-01T00:00:00+23:59"}, "as_of"),
     ],
 )
 def test_a_wrong_field_is_named(alice, change, field):
@@ -43,6 +64,33 @@ def test_a_wrong_field_is_named(alice, change, field):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == field
+
+
+def test_a_dry_run_makes_no_namespace(make_tenant):
+    anyone = make_tenant("any", all_namespaces=True)
+
+    assert anyone.post("/v1/query", QUESTION | {"namespace": "new", "dry_run": True}).status_code == 404
+    assert not Namespace.objects.filter(name="new").exists()
+
+
+@pytest.mark.parametrize("word", ["and", "or", "not"])
+def test_a_filter_that_is_nested_too_deep_is_refused_by_its_place(alice, word):
+    data: object = {"role": "user"}
+    for _ in range(20):
+        data = {word: data} if word == "not" else {word: [data]}
+
+    answer = alice.post("/v1/query", QUESTION | {"filter": data})
+
+    assert answer.status_code == 400
+    (problem,) = answer.json()["error"]["detail"]
+    place = ".".join([word if word == "not" else f"{word}[0]"] * 6)
+    assert problem == {"field": f"filter.{place}", "problem": "is nested more than 5 levels deep."}
+
+
+def test_every_wrong_field_is_named_beside_a_wrong_filter(alice):
+    answer = alice.post("/v1/query", QUESTION | {"top_k": 0, "filter": {"role": 1}, "as_of": "never"})
+
+    assert {problem["field"] for problem in answer.json()["error"]["detail"]} == {"top_k", "filter.role", "as_of"}
 
 
 def test_the_memory_that_answers_comes_first_with_the_whole_contract(alice, remember):
@@ -88,7 +136,8 @@ def test_every_hit_says_where_its_score_comes_from(alice, remember):
     for chunk, explanation in zip(body["raw_chunks"], body["rerank_debug"], strict=True):
         components = explanation["components"]
         assert components["id"] == chunk["id"]
-        assert sum(arm["weighted"] for arm in components["arms"].values()) == pytest.approx(components["final"])
+        shares = [part["weighted"] for part in (*components["arms"].values(), *components["signals"].values())]
+        assert sum(shares) == pytest.approx(components["final"])
         assert chunk["metadata"]["rerank_score"] == pytest.approx(components["final"], abs=1e-6)
         assert components["reason"].startswith("Found by")
     finals = [explanation["components"]["final"] for explanation in body["rerank_debug"]]
@@ -119,6 +168,73 @@ def test_the_whole_namespace_is_searched_from_any_session(alice, remember):
     body = alice.post("/v1/query", QUESTION | {"session_id": "new"}).json()
 
     assert body["raw_chunks"][0]["id"] == wanted
+
+
+def test_a_filter_narrows_the_search_and_leaves_the_window(alice, remember):
+    wanted = remember(alice, "Ann stayed.", metadata={"project": {"name": "atlas"}, "priority": 3}, speaker="Ann")
+    remember(alice, "Ann moved to Lisbon.", metadata={"project": "atlas", "priority": "3"})
+
+    for filter_ in (
+        {"metadata.project.name": "atlas"},
+        {"metadata.priority": {"gte": 3}},
+        {"speaker": "Ann", "not": {"metadata.project": "atlas"}},
+    ):
+        body = alice.post("/v1/query", QUESTION | {"filter": filter_}).json()
+        assert [chunk["id"] for chunk in body["raw_chunks"]] == [wanted]
+        assert len(body["context_pack"]["working_memory"]["l1_window"]) == 2
+    event = AuditLog.objects.filter(event_type="QUERY").first()
+    assert event.details["filtered"] is True
+    assert "atlas" not in str(event.details)
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        {"metadata.absent": "x"},
+        {"metadata.absent": {"ne": "x"}},
+        {"metadata.absent.deeper": {"gt": 3}},
+        {"metadata.project": {"gt": 3}},
+        {"metadata.project": {"contains": "atlas"}},
+        {"session_id": "no such session"},
+        {"metadata.project": "' OR '1'='1"},
+        {"metadata.project') IS NULL OR (m": "x"},
+        {"speaker": "%(namespace_id)s"},
+    ],
+)
+def test_a_filter_that_nothing_meets_answers_with_nothing(alice, bob, remember, filter_):
+    remember(alice, "Ann moved to Lisbon.", metadata={"project": "atlas"})
+    remember(bob, "Ann moved to Lisbon.", metadata={"absent": "x"}, session="no such session")
+
+    answer = alice.post("/v1/query", QUESTION | {"filter": filter_})
+
+    assert answer.status_code == 200
+    assert answer.json()["raw_chunks"] == []
+
+
+@pytest.mark.parametrize("nothing", [{}, {"filter": {}}, {"filter": None, "as_of": None}])
+def test_without_a_filter_everything_is_searched(alice, remember, nothing):
+    remember(alice, "Ann moved to Lisbon.")
+
+    assert len(alice.post("/v1/query", QUESTION | nothing).json()["raw_chunks"]) == 1
+    event = AuditLog.objects.filter(event_type="QUERY").first()
+    assert (event.details["filtered"], event.details["as_of"]) == (False, None)
+
+
+def test_as_of_brings_back_what_was_recorded_by_then(alice, remember):
+    early = remember(alice, "Ann lives in Oslo.", occurred_at=datetime(2026, 1, 1, tzinfo=UTC))
+    remember(alice, "Ann moved to Lisbon.", occurred_at=datetime(2025, 1, 1, tzinfo=UTC))
+    Memory.objects.filter(pk=early).update(created_at=datetime(2026, 5, 8, 12, tzinfo=UTC))
+
+    for moment in ("2026-05-08T12:00:00Z", "2026-05-08T14:00:00+02:00"):
+        body = alice.post("/v1/query", QUESTION | {"as_of": moment}).json()
+        assert [chunk["id"] for chunk in body["raw_chunks"]] == [early]
+        assert [message["text"] for message in body["context_pack"]["working_memory"]["l1_window"]] == [
+            "Ann lives in Oslo."
+        ]
+    later = QUESTION | {"as_of": "2026-05-08T12:00:00Z", "filter": {"occurred_at": {"gt": "2026-02-01"}}}
+    assert alice.post("/v1/query", later).json()["raw_chunks"] == []
+    assert alice.post("/v1/query", QUESTION | {"as_of": "2026-05-08T11:59:59Z"}).json()["raw_chunks"] == []
+    assert len(alice.post("/v1/query", QUESTION | {"as_of": "9999-12-31T23:59:59Z"}).json()["raw_chunks"]) == 2
 
 
 def test_an_empty_namespace_answers_with_nothing(alice):
@@ -187,6 +303,61 @@ def test_with_redis_away_the_question_is_answered_without_the_window(alice, reme
     assert body["degraded"] == ["session_window_unavailable"]
     assert len(body["raw_chunks"]) == 1
     assert body["context_pack"]["working_memory"]["l1_window"] == []
+
+
+def test_a_dry_run_answers_the_same_and_leaves_no_trace(alice, remember):
+    remember(alice, "Ann moved to Lisbon.")
+    alice.post("/v1/query", QUESTION | {"session_id": "other"})
+
+    def rows() -> dict[str, int]:
+        return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+
+    before = rows()
+    dry = alice.post("/v1/query", QUESTION | {"dry_run": True}).json()
+    assert rows() == before
+    wet = alice.post("/v1/query", QUESTION).json()
+
+    assert (dry["dry_run"], dry["id"], dry["context_pack_id"]) == (True, None, None)
+    assert (dry["session_summary_enqueued"], wet["session_summary_enqueued"]) == (False, True)
+    assert wet["dry_run"] is False
+    changed = {"dry_run", "id", "context_pack_id", "session_summary_enqueued"}
+    assert {name: dry[name] for name in dry.keys() - changed} == {name: wet[name] for name in wet.keys() - changed}
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base"])
+def test_the_text_has_as_many_tokens_as_asked_for_at_most(alice, remember, settings, tokenizer):
+    settings.MEMOS_TOKENIZER = tokenizer
+    for number in range(6):
+        remember(alice, f"Ann moved house {number} times. 她搬家了。", session="long ago")
+    whole = alice.post("/v1/query", QUESTION | {"max_tokens": None}).json()
+    assert whole["context_pack"]["manifest"]["max_tokens"] is None
+
+    body = alice.post("/v1/query", QUESTION | {"max_tokens": 40}).json()
+
+    pack = body["context_pack"]
+    assert 0 < count_tokens(pack["text"], tokenizer) == body["token_usage_condensed"] <= 40
+    assert whole["token_usage_condensed"] == count_tokens(whole["context_pack"]["text"], tokenizer) > 40
+    manifest = pack["manifest"]
+    assert (manifest["tokenizer"], manifest["max_tokens"], manifest["tokens"]) == (
+        tokenizer,
+        40,
+        body["token_usage_condensed"],
+    )
+    (hits,) = [section["items"] for section in manifest["sections"] if section["section"] == "hits"]
+    assert [entry["id"] for entry in hits] == [chunk["id"] for chunk in body["raw_chunks"]]
+    assert [entry["reason"] for entry in hits][-1] == "over_budget"
+    # What was found is told in full all the same.
+    assert body["raw_chunks"] == whole["raw_chunks"]
+    assert body["token_usage_original"] == whole["token_usage_original"]
+    assert ContextPack.objects.get(pk=body["context_pack_id"]).pack == pack
+
+
+def test_the_servers_budget_holds_where_the_query_names_none(alice, remember, settings):
+    settings.MEMOS_PACK_MAX_TOKENS = 30
+    remember(alice, "Ann moved to Lisbon. " * 20, session="long ago")
+
+    assert alice.post("/v1/query", QUESTION).json()["token_usage_condensed"] <= 30
+    assert 30 < alice.post("/v1/query", QUESTION | {"max_tokens": 60}).json()["token_usage_condensed"] <= 60
 
 
 @override_settings(

@@ -46,6 +46,7 @@ def test_a_dry_run_only_counts(filled):
     assert body["deleted_counts"] == {
         "redis_keys": 1,
         "memories": 4,
+        "documents": 0,
         "condensations": 1,
         "context_packs": 1,
         "audit": 0,
@@ -62,6 +63,7 @@ def test_everything_of_the_session_goes_and_nothing_else(filled):
     assert body["deleted_counts"] == {
         "redis_keys": 1,
         "memories": 4,
+        "documents": 0,
         "condensations": 1,
         "context_packs": 1,
         "audit": 0,

@@ -26,11 +26,14 @@ def test_every_setting_is_declared_once():
     assert all(setting.help.endswith((".", "?", "`")) for setting in env.declared)
 
 
-@pytest.mark.parametrize(
-    "route", [f"/{pattern.pattern}" for pattern in urlpatterns if "openapi" not in str(pattern.pattern)]
-)
+# A part of the path is written as in the OpenAPI document: {name}.
+ROUTES = [re.sub(r"<\w+:(\w+)>", r"{\1}", f"/{pattern.pattern}") for pattern in urlpatterns]
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if "openapi" not in route])
 def test_every_route_is_in_the_readme(route):
-    assert route in README
+    # A part of the path that varies is written as the schema writes it: {run_id}.
+    assert re.sub(r"<\w+:(\w+)>", r"{\1}", route) in README
 
 
 @pytest.mark.parametrize(

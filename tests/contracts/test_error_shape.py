@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -28,14 +29,16 @@ def error_of(answer) -> dict:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_wrong_method_is_refused_in_shape(alice, route):
-    answer = alice.client.generic("PURGE", f"/{route}")
+    path = re.sub(r"<uuid:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route)
+    answer = alice.client.generic("PURGE", f"/{path}")
 
     assert answer.status_code == 405
     assert error_of(answer)["code"] == "method_not_allowed"
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/nothing", "/v1/ingest/", "/v2", "/health/what", "/v1/ops/stats/1", "/%00", "/ünder"]
+    "path",
+    ["/v1/nothing", "/v1/ingest/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/%00", "/ünder"],
 )
 def test_an_unknown_path_is_refused_in_shape(alice, path):
     answer = alice.client.get(path)

@@ -40,7 +40,7 @@ def test_it_shows_what_is_found_and_why_and_stores_nothing(demo: None) -> None:
     assert "release-" in heads[0]
     assert "meaning ." in heads[0]
     assert "+ words " in heads[0]
-    assert "(#1)" in heads[0]
+    assert "#None" not in out
     assert "instead of MongoDB" in out
     assert " ms (" in out.splitlines()[-1]
     assert "\x1b[" not in out
@@ -52,6 +52,15 @@ def test_a_session_narrows_it(demo: None) -> None:
     ]
     assert heads
     assert all(line.endswith("payments-retro") for line in heads)
+
+
+def test_a_session_is_searched_whole_however_many_others_are_nearer(db: None) -> None:
+    scope = Scope(Namespace.objects.create(name="n").pk, "n", "key:test")
+    for number in range(130):
+        text, session = (f"kiln and harbour {number}", "wanted") if number < 5 else ("kiln", "other")
+        ingest(scope, memory=NewMemory(session=session, role="user", text=text), now=timezone.now())
+    heads = [line for line in asked("n", "kiln", "--session", "wanted").splitlines() if "(#" in line]
+    assert len(heads) == 5
 
 
 def test_an_unknown_namespace_is_not_made_and_the_known_ones_are_listed(demo: None) -> None:

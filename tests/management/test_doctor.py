@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -18,6 +19,7 @@ from memory.schedules import ensure_schedules
 from memory.services import diagnosis, stats
 from memory.stores import redis as redis_store
 from memory.types import system_access
+from tests.providers.cross_encoder import build
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +60,7 @@ def test_nothing_is_wrong() -> None:
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0
-    assert len(found) == 17
+    assert len(found) == 18
 
 
 def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +162,42 @@ def test_a_model_that_cannot_be_loaded_is_a_finding(settings, monkeypatch: pytes
     status, found = examine()
     assert status == 1
     assert found["embedding model"][:2] == ("fail", "hash/hash-256: The MiniLM weights are not installed")
+
+
+def test_a_reranker_is_tried(settings, tmp_path: Path) -> None:
+    settings.MEMOS_RERANK_PROVIDER = "onnx"
+    settings.MEMOS_RERANK_MODEL_DIR = str(build(tmp_path / "tiny"))
+    status, found = examine()
+    assert status == 0
+    assert found["reranking"][0] == "ok"
+    assert found["reranking"][1].startswith("onnx/tiny, 50 short texts in ")
+
+
+def test_a_reranker_without_its_model_is_a_finding(settings, tmp_path: Path) -> None:
+    settings.MEMOS_RERANK_PROVIDER = "onnx"
+    settings.MEMOS_RERANK_MODEL_DIR = str(tmp_path)
+    status, found = examine()
+    assert status == 1
+    assert found["reranking"][0] == "fail"
+    assert f"There is no tokenizer.json in {tmp_path}" in found["reranking"][1]
+    assert "MEMOS_RERANK_PROVIDER=off" in found["reranking"][2]
+
+
+def test_a_reranker_without_its_address_is_named_by_the_settings_too(settings) -> None:
+    settings.MEMOS_RERANK_PROVIDER = "cohere"
+    status, found = examine()
+    assert status == 1
+    assert found["reranking"][1] == "MEMOS_RERANK_PROVIDER=cohere needs MEMOS_RERANK_URL, the address to POST to."
+    assert "memos.W003 MEMOS_RERANK_PROVIDER=cohere is set without MEMOS_RERANK_URL" in found["settings"][1]
+
+
+def test_a_model_that_does_not_rerank_is_a_finding(settings, tmp_path: Path) -> None:
+    settings.MEMOS_RERANK_PROVIDER = "onnx"
+    settings.MEMOS_RERANK_MODEL_DIR = str(build(tmp_path, wrong_way_round=True))
+    status, found = examine()
+    assert status == 0
+    assert found["reranking"][0] == "warn"
+    assert "kitchen" in found["reranking"][1]
 
 
 def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def _ingest(items: list) -> list[uuid.UUID]:
 
 def asked(text: str) -> Question:
     model = active_model()
-    return question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0)
+    return question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=NOW)
 
 
 def by_meaning(tenant: Any, text: str, *, limit: int = 10, also: tuple[uuid.UUID, ...] = ()) -> list:

@@ -49,7 +49,7 @@ def remember(scope: Scope, *texts: str, speaker: str = "Ann") -> list[uuid.UUID]
 
 def ask(scope: Scope, text: str) -> list[Hit]:
     model = active_model()
-    asked = question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0)
+    asked = question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=NOW)
     return retrieve(scope, asked, top_k=10).hits
 
 
@@ -224,6 +224,26 @@ class TestEdit:
         restore([ids[0]])
         assert ask(scope, "lighthouse keeper Sigrid")[0].id == ids[0]
         assert counts(scope) == true_counts(scope)
+
+    def test_a_text_that_grows_or_shrinks_has_the_vectors_of_its_passages(self):
+        scope = make_scope()
+        [memory_id] = remember(scope, TURNS[0])
+        long = " ".join(f"The keeper wrote line {number} of the log." for number in range(60))
+
+        def stored() -> list[int]:
+            rows = MemoryVector.objects.filter(memory_id=memory_id).order_by("passage")
+            return list(rows.values_list("passage", flat=True))
+
+        self.edit(memory_id, text=f"{long} Then the walrus came.")
+        passages = stored()
+        assert len(passages) > 3
+        assert passages == list(range(len(passages)))
+        archive([memory_id])
+        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=True).exists()
+        restore([memory_id])
+        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=False).exists()
+        self.edit(memory_id, text="Short again.")
+        assert stored() == [0]
 
     def test_provider_away_drops_the_stale_vector_and_queues_a_new_one(self, monkeypatch):
         scope = make_scope()

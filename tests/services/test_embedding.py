@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from memory.enums import EmbeddingState
@@ -107,7 +109,7 @@ def test_the_database_keeps_one_model_active(db):
 
 
 def test_vectors_name_the_model_that_made_them(db):
-    embedded = embed_or_none(["hello", "world"])
+    embedded = embed_or_none([["hello"], ["world"]])
     assert embedded.model_id == active_model().id
     assert np.array_equal(embedded.vectors, provider_for("hash", "hash-256").embed(["hello", "world"]))
 
@@ -116,7 +118,7 @@ def test_after_an_outage_the_missing_vectors_are_made_once(alice, remember, prov
     remember(alice, "before")
     provider = providers["hash-256"]
     provider.away = True
-    assert embed_or_none(["x"]) is None
+    assert embed_or_none([["x"]]) is None
     ids = [remember(alice, f"during {number}", speaker="Ann") for number in range(9)]
     assert (pending_count(), MemoryVector.objects.count()) == (9, 1)
     with pytest.raises(EmbeddingUnavailable):
@@ -304,3 +306,76 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_not_kept(alice, remember, 
     switch()
     expected = provider_for("hash", "hash-64").embed(["new words"])[0]
     assert np.allclose(vectors_of("hash-64").get().embedding, expected, atol=1e-3)
+
+
+LONG = "\n\n".join(f"Paragraph {n}. " + "It has several words that fill it. " * 10 for n in range(12))
+
+
+def test_a_long_memory_is_embedded_as_its_passages_each_with_its_speaker(alice, remember, providers):
+    identity = remember(alice, LONG, speaker="Ann")
+
+    embedded = providers["hash-256"].embedded
+    assert len(embedded) > 4
+    assert all(text.startswith("Ann: ") for text in embedded)
+    rows = MemoryVector.objects.filter(memory_id=identity).order_by("passage")
+    assert [row.passage for row in rows] == list(range(len(embedded)))
+    expected = provider_for("hash", "hash-256").embed(embedded)
+    assert np.allclose([row.embedding for row in rows], expected, atol=1e-3)
+
+
+def test_the_worker_makes_the_passages_of_long_memories_in_small_batches(alice, remember, providers):
+    remember(alice, "before")
+    provider = providers["hash-256"]
+    provider.away = True
+    texts = [LONG, "short one", "short two", LONG + "!", "short three"]
+    ids = [remember(alice, text) for text in texts]
+    provider.away = False
+    sizes = []
+    provider.embed = lambda texts: sizes.append(len(texts)) or HashEmbedding.embed(provider, texts)
+
+    assert embed_pending() == 5
+
+    long = MemoryVector.objects.filter(memory_id=ids[0]).count()
+    assert sizes == [long, 2, long, 1]
+    assert MemoryVector.objects.filter(memory_id=ids[1]).count() == 1
+    assert pending_count() == 0
+
+
+def test_reembed_counts_memories_and_makes_every_passage(alice, remember, providers):
+    remember(alice, LONG)
+    remember(alice, "short")
+    seen: list[tuple[int, int]] = []
+
+    switch(progress=lambda done, total: seen.append((done, total)))
+
+    assert (seen[0], seen[-1]) == ((0, 2), (2, 2))
+    assert vectors_of("hash-64").count() == vectors_of("hash-256").count() > 5
+    assert AuditLog.objects.get(event_type="REEMBED").details["vectors"] == 2
+
+
+def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, monkeypatch):
+    monkeypatch.setattr(embedding, "INLINE_PASSAGES", 3)
+    memory = {"namespace": "alice", "session_id": "s1", "role": "user"}
+
+    short = alice.post("/v1/ingest", {**memory, "text": "short"}).json()
+    long = alice.post("/v1/ingest", {**memory, "text": LONG}).json()
+
+    assert (short["degraded"], long["degraded"]) == ([], ["embedding_delayed"])
+    assert pending_count() == 1
+    assert embed_pending() == 1
+    assert MemoryVector.objects.filter(memory_id=long["memory_id"]).count() > 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alice, remember):
+    long, short = remember(alice, LONG), remember(alice, "short")
+    call_command("migrate", "memory", "0005", verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT memory_id::text FROM memory_memoryvector ORDER BY memory_id")
+        assert [row[0] for row in cursor.fetchall()] == [long, short]
+
+    call_command("migrate", "memory", verbosity=0)
+
+    assert str(MemoryVector.objects.get().memory_id) == short
+    assert embed_pending() == 1
+    assert MemoryVector.objects.filter(memory_id=long).count() > 4

@@ -118,12 +118,26 @@ def test_members_of_deleted_and_edited_memories_go_at_the_next_look(alice):
     keep_up(now=NOW)
     curation.edit(system_access("staff:ann"), memory_id=ids[0], reason="typo", now=NOW, text="a bicycle")
     reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW)
+    keep_up(now=NOW + timedelta(minutes=5))
     assert len(members(alice)) == 350
 
-    keep_up(now=NOW)
+    keep_up(now=NOW + timedelta(minutes=15))
 
     assert sorted(members(alice)) == sorted(ids[1:250])
     assert MemoryVector.objects.get(filed=False).memory_id == ids[0]
+
+
+def test_cells_are_looked_at_once_after_a_deletion(alice):
+    fill(alice, 250)
+    fill(alice, 5, session="gone", start=5000)
+    keep_up(now=NOW)
+    count = VectorCell.objects.count()
+    reset_session(alice.scope, session="empty", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=2))
+    assert keep_up(now=NOW + timedelta(minutes=12)).cells == 0
+    reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=20))
+    assert keep_up(now=NOW + timedelta(minutes=21)).cells == count
+    assert keep_up(now=NOW + timedelta(minutes=22)).cells == 0
+    assert keep_up(now=NOW + timedelta(minutes=60)).cells == 0
 
 
 def test_cells_are_looked_at_again_after_a_day(alice):

@@ -12,10 +12,12 @@ import redis
 from django.test import override_settings
 from django_q.models import OrmQ
 
+from memory.demo.procedures import default_procedures
 from memory.models import AuditLog, ContextPack, Session
 from memory.services.condense import condense_session
 from memory.services.query import Answer, query
 from memory.services.reset import reset_session
+from memory.services.seeding import ensure_procedures
 from memory.stores import redis as redis_store
 from memory.stores import window
 from memory.text.tokens import count_tokens
@@ -23,8 +25,16 @@ from memory.text.tokens import count_tokens
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
-def ask(tenant: Any, text: str = "tea?", *, session: str = "s1", top_k: int = 5, now: datetime = NOW) -> Answer:
-    return query(tenant.scope, session=session, text=text, top_k=top_k, now=now)
+def ask(
+    tenant: Any,
+    text: str = "tea?",
+    *,
+    session: str = "s1",
+    top_k: int = 5,
+    now: datetime = NOW,
+    as_of: datetime | None = None,
+) -> Answer:
+    return query(tenant.scope, session=session, text=text, top_k=top_k, now=now, as_of=as_of)
 
 
 def test_an_empty_namespace_is_answered_with_nothing(alice):
@@ -77,6 +87,20 @@ def test_a_summary_counts_for_the_turns_that_it_stands_for(alice, remember):
     raw = sum(count_tokens(text) for text in ("I prefer green tea.", "We ship on Friday.", "Never call before nine."))
     assert answer.token_original == raw + stored.token_original
     assert ContextPack.objects.get().session_summary_id == stored.pk
+
+
+@override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)
+def test_a_look_into_the_past_shows_the_summary_of_then_and_asks_for_none(alice, remember):
+    remember(alice, "I prefer green tea.")
+    assert not ask(alice, as_of=NOW).summary_enqueued
+    (first,) = condense_session(alice.scope, session="s1", now=NOW)
+    for text in ("We ship on Friday.", "Never call before nine."):
+        remember(alice, text)
+    (second,) = condense_session(alice.scope, session="s1", now=NOW + timedelta(days=1))
+
+    assert ask(alice, as_of=NOW - timedelta(seconds=1)).summary is None
+    assert ask(alice, as_of=NOW).summary.id == first.pk
+    assert ask(alice, as_of=NOW + timedelta(days=1)).summary.id == ask(alice).summary.id == second.pk
 
 
 def test_the_first_query_asks_for_a_summary_once(alice, remember):
@@ -143,3 +167,37 @@ def test_as_many_as_asked_for_come_back(alice, remember, top_k):
     for number in range(5):
         remember(alice, f"tea number {number}")
     assert len(ask(alice, top_k=top_k).retrieval.hits) == top_k
+
+
+def test_two_questions_of_a_session_share_all_but_their_hits(alice, remember):
+    ensure_procedures(default_procedures())
+    remember(alice, "The kiln cracked.", session="workshop")
+    remember(alice, "Tea is in the cupboard.", session="kitchen")
+    for number in range(26):
+        remember(alice, f"Message {number}.")
+    condense_session(alice.scope, session="s1", now=NOW)
+    before, memories, _ = ask(alice, "Tea?").pack["text"].partition("Memories:\n")
+    assert memories
+
+    for text in ("Which kiln?", "It cracked."):
+        remember(alice, text)
+    second = ask(alice, "What happened to the kiln?").pack["text"]
+
+    assert second.startswith(before)
+    assert [before.count(heading) for heading in ("Instructions:", "Summary of the session:", "Latest messages:")] == [
+        1,
+        1,
+        1,
+    ]
+
+
+def test_instructions_are_in_the_text_and_not_in_the_summary_that_stands_in(alice, remember):
+    remember(alice, "I prefer green tea.")
+    plain = ask(alice)
+    ensure_procedures(default_procedures())
+    answer = ask(alice)
+
+    assert answer.pack["text"].startswith("Instructions:\n- Answer from the memories")
+    assert answer.condensed_summary == plain.condensed_summary == "Latest messages:\n- user: I prefer green tea."
+    # They cost the same either way, and are no saving.
+    assert answer.token_original - answer.token_condensed == plain.token_original - plain.token_condensed

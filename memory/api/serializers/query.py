@@ -2,16 +2,38 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictCharField, StrictIntegerField
+from memory.api.fields import FilterField, MomentField, StrictBooleanField, StrictCharField, StrictIntegerField
+
+MAX_PACK_TOKENS = 200_000
 
 
-class QuerySerializer(serializers.Serializer):
-    """A question to a namespace's memory, asked in a session."""
+class RetrievalFields(serializers.Serializer):
+    """What every question to a namespace's memory has."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
-    session_id = StrictCharField(min_length=1, max_length=128)
     query = StrictCharField(min_length=1, max_length=2000)
     top_k = StrictIntegerField(min_value=1, max_value=50, required=False, default=6, help_text="Memories to bring back")
+    filter = FilterField(
+        required=False, allow_null=True, default=None, help_text="What the memories that are searched must meet"
+    )
+    as_of = MomentField(
+        required=False, allow_null=True, default=None, help_text="Only what was recorded by then (ISO 8601)"
+    )
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Answer, but store and count nothing")
+
+
+class QuerySerializer(RetrievalFields):
+    """A question to a namespace's memory, asked in a session."""
+
+    session_id = StrictCharField(min_length=1, max_length=128)
+    max_tokens = StrictIntegerField(
+        min_value=1,
+        max_value=MAX_PACK_TOKENS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Tokens that `context_pack.text` may have; if left out or null, the server's MEMOS_PACK_MAX_TOKENS",
+    )
 
 
 class ChunkSerializer(serializers.Serializer):
@@ -20,7 +42,8 @@ class ChunkSerializer(serializers.Serializer):
     text = serializers.CharField()
     score = serializers.FloatField(help_text="Cosine similarity: 1 − cosine distance")
     metadata = serializers.DictField(
-        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, rerank_score"
+        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, rerank_score; "
+        "`document` for a document's chunk"
     )
 
 
@@ -32,17 +55,20 @@ class ExplanationSerializer(serializers.Serializer):
 
 
 class AnswerSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(allow_null=True)
     source_tier = serializers.CharField()
     similarity = serializers.FloatField(help_text="The best cosine similarity")
     raw_chunks = ChunkSerializer(many=True)
     condensed_summary = serializers.CharField()
     token_usage_original = serializers.IntegerField(help_text="Tokens of the raw material")
-    token_usage_condensed = serializers.IntegerField(help_text="Tokens of the text handed over instead")
+    token_usage_condensed = serializers.IntegerField(help_text="Tokens of `context_pack.text`")
     rerank_debug = ExplanationSerializer(many=True)
     session_summary_id = serializers.UUIDField(allow_null=True)
     session_summary_cache_hit = serializers.BooleanField()
     session_summary_enqueued = serializers.BooleanField()
-    context_pack_id = serializers.UUIDField()
-    context_pack = serializers.DictField()
+    context_pack_id = serializers.UUIDField(allow_null=True, help_text="null for a dry run, which keeps no pack")
+    context_pack = serializers.DictField(
+        help_text="All that was found; `text` is for the agent's prompt, `manifest` says what of it the text holds"
+    )
+    dry_run = serializers.BooleanField()
     degraded = serializers.ListField(child=serializers.CharField())

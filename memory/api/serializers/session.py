@@ -19,7 +19,8 @@ class ResetSerializer(serializers.Serializer):
 
 class DeletedCountsSerializer(serializers.Serializer):
     redis_keys = serializers.IntegerField()
-    memories = serializers.IntegerField()
+    memories = serializers.IntegerField(help_text="With the chunks of the documents")
+    documents = serializers.IntegerField()
     condensations = serializers.IntegerField()
     context_packs = serializers.IntegerField()
     audit = serializers.IntegerField()

@@ -25,20 +25,25 @@ class QueryViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(QuerySerializer, request.data)
         answer = query(
-            self.scope(values["namespace"]),
+            self.scope(values["namespace"], create=not values["dry_run"]),
             session=values["session_id"],
             text=values["query"],
             top_k=values["top_k"],
+            max_tokens=values["max_tokens"],
+            dry_run=values["dry_run"],
             now=timezone.now(),
+            where=values["filter"],
+            as_of=values["as_of"],
         )
         return Response(_body(answer))
 
 
 def _body(answer: Answer) -> dict[str, object]:
+    pack_id = str(answer.pack_id) if answer.pack_id else None
     summary_id = str(answer.summary.id) if answer.summary else None
     found = bool(answer.retrieval.hits)
     return {
-        "id": str(answer.pack_id),
+        "id": pack_id,
         "source_tier": (Tier.L2 if found else Tier.L1).label,
         "similarity": round(answer.similarity, 6),
         "raw_chunks": answer.pack["retrieval"]["raw_chunks"],
@@ -49,7 +54,8 @@ def _body(answer: Answer) -> dict[str, object]:
         "session_summary_id": summary_id,
         "session_summary_cache_hit": answer.summary is not None,
         "session_summary_enqueued": answer.summary_enqueued,
-        "context_pack_id": str(answer.pack_id),
+        "context_pack_id": pack_id,
         "context_pack": answer.pack,
+        "dry_run": answer.pack_id is None,
         "degraded": answer.degraded,
     }

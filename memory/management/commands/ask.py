@@ -9,12 +9,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.core.management.color import no_style
+from django.utils import timezone
 
 from memory.errors import MemosError
 from memory.management import arguments
+from memory.retrieval.filters import Column, Condition, Operator
 from memory.retrieval.pipeline import Hit
-from memory.services.preview import preview, scope_of_existing
+from memory.services.namespaces import scope_of_existing
+from memory.services.search import find
 
+MAX_QUESTION_CHARS = 2_000
 MAX_COLUMNS = 140
 MAX_SPEAKER_COLUMNS = 16
 MAX_LINES = 8
@@ -34,18 +38,22 @@ class Command(BaseCommand):
         parser.add_argument("--session", type=arguments.name, help="show only what was said in this session")
 
     def handle(self, *, namespace: str, question: str, top_k: int, session: str | None, **_: Any) -> None:
+        if not question.strip() or len(question) > MAX_QUESTION_CHARS:
+            raise CommandError(f"A question has 1 to {MAX_QUESTION_CHARS} characters.")
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
-            found = preview(scope, text=question, top_k=top_k, session=session)
+            where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
+            found = find(scope, text=question, top_k=top_k, now=timezone.now(), where=where, dry_run=True).retrieval
         except MemosError as error:
             raise CommandError(error.message) from error
         style = self.style if self.stdout.isatty() else no_style()
         width = min(shutil.get_terminal_size((100, 24)).columns, MAX_COLUMNS)
-        if not found.hits:
+        hits = found.hits
+        if not hits:
             self.stdout.write("Nothing was found.")
-        speakers = [_cut(_plain(hit.speaker or hit.role), MAX_SPEAKER_COLUMNS) for hit in found.hits]
-        origins = [_origin(hit) for hit in found.hits]
-        for hit, speaker, origin in zip(found.hits, speakers, origins, strict=True):
+        speakers = [_cut(_plain(hit.speaker or hit.role), MAX_SPEAKER_COLUMNS) for hit in hits]
+        origins = [_origin(hit) for hit in hits]
+        for hit, speaker, origin in zip(hits, speakers, origins, strict=True):
             head = f"{hit.rank:>2}  {hit.occurred_at:%Y-%m-%d}  {_pad(speaker, max(map(_columns, speakers)))}  "
             self.stdout.write(
                 style.MIGRATE_HEADING(head)
@@ -57,18 +65,22 @@ class Command(BaseCommand):
                 self.stdout.write(f"    {line}")
             if len(lines) > MAX_LINES:
                 self.stdout.write("    …")
+        whole, reading = sum(found.milliseconds.values()), found.milliseconds["question"]
         self.stdout.write(
-            f"{found.considered} memories considered in {found.reading + found.searching:.0f} ms "
-            f"({found.reading:.0f} to load the model and read the question, {found.searching:.0f} to search)"
+            f"{found.considered} memories considered in {whole:.0f} ms "
+            f"({reading:.0f} to load the model and read the question, {whole - reading:.0f} to search)"
         )
 
 
 def _origin(hit: Hit) -> str:
-    """`meaning .62 (#3) + words 11.4 (#1)`: each arm's own score and its place there."""
+    """`meaning .62 (#3) + words 11.4 (#1) + people`: each arm's own score and its place there, and what helped."""
     parts = []
-    for arm, part in hit.candidate.parts.items():
-        raw = f"{part.raw:.2f}".replace("0.", ".", 1) if arm == "dense" else f"{part.raw:.1f}"
-        parts.append(f"{_ARM_WORDS.get(arm, arm)} {raw} (#{part.rank})")
+    for name, part in hit.candidate.parts.items():
+        if name in _ARM_WORDS:
+            raw = f"{part.raw:.2f}".replace("0.", ".", 1) if name == "dense" else f"{part.raw:.1f}"
+            parts.append(f"{_ARM_WORDS[name]} {raw}" + (f" (#{part.rank})" if part.rank else ""))
+        elif part.weighted > 0:
+            parts.append(name)
     return " + ".join(parts)
 
 

@@ -7,48 +7,66 @@ from collections.abc import Sequence
 
 from memory.models.sql import search as run
 from memory.retrieval.arms import ArmHit, near_cells
+from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 _NEAREST = """
-WITH nearest AS MATERIALIZED (
+WITH passages AS MATERIALIZED (
     SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
     FROM memory_memoryvector
-    WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
+    WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
     ORDER BY embedding <=> %(vector)s::halfvec
-    LIMIT %(limit)s
+    LIMIT %(passages)s
+), nearest AS MATERIALIZED (
+    SELECT memory_id, min(distance) AS distance FROM passages GROUP BY memory_id ORDER BY min(distance) LIMIT %(limit)s
 )
-SELECT memory_id, 1 - distance, row_number() OVER (ORDER BY distance) FROM nearest
+SELECT memory_id, 1 - distance, row_number() OVER (ORDER BY distance), (SELECT count(*) FROM passages) FROM nearest
 UNION ALL
-SELECT memory_id, 1 - (embedding <=> %(vector)s::halfvec), NULL
+SELECT memory_id, 1 - min(embedding <=> %(vector)s::halfvec), NULL, NULL
 FROM memory_memoryvector
 WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
-  AND memory_id = ANY(%(also)s::uuid[]) AND memory_id NOT IN (SELECT memory_id FROM nearest)
+  {narrowing} AND memory_id = ANY(%(also)s::uuid[]) AND memory_id NOT IN (SELECT memory_id FROM nearest)
+GROUP BY memory_id
 """
+
+# Passages that are looked at for each memory wanted: more only where the nearest are of few memories.
+_PASSAGES_EACH = 2
 
 
 def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
     """The `limit` nearest searchable memories, and the scores of those named in `also`; 1 − cosine distance (−1..1).
 
-    The tenant filter is part of the search: no row of another namespace is looked at, so none can be crowded out.
-    Scores are exact always; in a large namespace a few of the nearest may be missing (`near_cells`). Raises
+    A memory is as near as its nearest passage. With `limit` searchable memories that meet the predicate there are
+    always `limit` nearest.
+    Tenant and predicate are part of the search: no other row is looked at, so none can be crowded out. Scores are exact
+    always; in a large namespace, without a predicate, a few of the nearest may be missing (`near_cells`). Raises
     SearchTimedOut.
     """
-    if is_large(scope):
+    if question.predicate is None and is_large(scope):
         return near_cells.search(scope, question, limit=limit, also=also)
     return exact(scope, question, limit=limit, also=also)
 
 
 def exact(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
-    """As `search`, by comparing every vector of the namespace. Raises SearchTimedOut."""
+    """As `search`, by comparing every vector of the namespace that the predicate leaves. Raises SearchTimedOut."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "limit": limit,
         "also": list(also),
+        **(question.predicate.parameters if question.predicate else {}),
     }
-    # Exact search has one plan for every size of tenant.
-    return [ArmHit(*row) for row in run(_NEAREST, parameters, prepared=True)]
+    statement = _NEAREST.format(narrowing=narrowing(question.predicate, "memory_id"))
+    passages = limit * _PASSAGES_EACH
+    while True:
+        # Exact search has one plan for every size of tenant, but not for every filter.
+        rows = run(statement, {**parameters, "passages": passages}, prepared=question.predicate is None)
+        looked_at = [row[3] for row in rows if row[2] is not None]
+        if len(looked_at) == limit or not looked_at or looked_at[0] < passages:
+            return [ArmHit(*row[:3]) for row in rows]
+        # Many of the nearest passages are of the same memories: look further.
+        passages *= 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memory.models.sql import search as run
 from memory.retrieval.arms import ArmHit, rare_terms
 from memory.retrieval.arms.bm25 import weight
+from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
 from memory.types import Scope
@@ -22,7 +23,7 @@ WITH corpus AS (
     FROM hits, corpus c GROUP BY term, c.memories
 )
 SELECT h.memory_id, sum({weight("i.idf", "h", "c.mean_length")}) AS score
-FROM hits h JOIN idf i USING (term), corpus c
+FROM hits h JOIN idf i ON i.term = h.term {{narrowing}}, corpus c
 GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
 LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
@@ -31,22 +32,27 @@ LIMIT %(limit)s
 def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics.
 
-    In a large namespace common words rank what rarer ones find (`rare_terms`). Raises SearchTimedOut.
+    A predicate narrows which memories are scored; how rare a term is, the whole namespace says. In a large namespace
+    without one, common words rank what rarer ones find (`rare_terms`). Raises SearchTimedOut.
     """
     if not question.terms:
         return []
-    if is_large(scope):
+    if question.predicate is None and is_large(scope):
         return rare_terms.search(scope, question, limit=limit)
     return exact(scope, question, limit=limit)
 
 
 def exact(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
-    """As `search`, by reading every posting of the question's terms. Raises SearchTimedOut."""
+    """As `search`, by scoring every memory that holds one of the terms. Raises SearchTimedOut."""
     parameters = {
         "namespace_id": scope.namespace_id,
         "terms": list(question.terms),
         "limit": limit,
+        **(question.predicate.parameters if question.predicate else {}),
     }
-    # Its plan is the same for every tenant: the postings' key, then hashes.
-    rows = run(_BM25, parameters, prepared=True)
+    # Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one
+    # is in all of 100,000 memories.
+    statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
+    # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
+    rows = run(statement, parameters, prepared=question.predicate is None)
     return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0005_plan_every_tenant_alike'),
+        ('memory', '0008_documents'),
     ]
 
     operations = [
@@ -50,6 +50,7 @@ class Migration(migrations.Migration):
                 ('namespace', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memory.namespace')),
                 ('model', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='memory.embeddingmodel')),
                 ('version', models.UUIDField(default=memory.models.keys.new_id)),
+                ('deleted_at', models.DateTimeField(null=True)),
             ],
         ),
         migrations.AddField(

@@ -10,7 +10,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0006_scale_large_namespaces")]
+    dependencies = [("memory", "0009_large_namespaces")]
 
     operations = [
         migrations.RunSQL(

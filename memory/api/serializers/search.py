@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from memory.api.serializers.query import ChunkSerializer, ExplanationSerializer, RetrievalFields
+
+
+class SearchSerializer(RetrievalFields):
+    """A question to a namespace's memory, of no session."""
+
+
+class HitSerializer(ChunkSerializer):
+    explanation = ExplanationSerializer()
+
+
+class FoundSerializer(serializers.Serializer):
+    hits = HitSerializer(many=True, help_text="Best first")
+    weights = serializers.DictField(child=serializers.FloatField(), help_text="What each arm counts for this question")
+    milliseconds = serializers.DictField(child=serializers.FloatField(), help_text="What each step took")
+    dry_run = serializers.BooleanField()
+    degraded = serializers.ListField(child=serializers.CharField())

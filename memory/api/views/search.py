@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.search import FoundSerializer, SearchSerializer
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.retrieval.pack import chunk
+from memory.services.search import search
+
+
+class SearchViewSet(MemosViewSet):
+    """Finds memories, and nothing else."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(
+        operation_id="search",
+        summary="Find the memories that answer a question, without session or pack",
+        request=SearchSerializer,
+        responses={200: FoundSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(SearchSerializer, request.data)
+        found = search(
+            self.scope(values["namespace"], create=False),
+            text=values["query"],
+            top_k=values["top_k"],
+            where=values["filter"],
+            as_of=values["as_of"],
+            dry_run=values["dry_run"],
+            now=timezone.now(),
+        )
+        explained = zip(found.hits, found.explanations, strict=True)
+        return Response(
+            {
+                "hits": [{**chunk(hit), "explanation": explanation} for hit, explanation in explained],
+                "weights": found.retrieval.weights,
+                "milliseconds": found.retrieval.milliseconds,
+                "dry_run": values["dry_run"],
+                "degraded": found.degraded,
+            }
+        )

@@ -1,0 +1,110 @@
+"""Compares two runs on the questions that both asked."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from memory.enums import EvaluationStatus
+from memory.errors import InvalidInput
+from memory.evaluation import metrics
+from memory.evaluation.bootstrap import CONFIDENCE, RESAMPLES, Interval, paired_intervals
+from memory.models import EvaluationResult, EvaluationRun
+from memory.services.evaluations import find
+from memory.types import Access
+
+# A run that is worse in one of these is a regression.
+DECISIVE = ("R@10", "MRR")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One figure in both runs, and the interval of `run` − `base`."""
+
+    base: float
+    run: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs on the `questions` that both asked, with the same evidence; the others are only counted.
+
+    `same_content`: both measured the very same documents, questions and judgements. `regressions` are those of
+    DECISIVE whose whole interval lies below −tolerance.
+    """
+
+    base: EvaluationRun
+    run: EvaluationRun
+    questions: int
+    only_in_base: int
+    only_in_run: int
+    same_content: bool
+    figures: Mapping[str, Compared]
+    regressions: list[str]
+
+    def shown(self) -> dict[str, Any]:
+        """The comparison as clients see it."""
+        return {
+            "base": str(self.base.pk),
+            "run": str(self.run.pk),
+            "questions": self.questions,
+            "only_in_base": self.only_in_base,
+            "only_in_run": self.only_in_run,
+            "same_content": self.same_content,
+            "confidence": CONFIDENCE,
+            "resamples": RESAMPLES,
+            "metrics": {
+                name: {"base": one.base, "run": one.run, **asdict(one.interval)} for name, one in self.figures.items()
+            },
+            "regressions": self.regressions,
+        }
+
+
+def compare(access: Access, *, base_id: uuid.UUID, run_id: uuid.UUID, tolerance: float = 0.0) -> Comparison:
+    """Compares two finished runs that the caller reaches; `tolerance` is a share (0.01: one point).
+
+    Raises NotFound, InvalidInput for a run without figures or when no question is common to both.
+    """
+    base, run = find(access, run_id=base_id), find(access, run_id=run_id)
+    of_base, of_run = _scores(base), _scores(run)
+    common = sorted(of_base.keys() & of_run.keys())
+    if not common:
+        raise InvalidInput("The two runs have no question with the same evidence in common.", detail={"field": "base"})
+    left, right = (
+        np.array([[scores[key][name] for name in metrics.NAMES] for key in common], dtype=float)
+        for scores in (of_base, of_run)
+    )
+    intervals = paired_intervals(left, right)
+    means = zip(left.mean(axis=0), right.mean(axis=0), strict=True)
+    figures = {
+        name: Compared(round(float(of_left), 6), round(float(of_right), 6), interval)
+        for name, (of_left, of_right), interval in zip(metrics.NAMES, means, intervals, strict=True)
+    }
+    return Comparison(
+        base=base,
+        run=run,
+        questions=len(common),
+        only_in_base=len(of_base) - len(common),
+        only_in_run=len(of_run) - len(common),
+        same_content=base.content_digest == run.content_digest,
+        figures=figures,
+        regressions=[name for name in DECISIVE if figures[name].interval.high < -tolerance],
+    )
+
+
+def _scores(run: EvaluationRun) -> dict[str, dict[str, float]]:
+    if run.status != EvaluationStatus.FINISHED:
+        raise InvalidInput(
+            f"Evaluation {run.pk} is {run.status}: only finished ones can be compared.", detail={"field": "id"}
+        )
+    rows = EvaluationResult.objects.filter(namespace_id=run.namespace_id, run_id=run.pk)
+    # The fingerprint alone would not do: a set may ask the same twice.
+    return {
+        f"{fingerprint} {query_id}": figures
+        for fingerprint, query_id, figures in rows.values_list("fingerprint", "query_id", "metrics")
+    }

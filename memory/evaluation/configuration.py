@@ -1,0 +1,36 @@
+"""What was measured: the parts of the configuration that a search's result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from memory.retrieval.arms import bm25
+from memory.retrieval.fusion import ARMS, DENSE_GAIN, DENSE_LEAST, SIGNALS
+from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
+from memory.services.embedding import ActiveModel
+
+_PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")
+# Where a model is reached says nothing about the result, and an address may hold a password.
+_PRIVATE = ("_KEY", "_URL", "_PASSWORD", "_SECRET")
+
+
+def snapshot(model: ActiveModel, *, weights: Mapping[str, float]) -> dict[str, Any]:
+    """The configuration as JSON; `weights` are the arms' mean weights over the questions."""
+    return {
+        "version": settings.SPECTACULAR_SETTINGS["VERSION"],
+        "embedding": {"provider": model.provider_name, "model": model.name, "dimensions": model.dimensions},
+        "arms": list(ARMS),
+        "weights": {arm: round(weight, 6) for arm, weight in weights.items()},
+        "signals": SIGNALS,
+        "dense_weight": {"least": DENSE_LEAST, "gain": DENSE_GAIN},
+        "pools": {"dense": DENSE_POOL, "lexical": LEXICAL_POOL},
+        "bm25": {"k1": bm25.K1, "b": bm25.B},
+        "settings": {
+            name: getattr(settings, name)
+            for name in sorted(dir(settings))
+            if name.startswith(_PREFIXES) and not name.endswith(_PRIVATE)
+        },
+    }

@@ -1,0 +1,166 @@
+"""Asks questions as the product's own search answers them, and adds up what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db.models import Count, Sum
+
+from memory.evaluation import metrics
+from memory.evaluation.dataset import AskedQuestion
+from memory.models import EvaluationResult, EvaluationRun, Memory
+from memory.retrieval.fusion import ARMS, SIGNALS
+from memory.retrieval.handover import Window, handover
+from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.question import Question
+from memory.services.evaluations import Options
+from memory.text.tokens import count_tokens
+from memory.types import NewMemory, Scope
+
+# What a query hands over when it does not say how many.
+PACK_HITS = 6
+_LOOKUP_BATCH = 10_000
+# Each arm alone, both without any signal, and everything but one signal.
+ABLATIONS = {
+    **{arm: (arm,) for arm in ARMS},
+    " + ".join(ARMS): ARMS,
+    **{f"without {name}": tuple({*ARMS, *SIGNALS} - {name}) for name in SIGNALS},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions for one namespace. `memories` None: it is there already and is only read."""
+
+    name: str
+    questions: Sequence[AskedQuestion]
+    memories: Sequence[NewMemory] | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is added up over the groups; `results` are the rows to be stored, one for each question asked."""
+
+    results: list[EvaluationResult] = field(default_factory=list)
+    arms: dict[str, list[dict[str, float]]] = field(default_factory=lambda: defaultdict(list))
+    weights: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    documents: int = 0
+    history_tokens: int = 0
+    hits: int = 0
+    foreign: int = 0
+
+    def mean_weights(self) -> dict[str, float]:
+        """Each arm's weight, as a mean over the questions."""
+        return {arm: weight / len(self.results) for arm, weight in self.weights.items()}
+
+    def figures(self) -> dict[str, Any]:
+        """What a run stores as its `metrics`. Tokens are means over the questions."""
+        results = self.results
+        context = sum(result.context_tokens for result in results)
+        figures: dict[str, Any] = {
+            "documents": self.documents,
+            "questions": len(results),
+            "overall": metrics.mean([result.metrics for result in results]),
+            "by_type": metrics.by_type([(result.type, result.metrics) for result in results]),
+            "tokens": {
+                "hits": PACK_HITS,
+                "context": round(context / len(results), 1),
+                "history": round(self.history_tokens / len(results), 1),
+                "savings": round(1 - context / self.history_tokens, 6) if self.history_tokens else 0.0,
+            },
+            "pollution": {
+                "hits": self.hits,
+                "foreign": self.foreign,
+                "rate": self.foreign / self.hits if self.hits else 0.0,
+            },
+            "retrieval_ms": metrics.percentiles([result.milliseconds for result in results]),
+        }
+        if self.arms:
+            figures["arms"] = {arm: metrics.mean(scores) for arm, scores in self.arms.items()}
+        return figures
+
+
+def ask_group(
+    scope: Scope, *, run: EvaluationRun, group: Group, asked: Mapping[str, Question], tally: Tally
+) -> Iterator[None]:
+    """Asks the group's questions of the scope's namespace one after the other and yields after each."""
+    options = Options.of(run)
+    history = Memory.objects.in_scope(scope).active().aggregate(documents=Count("pk"), tokens=Sum("tokens"))
+    tally.documents += history["documents"]
+    returned: list[uuid.UUID] = []
+    for one in group.questions:
+        question = asked[one.text]
+        started = time.perf_counter()
+        found = retrieve(scope, question, top_k=options.top_k)
+        milliseconds = (time.perf_counter() - started) * 1000
+        returned += [hit.id for hit in found.hits]
+        tally.results.append(
+            EvaluationResult(
+                namespace_id=run.namespace_id,
+                run_id=run.pk,
+                number=len(tally.results) + 1,
+                group=group.name,
+                query_id=one.id,
+                type=one.type,
+                fingerprint=_fingerprint(group, one),
+                metrics=_scored(group, one, found),
+                context_tokens=_handed_over(found.hits),
+                milliseconds=round(milliseconds, 3),
+            )
+        )
+        tally.history_tokens += history["tokens"] or 0
+        for arm, weight in found.weights.items():
+            tally.weights[arm] += weight
+        for name, arms in ABLATIONS.items() if options.arms else ():
+            part = retrieve(scope, question, top_k=options.top_k, arms=arms)
+            returned += [hit.id for hit in part.hits]
+            tally.arms[name].append(_scored(group, one, part))
+        yield
+    tally.hits += len(returned)
+    tally.foreign += foreign_hits(scope, returned)
+
+
+def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
+    """How many of the ids that a search of the scope returned are not stored in its namespace, by the database."""
+    own: set[uuid.UUID] = set()
+    distinct = list(set(memory_ids))
+    for start in range(0, len(distinct), _LOOKUP_BATCH):
+        stored = Memory.objects.filter(pk__in=distinct[start : start + _LOOKUP_BATCH])
+        for identity, namespace_id in stored.values_list("pk", "namespace_id"):
+            if namespace_id == scope.namespace_id:
+                own.add(identity)
+    return sum(identity not in own for identity in memory_ids)
+
+
+def _scored(group: Group, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
+    of_dataset = group.memories is not None
+    # A hit from elsewhere has no document: it takes its place, and counts as pollution.
+    ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
+    return metrics.score(list(dict.fromkeys(ids)), question.grades)
+
+
+def _handed_over(hits: Sequence[Hit]) -> int:
+    """Tokens of what an agent is given to read; neither window nor summary belong to the question."""
+    return handover(
+        procedural={"prompt": None, "tools": []},
+        card=None,
+        window=Window(),
+        hits=hits[:PACK_HITS],
+        max_tokens=None,
+        tokenizer=settings.MEMOS_TOKENIZER,
+        count=partial(count_tokens, tokenizer=settings.MEMOS_TOKENIZER),
+    ).tokens
+
+
+def _fingerprint(group: Group, question: AskedQuestion) -> str:
+    content = [group.name, question.text, sorted(question.grades.items())]
+    return hashlib.sha256(orjson.dumps(content)).hexdigest()

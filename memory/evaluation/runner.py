@@ -1,0 +1,184 @@
+"""Carries an evaluation out: retrieval only, no language model, no stored pack, nothing left behind but the run."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+import orjson
+
+from memory.errors import InvalidInput, MemosError
+from memory.evaluation.configuration import snapshot
+from memory.evaluation.dataset import EVERY_GROUP, AskedQuestion, Dataset, read_dataset
+from memory.evaluation.measure import Group, Tally, ask_group
+from memory.models import EvaluationRun
+from memory.retrieval.question import Question
+from memory.services import evaluations, judgements
+from memory.services.embedding import active_model
+from memory.services.evaluations import Measured, Options
+from memory.services.scratch import embed_batches, scratch_namespace
+from memory.services.search import questions
+from memory.types import Scope
+
+log = logging.getLogger("memos.evaluation")
+
+_EMBED_BATCH = 256
+
+Progress = Callable[[int, int], None]
+Clock = Callable[[], datetime]
+
+
+def run_dataset(
+    dataset: Dataset,
+    *,
+    options: Options,
+    label: str,
+    actor: str,
+    keep: bool,
+    now: Clock,
+    progress: Progress,
+) -> EvaluationRun:
+    """Evaluates `dataset` in scratch namespaces and stores the run. Raises InvalidInput, EmbeddingUnavailable."""
+    _chosen(dataset, options)
+    run = evaluations.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
+    return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
+
+
+def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, progress: Progress) -> EvaluationRun:
+    """Evaluates a namespace by its own judgements, which are only read, as is the namespace; stores the run.
+
+    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable.
+    """
+    judged_dataset(scope)
+    run = evaluations.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
+    return _carried_out(run, lambda: judged_dataset(scope), keep=False, now=now, progress=progress)
+
+
+def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock) -> bool:
+    """Carries out a run that was queued; False when there is nothing to do (over, or another process is at it)."""
+    run = EvaluationRun.objects.filter(namespace_id=namespace_id, pk=run_id).first()
+    if run is None:
+        return False
+
+    def read() -> Dataset:
+        if run.namespace_id:
+            return judged_dataset(Scope(run.namespace_id, run.namespace, run.actor))
+        return read_dataset(evaluations.dataset_folder(run.dataset))
+
+    with evaluations.claimed(run, now=now()) as mine:
+        if mine:
+            try:
+                _carry_out(run, read, keep=False, now=now, progress=lambda done, total: None)
+            except MemosError as error:
+                # The run says so itself; the job has done what it could.
+                log.warning("evaluation failed", extra={"run": str(run.pk), "reason": error.message})
+        return mine
+
+
+def judged_dataset(scope: Scope) -> Dataset:
+    """The namespace's judged questions. Raises InvalidInput when none has a memory marked relevant."""
+    judged = judgements.judged_questions(scope)
+    if not judged:
+        raise InvalidInput(
+            f"In {scope.namespace!r} no active memory is marked relevant to a question: use POST /v1/judgements.",
+            detail={"field": "namespace"},
+        )
+    questions = [AskedQuestion(digest, "", text, "", grades) for digest, (text, grades) in judged.items()]
+    digest = hashlib.sha256(orjson.dumps([[one.id, sorted(one.grades.items())] for one in questions])).hexdigest()
+    return Dataset(scope.namespace, digest, questions=questions)
+
+
+def _carried_out(
+    run: EvaluationRun, read: Callable[[], Dataset], *, keep: bool, now: Clock, progress: Progress
+) -> EvaluationRun:
+    with evaluations.claimed(run, now=now()) as mine:
+        assert mine
+        return _carry_out(run, read, keep=keep, now=now, progress=progress)
+
+
+def _carry_out(
+    run: EvaluationRun, read: Callable[[], Dataset], *, keep: bool, now: Clock, progress: Progress
+) -> EvaluationRun:
+    try:
+        measured = _measure(run, read(), keep=keep, now=now, progress=progress)
+        return evaluations.finish(run, measured, now=now())
+    except BaseException as error:
+        # Also Ctrl-C and the end of a job's time: a run must not look as if it went on.
+        evaluations.fail(run, reason=_reason(error), now=now())
+        raise
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, MemosError):
+        return error.message
+    return "Interrupted." if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: see the server's log."
+
+
+def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
+    groups = [Group("", dataset.questions, None)] if run.namespace_id else _chosen(dataset, Options.of(run))
+    total = sum(len(group.questions) for group in groups)
+    asked = _embedded_questions(groups, now=now())
+    tally = Tally()
+    for number, group in enumerate(groups, start=1):
+        with _namespace_of(run, group, number, keep=keep, now=now) as scope:
+            for _ in ask_group(scope, run=run, group=group, asked=asked, tally=tally):
+                progress(len(tally.results), total)
+    return Measured(
+        digest=dataset.digest,
+        configuration=snapshot(active_model(), weights=tally.mean_weights()),
+        metrics={"groups": len(groups), **tally.figures()},
+        notes=dataset.notes,
+        results=tally.results,
+    )
+
+
+def _chosen(dataset: Dataset, options: Options) -> list[Group]:
+    """The groups that are asked something. Raises InvalidInput for types and groups that the dataset does not have."""
+    kinds = {question.type for question in dataset.questions}
+    for name, wanted, known in (("types", options.types, kinds), ("groups", options.groups, set(dataset.groups))):
+        unknown = sorted(set(wanted) - known)
+        if unknown:
+            raise InvalidInput(
+                f"{dataset.name!r} has no questions of the {name} {', '.join(unknown)}. "
+                f"It has: {', '.join(sorted(known))[:500]}.",
+                detail={"field": name},
+            )
+    questions = [one for one in dataset.questions if not options.types or one.type in options.types]
+    groups = [
+        Group(name, [one for one in questions if one.group in (name, EVERY_GROUP)], memories)
+        for name, memories in dataset.groups.items()
+        if not options.groups or name in options.groups
+    ]
+    asked = [group for group in groups if group.questions]
+    if not asked:
+        raise InvalidInput("No question is left of these types and groups.", detail={"field": "types"})
+    return asked
+
+
+def _embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
+    """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
+    texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
+    batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
+    return {question.text: question for batch in batches for question in questions(batch, now=now)}
+
+
+@contextmanager
+def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, now: Clock) -> Iterator[Scope]:
+    if group.memories is None:
+        yield Scope(run.namespace_id, run.namespace, run.actor)
+        return
+    # Before the transaction of the scratch namespace is opened.
+    embedded = embed_batches(group.memories)
+    with scratch_namespace(
+        f"{run.pk}-{number}-{group.name}",
+        memories=group.memories,
+        embedded=embedded,
+        actor=run.actor,
+        keep=keep,
+        now=now(),
+    ) as scope:
+        yield scope

@@ -1,0 +1,88 @@
+"""Documents, and which memories are their chunks."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import DocumentFormat
+from memory.models.keys import new_id
+from memory.models.memory import Memory
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+SESSION_PREFIX = "document:"
+
+
+class DocumentQuerySet(ScopedQuerySet["Document"]):
+    def of_session(self, session: str) -> Self:
+        """The documents that were given with `session`, and the one whose chunks' own session it is."""
+        own = session.removeprefix(SESSION_PREFIX)
+        try:
+            identity = uuid.UUID(own) if own != session else None
+        except ValueError:
+            identity = None
+        return self.filter(models.Q(session=session) | models.Q(id=identity))
+
+
+class Document(models.Model):
+    """A long text that is kept as chunks, each a memory. The text itself is not kept.
+
+    `document_id` is the client's name of it; `version` counts how often it was given. Its chunks stand in a session of
+    their own (`chunk_session`), with turns below 0, so that no window, summary or turn of a conversation has to do with
+    them; `session` is the conversation it was given with, if any.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "id")
+    id = models.UUIDField(default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="documents", db_index=False)
+    document_id = models.CharField(max_length=128, db_collation="C")
+    session = models.CharField(max_length=128, blank=True, default="", db_collation="C")
+    version = models.IntegerField(default=1)
+    title = models.CharField(max_length=300, blank=True, default="")
+    source = models.CharField(max_length=2000, blank=True, default="")
+    format = models.CharField(max_length=8, choices=DocumentFormat.choices, default=DocumentFormat.TEXT)
+    metadata = models.JSONField(default=dict, blank=True)
+    characters = models.IntegerField()
+    occurred_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["namespace", "document_id"], name="document_name")]
+        indexes = [
+            models.Index(fields=["namespace", "session"], name="document_of_session", condition=~models.Q(session=""))
+        ]
+
+    def __str__(self) -> str:
+        return self.document_id
+
+    @property
+    def chunk_session(self) -> str:
+        """The session that the chunks stand in."""
+        return f"{SESSION_PREFIX}{self.id}"
+
+
+class DocumentChunk(models.Model):
+    """Which memory is the chunk `index` (from 0) of a document: its text at [start, end), in characters."""
+
+    pk = models.CompositePrimaryKey("namespace_id", "document_key", "index")
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    document_key = models.UUIDField(help_text="The document's own id")
+    index = models.IntegerField()
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    start = models.IntegerField()
+    end = models.IntegerField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["namespace", "memory"], name="document_chunk_memory")]
+
+    def __str__(self) -> str:
+        return f"{self.document_key}/{self.index}"

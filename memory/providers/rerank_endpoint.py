@@ -1,0 +1,124 @@
+"""Rerankers behind HTTP: text-embeddings-inference, vLLM, Cohere, Jina and what answers like one of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import httpx2
+import orjson
+
+from memory.errors import RerankUnavailable
+from memory.providers.rerank import checked
+from memory.text.tokens import beginning
+
+# More of a text is not looked at for its tokens.
+CHARS_A_TOKEN = 16
+
+
+class _Shape(NamedTuple):
+    """How one kind of server is asked: the body, the key of a score, the texts that it takes in one request."""
+
+    body: Callable[[str, str, list[str]], dict[str, Any]]
+    score: str
+    batch: int
+
+
+def _tei(model: str, question: str, texts: list[str]) -> dict[str, Any]:
+    return {"query": question, "texts": texts, "raw_scores": True, "truncate": True}
+
+
+def _cohere(model: str, question: str, texts: list[str]) -> dict[str, Any]:
+    return {"model": model, "query": question, "documents": texts, "top_n": len(texts)}
+
+
+def _vllm(model: str, question: str, texts: list[str]) -> dict[str, Any]:
+    # -1: as many as the model reads; without it vLLM refuses a longer text.
+    return {**_cohere(model, question, texts), "truncate_prompt_tokens": -1}
+
+
+def _jina(model: str, question: str, texts: list[str]) -> dict[str, Any]:
+    return {**_cohere(model, question, texts), "return_documents": False}
+
+
+_SHAPES = {
+    # As many texts as TEI takes when it is started without --max-client-batch-size.
+    "tei": _Shape(_tei, "score", 32),
+    "vllm": _Shape(_vllm, "relevance_score", 1000),
+    "cohere": _Shape(_cohere, "relevance_score", 1000),
+    "jina": _Shape(_jina, "relevance_score", 1000),
+}
+_CHECK = "Check MEMOS_RERANK_URL, MEMOS_RERANK_MODEL and MEMOS_RERANK_API_KEY"
+
+
+class EndpointReranker:
+    """POSTs question and texts to `url`; `provider` (tei, vllm, cohere, jina) says in which shape.
+
+    Each text is cut to `max_tokens` before it is sent. `timeout` (seconds) is for all requests of a question together.
+    """
+
+    def __init__(self, provider: str, model: str, *, url: str, api_key: str, max_tokens: int, timeout: float) -> None:
+        self._shape = _SHAPES[provider]
+        self._model = model
+        self._url = url
+        self._max_tokens = max_tokens
+        self._timeout = timeout
+        self._client = httpx2.Client(headers={"Authorization": f"Bearer {api_key}"} if api_key else {})
+        self.name = f"{provider}/{model}" if model else provider
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        deadline = time.monotonic() + self._timeout
+        cut = [beginning(text[: self._max_tokens * CHARS_A_TOKEN], self._max_tokens) for text in texts]
+        size = self._shape.batch
+        found: list[float] = []
+        for start in range(0, len(cut), size):
+            found += self._batch(question, cut[start : start + size], deadline)
+        return found
+
+    def _batch(self, question: str, texts: list[str], deadline: float) -> list[float]:
+        body = self._shape.body(self._model, question, texts)
+        status, content = self._post(orjson.dumps(body), deadline)
+        if status != 200:
+            raise RerankUnavailable(f"The rerank endpoint {self._url} answered {status}. {_CHECK}.")
+        try:
+            answer = orjson.loads(content)
+            rows = answer["results"] if isinstance(answer, dict) else answer
+            by_index = [(row["index"], row[self._shape.score]) for row in rows]
+            ordered = {index: float(score) for index, score in by_index}
+        except (ValueError, TypeError, KeyError) as error:
+            raise RerankUnavailable(
+                f"The rerank endpoint {self._url} answered in another shape than MEMOS_RERANK_PROVIDER says "
+                f"({type(error).__name__}): choose another of tei, vllm, cohere, jina."
+            ) from error
+        if len(by_index) != len(texts) or set(ordered) != set(range(len(texts))):
+            raise RerankUnavailable(
+                f"The rerank endpoint {self._url} answered {len(by_index)} scores for {len(ordered)} different texts; "
+                f"it was asked about {len(texts)}."
+            )
+        return checked([ordered[index] for index in range(len(texts))], texts, f"The rerank endpoint {self._url}")
+
+    def _post(self, body: bytes, deadline: float) -> tuple[int, bytes]:
+        """(status, content). The client's own timeout is for each wait; `deadline` bounds an answer that trickles."""
+        headers = {"Content-Type": "application/json"}
+        content = bytearray()
+        try:
+            remaining = max(deadline - time.monotonic(), 0.001)
+            with self._client.stream("POST", self._url, content=body, headers=headers, timeout=remaining) as response:
+                for part in response.iter_bytes():
+                    content += part
+                    if time.monotonic() > deadline:
+                        raise RerankUnavailable(self._late())
+                return response.status_code, bytes(content)
+        except httpx2.TimeoutException as error:
+            raise RerankUnavailable(self._late()) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise RerankUnavailable(
+                f"The rerank endpoint {self._url} did not answer: {type(error).__name__}. {_CHECK}."
+            ) from error
+
+    def _late(self) -> str:
+        return (
+            f"The rerank endpoint {self._url} took more than MEMOS_RERANK_TIMEOUT_SECONDS={self._timeout:g}: "
+            "raise it, or lower MEMOS_RERANK_CANDIDATES or MEMOS_RERANK_MAX_TOKENS."
+        )

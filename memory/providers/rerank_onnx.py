@@ -1,0 +1,194 @@
+"""A cross-encoder from a local folder on ONNX Runtime: nothing is downloaded.
+
+The folder is one as published with an ONNX export: `model.onnx` or `onnx/model.onnx`, and `tokenizer.json`. The graph
+takes `input_ids`, `attention_mask` and, if it wants, `token_type_ids` [batch, tokens], and gives one logit a pair
+[batch] or [batch, 1], or two [batch, 2] (unrelated, related). Source: Nogueira & Cho 2019 (Passage Re-ranking with
+BERT).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer
+
+from memory.errors import RerankUnavailable
+from memory.providers.rerank import checked
+
+FILES = ("model.onnx", "onnx/model.onnx")
+# Tokens a run, padding included: one long pair, or a handful of short ones.
+RUN_TOKENS = 1024
+# A text is cut to this many characters for each token that the model reads, so that a long one costs no time.
+CHARS_A_TOKEN = 16
+_PADDING = ("[PAD]", "<pad>")
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+class OnnxReranker:
+    """The model in `folder`; `file` names the graph in it where it is none of FILES (`onnx/model_int8.onnx`).
+
+    Pairs are cut to `max_tokens` (or to what the model reads, if less), the longer of the two first, sorted by length
+    and run in groups, `threads` of them at a time. `timeout` (seconds) bounds the runs, not the loading.
+    """
+
+    def __init__(self, folder: Path, *, file: str, max_tokens: int, threads: int, timeout: float) -> None:
+        self._folder = folder
+        self._file = file
+        self._max_tokens = max_tokens
+        self._timeout = timeout
+        self._loading = threading.Lock()
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="rerank")
+        self.name = f"onnx/{folder.name}"
+
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        with self._loading:
+            tokenizer, session = self._tokenizer, self._session
+            wanted, pad = self._wanted, self._pad
+        if not texts:
+            return []
+        deadline = time.monotonic() + self._timeout
+        readable = self._max_tokens * CHARS_A_TOKEN
+        pairs = [(question[:readable], text[:readable]) for text in texts]
+        encodings = tokenizer.encode_batch_fast(pairs)
+
+        def run(rows: list[int]) -> np.ndarray:
+            if time.monotonic() > deadline:
+                raise RerankUnavailable(
+                    f"{self.name} took more than MEMOS_RERANK_TIMEOUT_SECONDS={self._timeout:g} for "
+                    f"{len(texts)} texts: raise it, lower MEMOS_RERANK_CANDIDATES or MEMOS_RERANK_MAX_TOKENS, or use a "
+                    "smaller model."
+                )
+            return self._logits(session, _inputs([encodings[row] for row in rows], wanted, pad), len(rows))
+
+        found = np.empty(len(texts), dtype=np.float64)
+        groups = list(_groups(encodings))
+        for rows, logits in zip(groups, self._pool.map(run, groups), strict=True):
+            found[rows] = logits
+        return checked(found.tolist(), texts, self.name)
+
+    def _logits(self, session: Any, inputs: dict[str, np.ndarray], count: int) -> np.ndarray:
+        try:
+            logits = np.asarray(session.run(None, inputs)[0], dtype=np.float64)
+        except Exception as error:  # the runtime has a class of its own for each way a run can fail
+            raise RerankUnavailable(f"{self.name} cannot be run: {_first_line(error)}") from error
+        if logits.shape == (count,):
+            return logits
+        if logits.shape == (count, 1):
+            return np.asarray(logits[:, 0])
+        if logits.shape == (count, 2):
+            return np.asarray(logits[:, 1] - logits[:, 0])
+        raise RerankUnavailable(
+            f"{self.name} gives an output of shape {logits.shape} to {count} pairs, not one score a pair: "
+            "is it a cross-encoder (a sequence classifier with one label)?"
+        )
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        source = self._existing("tokenizer.json")
+        try:
+            tokenizer = Tokenizer.from_file(str(source))
+        except Exception as error:  # the library raises plain exceptions
+            raise RerankUnavailable(f"{source} cannot be read: {_first_line(error)}") from error
+        limits = [self._max_tokens, (tokenizer.truncation or {}).get("max_length", self._max_tokens), self._window()]
+        tokenizer.enable_truncation(min(limits), strategy="longest_first")
+        return tokenizer
+
+    @cached_property
+    def _pad(self) -> int:
+        """The id of padding, which some models (RoBERTa's) tell from text by its id."""
+        declared = (self._tokenizer.padding or {}).get("pad_id")
+        known = [self._tokenizer.token_to_id(token) for token in _PADDING]
+        found = [number for number in (declared, *known) if number is not None]
+        self._tokenizer.no_padding()
+        return int(found[0]) if found else 0
+
+    @cached_property
+    def _session(self) -> Any:
+        names = (self._file,) if self._file else FILES
+        graph = next((path for name in names if (path := self._folder / name).is_file()), None)
+        if graph is None:
+            self._existing(names[0])
+        # Its import starts a thread, which a web worker forked afterwards would miss and abort on when it ends.
+        import onnxruntime  # noqa: PLC0415
+
+        options = onnxruntime.SessionOptions()
+        # Groups go side by side, each on one thread, as in memory.providers.minilm.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime has a class of its own for each way a file can be damaged
+            raise RerankUnavailable(f"{graph} cannot be loaded: {_first_line(error)}") from error
+
+    @cached_property
+    def _wanted(self) -> dict[str, Any]:
+        """The graph's inputs and their types."""
+        types = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+        declared = {entry.name: types.get(entry.type) for entry in self._session.get_inputs()}
+        if "input_ids" not in declared or not set(declared) <= set(_INPUTS) or None in declared.values():
+            raise RerankUnavailable(
+                f"{self.name} wants the inputs {', '.join(sorted(declared))}; a cross-encoder takes whole numbers as "
+                f"{', '.join(_INPUTS)}."
+            )
+        return declared
+
+    def _window(self) -> int:
+        """Tokens that the model reads by its tokenizer_config.json; where that is silent, MEMOS_RERANK_MAX_TOKENS."""
+        source = self._folder / "tokenizer_config.json"
+        if not source.is_file():
+            return self._max_tokens
+        try:
+            declared = json.loads(source.read_text(encoding="utf-8")).get("model_max_length")
+            return int(declared or self._max_tokens)
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise RerankUnavailable(f"{source} cannot be read: {_first_line(error)}") from error
+
+    def _existing(self, name: str) -> Path:
+        if not self._folder.is_dir():
+            raise RerankUnavailable(f"There is no folder {self._folder}: set MEMOS_RERANK_MODEL_DIR to the model's.")
+        if not (self._folder / name).is_file():
+            wanted = self._file or " or ".join(FILES)
+            raise RerankUnavailable(
+                f"There is no {name} in {self._folder}: a reranker's folder holds tokenizer.json and {wanted}. "
+                "MEMOS_RERANK_MODEL names a graph of another name."
+            )
+        return self._folder / name
+
+
+def _groups(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
+    """Rows in groups of like length, at most RUN_TOKENS tokens a group with its padding."""
+    group: list[int] = []
+    for row in sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids)):
+        if group and len(encodings[row].ids) * (len(group) + 1) > RUN_TOKENS:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _inputs(encodings: Sequence[Encoding], wanted: dict[str, Any], pad: int) -> dict[str, np.ndarray]:
+    width = max(len(encoding.ids) for encoding in encodings)
+    ids = np.full((len(encodings), width), pad)
+    mask = np.zeros_like(ids)
+    segments = np.zeros_like(ids)
+    for row, encoding in enumerate(encodings):
+        length = len(encoding.ids)
+        ids[row, :length] = encoding.ids
+        mask[row, :length] = 1
+        segments[row, :length] = encoding.type_ids
+    inputs = dict(zip(_INPUTS, (ids, mask, segments), strict=True))
+    return {name: inputs[name].astype(kind) for name, kind in wanted.items()}
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}".rstrip(": ")

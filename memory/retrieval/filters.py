@@ -1,0 +1,273 @@
+"""The filter language: a JSON object, checked and turned into a typed tree.
+
+An object's entries must all hold. A name is a field (`role`, `metadata.project`), with a value or with operators
+(`{"gte": 3, "lt": 9}`); or it is `and`, `or`, `not`. The shape is that of MongoDB's selectors, which vector databases
+share, without the `$`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from django.utils.dateparse import parse_datetime
+
+from memory.enums import Role, Tier
+
+MAX_DEPTH = 5
+MAX_CONDITIONS = 50
+MAX_LISTED = 100
+MAX_KEYS = 16
+MAX_NAME_CHARS = 500
+MAX_TEXT_CHARS = 2_000
+# What metadata can hold: whole numbers of 64 bits, with a sign or without.
+MIN_WHOLE, MAX_WHOLE = -(2**63), 2**64 - 1
+
+Scalar = str | int | float | bool | None
+Value = Scalar | datetime | tuple[Scalar | datetime, ...]
+
+
+class Operator(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    IN = "in"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    EXISTS = "exists"
+    CONTAINS = "contains"
+
+
+class Column(StrEnum):
+    """What every memory has, by the names that the API gives it."""
+
+    ROLE = "role"
+    SPEAKER = "speaker"
+    SESSION = "session_id"
+    TIER = "tier"
+    IMPORTANCE = "importance"
+    OCCURRED = "occurred_at"
+    CREATED = "created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataPath:
+    """A value in a memory's own metadata: the keys that lead to it, from object to object."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test of one field. It does not hold where the field is absent or of another type than `value`."""
+
+    field: Column | MetadataPath
+    operator: Operator
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Holds exactly where `part` does not."""
+
+    part: Filter
+
+
+Filter = Condition | All | AnyOf | Not
+
+
+class FilterError(ValueError):
+    """A filter that cannot be used: `place` in it (empty: the whole, else like `or[1].role.in[0]`), and the problem."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place or 'filter'}: {problem}")
+        self.place = place
+        self.problem = problem
+
+
+def parse(data: object) -> Filter | None:
+    """The filter that `data` (parsed JSON) says; None for the empty object, which holds for every memory.
+
+    Raises FilterError.
+    """
+    if data == {}:
+        return None
+    return _Parser().group(data, "", 0)
+
+
+EQUALITY = (Operator.EQ, Operator.NE, Operator.IN)
+ORDER = (Operator.GT, Operator.GTE, Operator.LT, Operator.LTE)
+_OF_METADATA = (*EQUALITY, *ORDER, Operator.EXISTS, Operator.CONTAINS)
+_JOINS: dict[str, type[All | AnyOf]] = {"and": All, "or": AnyOf}
+_FIELDS = f"metadata.<key>, {', '.join(Column)}"
+_METADATA = "metadata."
+_KEY = r"(?:[^.\\]|\\[.\\])+"
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self._conditions = 0
+
+    def group(self, data: object, place: str, depth: int) -> Filter:
+        if not isinstance(data, dict):
+            raise FilterError(place, "must be an object.")
+        if not data:
+            raise FilterError(place, "must not be empty.")
+        if depth > MAX_DEPTH:
+            raise FilterError(place, f"is nested more than {MAX_DEPTH} levels deep.")
+        parts = [part for name, value in data.items() for part in self._entry(name, value, place, depth)]
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+    def _entry(self, name: str, value: object, place: str, depth: int) -> list[Filter]:
+        if len(name) > MAX_NAME_CHARS:
+            raise FilterError(place, f"holds a name of more than {MAX_NAME_CHARS} characters.")
+        if "\0" in name:
+            raise FilterError(place, "holds a name with a NUL character.")
+        here = f"{place}.{name}" if place else name
+        if name == "not":
+            return [Not(self.group(value, here, depth + 1))]
+        if join := _JOINS.get(name):
+            listed = _listed(value, here)
+            return [join(tuple(self.group(part, f"{here}[{at}]", depth + 1) for at, part in enumerate(listed)))]
+        field = _field(name, here)
+        if not isinstance(value, dict):
+            return [self._condition(field, Operator.EQ, value, here)]
+        if not value:
+            raise FilterError(here, "must not be empty: give it a value, or operators such as `eq`.")
+        return [
+            self._condition(field, _operator(field, word, here), test, f"{here}.{word}") for word, test in value.items()
+        ]
+
+    def _condition(self, field: Column | MetadataPath, operator: Operator, value: object, place: str) -> Condition:
+        self._conditions += 1
+        if self._conditions > MAX_CONDITIONS:
+            raise FilterError(place, f"is one condition too many: a filter has at most {MAX_CONDITIONS}.")
+        if operator is Operator.EXISTS:
+            if not isinstance(value, bool):
+                raise FilterError(place, "must be true or false.")
+            return Condition(field, operator, value)
+        read = _COLUMN_VALUES[field] if isinstance(field, Column) else _ordered if operator in ORDER else _scalar
+        if operator is Operator.IN:
+            listed = _listed(value, place)
+            return Condition(field, operator, tuple(read(item, f"{place}[{at}]") for at, item in enumerate(listed)))
+        return Condition(field, operator, read(value, place))
+
+
+def _field(name: str, place: str) -> Column | MetadataPath:
+    if name in _COLUMN_VALUES:
+        return Column(name)
+    if not name.startswith(_METADATA):
+        raise FilterError(place, f"is no field. There are {_FIELDS}; and, or, not join them.")
+    path = name.removeprefix(_METADATA)
+    if not re.fullmatch(rf"{_KEY}(?:\.{_KEY})*", path):
+        raise FilterError(
+            place, r"names no key: write metadata.a or metadata.a.b, and \. for a dot, \\ for a \ in a key."
+        )
+    keys = [re.sub(r"\\(.)", r"\1", key) for key in re.findall(_KEY, path)]
+    if len(keys) > MAX_KEYS:
+        raise FilterError(place, f"is nested more than {MAX_KEYS} levels deep.")
+    return MetadataPath(tuple(keys))
+
+
+def _operator(field: Column | MetadataPath, word: str, place: str) -> Operator:
+    allowed = COLUMN_OPERATORS[field] if isinstance(field, Column) else _OF_METADATA
+    if word not in allowed:
+        shown = repr(word) if len(word) <= MAX_NAME_CHARS else "A name"
+        nested = " A key inside it is written with a dot." if isinstance(field, MetadataPath) else ""
+        raise FilterError(place, f"{shown} is no operator for it. There are {', '.join(allowed)}.{nested}")
+    return Operator(word)
+
+
+def _listed(value: object, place: str) -> list[object]:
+    if not isinstance(value, list):
+        raise FilterError(place, "must be a list.")
+    if not 1 <= len(value) <= MAX_LISTED:
+        raise FilterError(place, f"must hold 1 to {MAX_LISTED} items.")
+    return value
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise FilterError(place, "must be a string.")
+    if len(value) > MAX_TEXT_CHARS:
+        raise FilterError(place, f"has more than {MAX_TEXT_CHARS} characters.")
+    if "\0" in value:
+        raise FilterError(place, "holds a NUL character.")
+    return value
+
+
+def _number(value: object, place: str) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FilterError(place, "must be a number.")
+    in_range = MIN_WHOLE <= value <= MAX_WHOLE if isinstance(value, int) else math.isfinite(value)
+    if not in_range:
+        raise FilterError(place, "is a number that cannot be stored.")
+    return value
+
+
+def _share(value: object, place: str) -> float:
+    return float(_number(value, place))
+
+
+def _moment(value: object, place: str) -> datetime:
+    text = _text(value, place)
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise FilterError(place, "must be an ISO 8601 date and time such as 2026-05-08T13:56:00Z.")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[object, str], str]:
+    def read(value: object, place: str) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise FilterError(place, f"must be one of {', '.join(words)}.")
+        return value
+
+    return read
+
+
+def _ordered(value: object, place: str) -> str | int | float:
+    if isinstance(value, str):
+        return _text(value, place)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FilterError(place, "must be a number or a string.")
+    return _number(value, place)
+
+
+def _scalar(value: object, place: str) -> Scalar:
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, str | int | float):
+        raise FilterError(place, "must be a string, a number, true, false or null; `in` takes a list of them.")
+    return _ordered(value, place)
+
+
+_COLUMN_VALUES: dict[Column, Callable[[object, str], str | int | float | datetime]] = {
+    Column.ROLE: _one_of(tuple(Role.values)),
+    Column.SPEAKER: _text,
+    Column.SESSION: _text,
+    Column.TIER: _one_of(tuple(Tier.values)),
+    Column.IMPORTANCE: _share,
+    Column.OCCURRED: _moment,
+    Column.CREATED: _moment,
+}
+_RANKED = (Column.IMPORTANCE, Column.OCCURRED, Column.CREATED)
+COLUMN_OPERATORS = {column: (*EQUALITY, *ORDER) if column in _RANKED else EQUALITY for column in Column}

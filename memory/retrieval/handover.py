@@ -1,0 +1,261 @@
+"""The text that an agent pastes into its prompt, under a budget of tokens, and the manifest of what it holds.
+
+Sections run from what changes least between two questions of a session to what changes most, so that the prompt cache
+of a model's provider, which keeps the longest prefix that two requests share, keeps as much as can be: instructions
+and tools; the summary, which changes every few messages; the window, which grows at its end; the hits, which change
+with each question. A full window would lose its oldest message with each new one, and all behind that place would miss
+the cache: it starts at a turn that moves in steps instead (see `_steady_start`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from memory.enums import CutReason, PackSection
+from memory.retrieval.budget import Count, Item, cut, fill, item, newest_fitting, shares, trim
+from memory.retrieval.pipeline import Hit
+from memory.text.cues import BUCKETS
+from memory.types import WindowMessage
+
+_HEADINGS = {
+    PackSection.PROCEDURAL: "Instructions:\n",
+    PackSection.SUMMARY: "Summary of the session:\n",
+    PackSection.WINDOW: "Latest messages:\n",
+    PackSection.HITS: "Memories:\n",
+}
+# Instructions and tools go before all others. What is left is divided like this; what one does not need the others get.
+_WEIGHTS = {PackSection.SUMMARY: 1, PackSection.WINDOW: 1, PackSection.HITS: 2}
+# Buckets of a card, the last to be cut first.
+_BY_IMPORTANCE = ("constraints", "decisions", "risks", "preferences", "actions", "facts")
+assert set(_BY_IMPORTANCE) == set(BUCKETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The session's newest messages, oldest first, and where it stands.
+
+    `before`: how many messages of the session are older than these; `covered`: the last turn that the summary covers;
+    `step`: by how many turns the start of a full window moves at once.
+    """
+
+    messages: Sequence[WindowMessage] = ()
+    before: int = 0
+    covered: int = 0
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """`text` is what is handed over, `tokens` its cost; `knowledge` is the text without instructions and tools.
+
+    `procedural_tokens`: what all instructions and tools cost, kept or not. `manifest` is JSON-able, see `handover`.
+    """
+
+    text: str
+    tokens: int
+    knowledge: str
+    procedural_tokens: int
+    manifest: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Section:
+    name: PackSection
+    items: list[Item]
+    heading_tokens: int
+
+    @property
+    def demand(self) -> int:
+        """What the section costs with every item that is not cut; 0 without one."""
+        kept = [entry.tokens for entry in self.items if entry.cut is None]
+        return self.heading_tokens + sum(kept) if kept else 0
+
+    def text(self) -> str:
+        lines = [entry.line for entry in self.items if entry.cut is None]
+        return _HEADINGS[self.name] + "".join(lines) if lines else ""
+
+
+def handover(
+    *,
+    procedural: Mapping[str, Any],
+    card: Mapping[str, Any] | None,
+    window: Window,
+    hits: Sequence[Hit],
+    max_tokens: int | None,
+    tokenizer: str,
+    count: Count,
+) -> Handover:
+    """The text for an agent, of at most `max_tokens` as `count` counts them (the tokenizer's name goes with it).
+
+    Hits, best first, are numbered from 1 for citations; those that the window shows are not told twice. Under a budget
+    the instructions and tools are kept first, and the rest is shared out: hits are cut from the worst, the window from
+    the oldest, the summary from its least important bucket. Items are kept whole; a hit, or the newest message, may be
+    trimmed at the end of a sentence. A budget too small for anything gives an empty text.
+
+    The manifest: `tokenizer`, `max_tokens` (None: no limit), `tokens` of the whole text, and `sections` in their
+    order, each with `section`, `tokens` (its heading and what is kept; the sections add up to the text's) and `items`
+    in their order: `id` (of the memory; `prompt:NAME@VERSION`, `tool:NAME@VERSION`, or `BUCKET.POSITION` in the card),
+    `tokens` (of its line; of a cut one, what it would have cost), `status` (kept, trimmed or cut), and `reason` (a
+    CutReason, or None).
+    """
+    sections = {
+        PackSection.PROCEDURAL: _procedural_items(procedural, count),
+        PackSection.SUMMARY: _card_items(card or {}, count),
+        PackSection.WINDOW: [_window_item(message, count) for message in window.messages],
+        PackSection.HITS: [_hit_item(number, hit, count) for number, hit in enumerate(hits, start=1)],
+    }
+    built = {name: _Section(name, items, count(_HEADINGS[name])) for name, items in sections.items()}
+    procedural_tokens = built[PackSection.PROCEDURAL].demand
+    messages = built[PackSection.WINDOW].items
+    cut(messages[: _steady_start(window)], CutReason.WINDOW_STEP)
+    if max_tokens is None:
+        _cut_what_the_window_shows(built)
+    else:
+        _fit(built, window, max_tokens, count)
+    text = _text(built)
+    tokens = sum(section.demand for section in built.values())
+    if max_tokens is not None:
+        tokens = count(text)
+        while text and tokens > max_tokens:
+            # Lines cost more together than each by itself: with no tokenizer that MemOS has, but another may do it.
+            _cut_least(built)
+            text = _text(built)
+            tokens = count(text)
+    manifest = {
+        "tokenizer": tokenizer,
+        "max_tokens": max_tokens,
+        "tokens": tokens,
+        "sections": [_section_manifest(section) for section in built.values()],
+    }
+    knowledge = text[len(built[PackSection.PROCEDURAL].text()) :]
+    return Handover(text, tokens, knowledge, procedural_tokens, manifest)
+
+
+def _fit(built: Mapping[PackSection, _Section], window: Window, max_tokens: int, count: Count) -> None:
+    """Cuts what `max_tokens` have no room for."""
+    procedural, summary, messages, hits = built.values()
+    fill(procedural.items, max_tokens - procedural.heading_tokens)
+    room = max_tokens - procedural.demand
+    for_summary, for_window, kept = _divide(summary, messages, hits, room)
+    fill(_most_important_first(summary.items), for_summary - summary.heading_tokens)
+    _fit_window(messages, window, kept, for_window - messages.heading_tokens, count)
+    _cut_what_the_window_shows(built)
+    room -= summary.demand + messages.demand + hits.heading_tokens
+    fill([entry for entry in hits.items if entry.cut is None], room, count=count)
+
+
+def _divide(summary: _Section, messages: _Section, hits: _Section, room: int) -> tuple[int, int, int]:
+    """Tokens for summary and window, and how many messages fit into the window's; the rest is for the hits.
+
+    Each message that does not fit may be a hit that has to be told then, which the window makes room for.
+    """
+    shown = [entry for entry in messages.items if entry.cut is None]
+    kept = len(shown)
+    while True:
+        visible = {entry.id for entry in shown[len(shown) - kept :]}
+        told = [entry.tokens for entry in hits.items if entry.id not in visible]
+        demands = [summary.demand, messages.demand, hits.heading_tokens + sum(told) if told else 0]
+        for_summary, for_window, _ = shares(room, demands, list(_WEIGHTS.values()))
+        fitting = newest_fitting(shown, for_window - messages.heading_tokens)
+        if fitting >= kept:
+            return for_summary, for_window, kept
+        kept = fitting
+
+
+def _fit_window(section: _Section, window: Window, kept: int, room: int, count: Count) -> None:
+    """Keeps the newest `kept` messages; if that is none, as much of the very newest as fits into `room`."""
+    shown = [entry for entry in section.items if entry.cut is None]
+    lost = len(shown) - kept
+    if not kept and shown and trim(shown[-1], room, count):
+        lost -= 1
+    # Cut by the budget, too, the window starts at a steady place, if it is long enough to lose some for that.
+    if lost and kept >= 2 * window.step:
+        lost += _turns_to_step(window, window.before + len(section.items) - kept + 1)
+    cut(shown[:lost], CutReason.OVER_BUDGET)
+
+
+def _steady_start(window: Window) -> int:
+    """How many of the window's oldest messages are left out so that its start stays where it is for `step` turns.
+
+    Only messages that the summary covers; none while the window has not lost one. Steps are counted from the summary:
+    its start stays for the `step` turns after it, and a newer summary changes the text before the window anyway.
+    """
+    if not window.before:
+        return 0
+    skipped = _turns_to_step(window, window.before + 1)
+    return skipped if window.before + skipped <= window.covered else 0
+
+
+def _turns_to_step(window: Window, turn: int) -> int:
+    """How many turns from `turn` to the next at which a window may start."""
+    return (window.covered - len(window.messages) - turn) % window.step
+
+
+def _cut_what_the_window_shows(built: Mapping[PackSection, _Section]) -> None:
+    shown = {entry.id for entry in built[PackSection.WINDOW].items if entry.cut is None}
+    cut([entry for entry in built[PackSection.HITS].items if entry.id in shown], CutReason.IN_WINDOW)
+
+
+def _cut_least(built: Mapping[PackSection, _Section]) -> None:
+    """Cuts the one item that matters least, and a hit that only this item showed."""
+    procedural, summary, messages, hits = (section.items for section in built.values())
+    order = (*hits[::-1], *messages, *_most_important_first(summary)[::-1], *procedural[::-1])
+    least = next(entry for entry in order if entry.cut is None)
+    cut([entry for entry in (least, *hits) if entry.id == least.id], CutReason.OVER_BUDGET)
+
+
+def _most_important_first(items: Sequence[Item]) -> list[Item]:
+    """A card's items: bucket by bucket, within one the newest first."""
+    return [entry for bucket in _BY_IMPORTANCE for entry in items[::-1] if entry.id.startswith(f"{bucket}.")]
+
+
+def _procedural_items(procedural: Mapping[str, Any], count: Count) -> list[Item]:
+    prompt = procedural.get("prompt")
+    prompts = [item(f"prompt:{prompt['name']}@{prompt['version']}", "", prompt["text"], count)] if prompt else []
+    return prompts + [_tool_item(tool, count) for tool in procedural.get("tools") or ()]
+
+
+def _tool_item(tool: Mapping[str, Any], count: Count) -> Item:
+    told = f"{tool['description']}; parameters {orjson.dumps(tool['parameters']).decode()}"
+    return item(f"tool:{tool['name']}@{tool['version']}", f"Tool {tool['name']}: ", told, count)
+
+
+def _card_items(card: Mapping[str, Any], count: Count) -> list[Item]:
+    return [
+        item(f"{bucket}.{position}", f"{bucket}: ", statement, count)
+        for bucket in BUCKETS
+        for position, statement in enumerate(card.get(bucket) or ())
+    ]
+
+
+def _window_item(message: WindowMessage, count: Count) -> Item:
+    return item(message.memory_id, f"{message.speaker or message.role}: ", message.text, count)
+
+
+def _hit_item(number: int, hit: Hit, count: Count) -> Item:
+    prefix = f"[{number}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}: "
+    return item(str(hit.id), prefix, hit.text, count)
+
+
+def _text(built: Mapping[PackSection, _Section]) -> str:
+    return "".join(section.text() for section in built.values())
+
+
+def _section_manifest(section: _Section) -> dict[str, Any]:
+    return {
+        "section": section.name.value,
+        "tokens": section.demand,
+        "items": [
+            {
+                "id": entry.id,
+                "tokens": entry.tokens,
+                "status": "cut" if entry.cut else "trimmed" if entry.trimmed else "kept",
+                "reason": entry.cut.value if entry.cut else None,
+            }
+            for entry in section.items
+        ],
+    }

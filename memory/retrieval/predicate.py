@@ -1,0 +1,142 @@
+"""Filters as SQL: what the search arms put into their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from memory.retrieval.filters import All, AnyOf, Column, Condition, Filter, MetadataPath, Not, Operator, Value
+from memory.text.timespan import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A condition on the row `m` of memory_memory, true where it holds; `parameters` are those that `sql` names.
+
+    Their names begin with `filter_` or `span_`; nothing of what a client wrote stands in `sql` itself.
+    """
+
+    sql: str
+    parameters: dict[str, Any]
+
+
+def predicate(where: Filter | None, *, as_of: datetime | None = None) -> Predicate | None:
+    """What a memory must meet: the filter, and to have been recorded by `as_of`. None: every memory does."""
+    parts = [] if where is None else [where]
+    if as_of is not None:
+        parts.append(Condition(Column.CREATED, Operator.LTE, as_of))
+    if not parts:
+        return None
+    writer = _Writer()
+    return Predicate(writer.joined(parts, "AND"), writer.parameters)
+
+
+def within(spans: Sequence[Span]) -> Predicate:
+    """What happened in one of the spans (at least one)."""
+    ranges: list[str] = []
+    parameters: dict[str, Any] = {}
+    for number, span in enumerate(spans):
+        ranges.append(f"m.occurred_at >= %(span_{number}_start)s AND m.occurred_at < %(span_{number}_end)s")
+        parameters |= {f"span_{number}_start": span.start, f"span_{number}_end": span.end}
+    return Predicate(f"({' OR '.join(ranges)})", parameters)
+
+
+def both(one: Predicate | None, other: Predicate) -> Predicate:
+    """What meets the one and the other; their parameters have different names."""
+    if one is None:
+        return other
+    return Predicate(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
+
+
+def narrowing(predicate: Predicate | None, memory_id: str, *, gathered: bool = False) -> str:
+    """What to add to a WHERE clause so that only memories stay that meet the predicate; empty without one.
+
+    A semi-join from the column `memory_id` to the namespace's memories; the statement has a parameter `namespace_id`.
+    `gathered`: those that meet it are gathered once and looked up in a hash. That is for columns which hold much of the
+    namespace; else the planner decides, which is quicker where few memories meet it.
+    """
+    if predicate is None:
+        return ""
+    # All of it is written here but for parameters: nothing that could be injected.
+    return (
+        f"AND ({memory_id} IN (SELECT m.id FROM memory_memory m "  # noqa: S608
+        f"WHERE m.namespace_id = %(namespace_id)s AND {predicate.sql})){' IS TRUE' if gathered else ''}"
+    )
+
+
+_COLUMNS = {
+    Column.ROLE: ("m.role", "text"),
+    Column.SPEAKER: ("m.speaker", "text"),
+    Column.SESSION: ("m.session", "text"),
+    Column.TIER: ("m.tier", "text"),
+    Column.IMPORTANCE: ("m.importance", "float8"),
+    Column.OCCURRED: ("m.occurred_at", "timestamptz"),
+    Column.CREATED: ("m.created_at", "timestamptz"),
+}
+_SIGNS = {
+    Operator.EQ: "=",
+    Operator.NE: "<>",
+    Operator.GT: ">",
+    Operator.GTE: ">=",
+    Operator.LT: "<",
+    Operator.LTE: "<=",
+}
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.parameters: dict[str, Any] = {}
+
+    def joined(self, parts: Sequence[Filter], word: str) -> str:
+        return "(" + f" {word} ".join(self._written(part) for part in parts) + ")"
+
+    def _written(self, part: Filter) -> str:
+        match part:
+            case All(parts):
+                return self.joined(parts, "AND")
+            case AnyOf(parts):
+                return self.joined(parts, "OR")
+            case Not(inner):
+                # A test of an absent value is null, which NOT would leave null.
+                return f"(({self._written(inner)}) IS NOT TRUE)"
+            case Condition(field, operator, value):
+                if isinstance(field, MetadataPath):
+                    return self._of_metadata(field.keys, operator, value)
+                return self._of_column(field, operator, value)
+
+    def _of_column(self, column: Column, operator: Operator, value: Value) -> str:
+        name, kind = _COLUMNS[column]
+        if isinstance(value, tuple):
+            return f"{name} = ANY({self._bound(list(value), f'{kind}[]')})"
+        return f"{name} {_SIGNS[operator]} {self._bound(value, kind)}"
+
+    def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:
+        # `->` with a text takes a key of an object and is null for anything else; `#>` would also index lists.
+        stored = "(" + " -> ".join(["m.metadata", *(self._bound(key, "text") for key in keys)]) + ")"
+        if operator is Operator.EXISTS:
+            return f"({stored} IS {'NOT ' if value else ''}NULL)"
+        if isinstance(value, tuple):
+            return f"{stored} = ANY({self._bound([_json(item) for item in value], 'text[]')}::jsonb[])"
+        if operator is Operator.CONTAINS:
+            return f"{stored} @> {self._bound(_json([value]), 'jsonb')}"
+        if operator in (Operator.EQ, Operator.NE):
+            return f"{stored} {_SIGNS[operator]} {self._bound(_json(value), 'jsonb')}"
+        # jsonb has an order across its types: the type is tested as well.
+        if isinstance(value, str):
+            text = f"({stored} #>> '{{}}') COLLATE \"C\" {_SIGNS[operator]} {self._bound(value, 'text')}"
+            return f"(jsonb_typeof({stored}) = 'string' AND {text})"
+        number = f"{stored} {_SIGNS[operator]} {self._bound(_json(value), 'jsonb')}"
+        return f"(jsonb_typeof({stored}) = 'number' AND {number})"
+
+    def _bound(self, value: Any, kind: str) -> str:
+        name = f"filter_{len(self.parameters)}"
+        self.parameters[name] = value
+        return f"%({name})s::{kind}"
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,130 @@
+"""What speaks for a candidate and what against it: each signal is one number a candidate, computed from plain arrays.
+
+The signals are kept apart, so that a hit can say which of them brought it where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# A memory that is cut into k passages has k chances to resemble the question by accident: the expected best of k grows
+# with log k. So much of it is taken back, in cosine and in shares of the best BM25 score.
+LENGTH_COSINE = 0.06
+LENGTH_LEXICAL = 0.1
+PASSAGE_TOKENS = 75.0
+# A neighbour lends of its score what exceeds this; it lends nothing across a pause of more than an hour.
+LENDING_FLOOR = 0.4
+PAUSE_SECONDS = 3600.0
+# Turns lend and borrow in full up to this length; then their own text is context enough.
+TURN_TOKENS = 40.0
+TURN_TOKENS_FADE = 100.0
+SESSION_BEST = 3
+# Turns this far away still lend, the further one less.
+TURNS_AROUND = 2
+FURTHER = 0.7
+
+
+_DISTANCES = [distance for distance in range(-TURNS_AROUND, TURNS_AROUND + 1) if distance]
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Arrays of one length, one place a candidate.
+
+    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `tokens`: length of the text;
+    `session`: a number for each session; `turn`: place in it; `occurred`: seconds since the epoch; booleans:
+    `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
+    question mark), `in_span` (happened in a time that the question names);
+    `importance`: 0..1.
+    """
+
+    cosine: np.ndarray
+    bm25: np.ndarray
+    tokens: np.ndarray
+    session: np.ndarray
+    turn: np.ndarray
+    occurred: np.ndarray
+    importance: np.ndarray
+    by_agent: np.ndarray
+    spoken: np.ndarray
+    named: np.ndarray
+    asks: np.ndarray
+    in_span: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.cosine)
+
+
+def by_meaning(candidates: Candidates) -> np.ndarray:
+    """Cosine less what its length gives a memory by chance, over the best: 0 (no relation) to 1."""
+    return _over_best(candidates.cosine - LENGTH_COSINE * _log_passages(candidates))
+
+
+def by_words(candidates: Candidates) -> np.ndarray:
+    """BM25 over the best, less what its length gives a memory by chance: 0 to 1."""
+    best = candidates.bm25.max(initial=0.0)
+    if best <= 0:
+        return np.zeros(len(candidates))
+    share = candidates.bm25 / best
+    return _over_best(np.where(share > 0, share - LENGTH_LEXICAL * _log_passages(candidates), 0.0))
+
+
+def standing_out(scores: np.ndarray) -> float:
+    """0 (the tenth is as good as the first) to 1: how far the best of `scores` stand out."""
+    if len(scores) == 0:
+        return 0.0
+    ordered = np.sort(scores)[::-1]
+    return float(ordered[0] - ordered[min(9, len(ordered) - 1)])
+
+
+def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the turns around lend, of the arms' joint scores `found` (0..1).
+
+    Two arrays: what up to TURNS_AROUND turns before and after lend, and what the turn before lends if it is a question,
+    which this one may answer. A short turn means little without the turns around it.
+    """
+    sessions, turns = candidates.session.tolist(), candidates.turn.tolist()
+    place = {key: row for row, key in enumerate(zip(sessions, turns, strict=True))}
+    lent = np.maximum(found - LENDING_FLOOR, 0.0) / (1 - LENDING_FLOOR)
+    turnlike = np.exp(-np.maximum(candidates.tokens - TURN_TOKENS, 0.0) / TURN_TOKENS_FADE)
+    lent *= turnlike
+    around = np.zeros(len(candidates))
+    answered = np.zeros(len(candidates))
+    occurred = candidates.occurred.tolist()
+    for giver in np.flatnonzero(lent).tolist():
+        for distance in _DISTANCES:
+            taker = place.get((sessions[giver], turns[giver] + distance))
+            if taker is None or abs(occurred[giver] - occurred[taker]) > PAUSE_SECONDS:
+                continue
+            around[taker] += lent[giver] * (1.0 if abs(distance) == 1 else FURTHER)
+            if distance == 1 and candidates.asks[giver]:
+                answered[taker] += lent[giver]
+    return around * turnlike, answered
+
+
+def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
+    """The mean of the three best joint scores of the candidate's session: 0 to 1."""
+    best: dict[int, list[float]] = {}
+    numbers = candidates.session.tolist()
+    for row in np.argsort(-found, kind="stable").tolist():
+        scores = best.setdefault(numbers[row], [])
+        if len(scores) < SESSION_BEST:
+            scores.append(float(found[row]))
+    return np.array([sum(best[number]) / SESSION_BEST for number in numbers])
+
+
+def recency(candidates: Candidates) -> np.ndarray:
+    """Place by time: 1 for the newest candidate, 0 for the oldest; alike for those of one moment."""
+    moments, places = np.unique(candidates.occurred, return_inverse=True)
+    return places / max(len(moments) - 1, 1)
+
+
+def _log_passages(candidates: Candidates) -> np.ndarray:
+    return np.log(np.maximum(candidates.tokens / PASSAGE_TOKENS, 1.0))
+
+
+def _over_best(scores: np.ndarray) -> np.ndarray:
+    best = scores.max(initial=0.0)
+    return np.maximum(scores, 0.0) / best if best > 0 else np.zeros(len(scores))

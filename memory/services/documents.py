@@ -1,0 +1,271 @@
+"""Documents: long texts that are cut into chunks, each a memory that knows its document and its place in it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count
+
+from memory import audit
+from memory.enums import AuditEvent, DocumentFormat, EmbeddingState, Role
+from memory.errors import InvalidInput, NotFound
+from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
+from memory.models.keys import new_id
+from memory.models.memory import content_hash
+from memory.models.search import lacking_vector
+from memory.models.sql import fetch
+from memory.services import idempotency as answers
+from memory.services import index, queue
+from memory.services.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.index import Indexed
+from memory.services.ingest import EMBEDDING_DELAYED
+from memory.services.write import DEFAULT_IMPORTANCE
+from memory.text.documents import Chunk, chunks
+from memory.text.tokens import count_tokens
+from memory.types import Idempotency, NewDocument, Scope, StoredDocument
+
+# A request waits for the vectors of so many chunks (a few seconds of the bundled model), of more the worker makes them.
+INLINE_CHUNKS = 384
+MAX_SPEAKER_CHARS = 128
+# The name under which a chunk's metadata tells of its document.
+METADATA_KEY = "document"
+
+
+def put_document(
+    scope: Scope, *, document: NewDocument, now: datetime, idempotency: Idempotency | None = None
+) -> StoredDocument:
+    """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
+
+    Each chunk is a memory: an exact slice of the text, embedded and indexed with the title and the headings above it.
+    More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded` says that the worker
+    embeds them. Raises InvalidInput for a text of white space, IdempotencyConflict.
+    """
+    if idempotency and (record := answers.answered(idempotency)):
+        return StoredDocument(**record.answer)
+    places = chunks(document.text, markdown=document.format == DocumentFormat.MARKDOWN)
+    if not places:
+        raise InvalidInput("The document's text holds only white space.", detail={"field": "text"})
+    memories = [_chunk_memory(scope, document, place, now=now) for place in places]
+    entries = [Indexed.of(memory, text=memory.text) for memory in memories]
+    embedded = None
+    if len(memories) <= INLINE_CHUNKS:
+        texts = [embedded_passages(memory.text, memory.speaker, memory.context) for memory in memories]
+        embedded = embed_or_none(texts)
+    with transaction.atomic():
+        claim_id = new_id()
+        if idempotency and not answers.claim(idempotency, memory_ids=[claim_id], now=now):
+            record = answers.answered(idempotency)
+            assert record is not None
+            return StoredDocument(**record.answer)
+        row = _upsert(scope, document, now=now)
+        replaced = index.remove_chunks(scope, documents=[row.id], now=now)
+        _insert(row, memories, entries, places, embedded)
+        stored = StoredDocument(
+            document_id=row.document_id,
+            version=row.version,
+            chunks=len(places),
+            characters=len(document.text),
+            degraded=[] if embedded is not None else [EMBEDDING_DELAYED],
+        )
+        if embedded is None:
+            queue.enqueue(queue.EMBED_PENDING)
+        if idempotency:
+            answers.amend(idempotency, answer=_fields(stored), degraded=stored.degraded)
+        audit.record(
+            scope,
+            AuditEvent.DOCUMENT_INGEST,
+            session=document.session,
+            subject=row.document_id,
+            details={**_fields(stored), "replaced_chunks": replaced, "embedded": embedded is not None},
+            now=now,
+        )
+    return stored
+
+
+def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
+    """Deletes a document, its chunks and all that hangs on them; returns how many chunks, None if there is none."""
+    with transaction.atomic():
+        found = Document.objects.in_scope(scope).filter(document_id=document_id)
+        row = found.select_for_update().first()
+        if row is None:
+            return None
+        removed = index.remove_chunks(scope, documents=[row.id], now=now)
+        found.delete()
+        audit.record(
+            scope,
+            AuditEvent.DOCUMENT_DELETE,
+            session=row.session,
+            subject=row.document_id,
+            details={"document_id": row.document_id, "version": row.version, "chunks": removed},
+            now=now,
+        )
+    return removed
+
+
+def documents(
+    scope: Scope, *, session: str | None, cursor: uuid.UUID | None, limit: int
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """The namespace's documents, newest first, from `cursor` on; and the cursor of the next page, if there is one."""
+    rows = Document.objects.in_scope(scope)
+    if session is not None:
+        rows = rows.filter(session=session)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page = list(rows.order_by("-id")[: limit + 1])
+    counts = _chunk_counts(scope, [row.id for row in page[:limit]])
+    shown = [_shown(row, counts.get(row.id, 0)) for row in page[:limit]]
+    return shown, page[limit].id if len(page) > limit else None
+
+
+def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
+    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on. Raises NotFound."""
+    row = Document.objects.in_scope(scope).filter(document_id=document_id).first()
+    if row is None:
+        raise NotFound(
+            f"There is no document {document_id!r} in the namespace {scope.namespace!r}.",
+            detail={"field": "document_id"},
+        )
+    of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
+    rows = list(of_document.filter(index__gte=cursor).order_by("index").select_related("memory")[: limit + 1])
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    memories = Memory.objects.in_scope(scope).active().filter(pk__in=of_document.values("memory_id"))
+    pending = lacking_vector(memories, model.pk).count() if model else memories.count()
+    return {
+        "document": {**_shown(row, of_document.count()), "pending_embeddings": pending},
+        "chunks": [
+            {
+                "memory_id": str(chunk.memory_id),
+                "index": chunk.index,
+                "start": chunk.start,
+                "end": chunk.end,
+                "heading": chunk.memory.context,
+                "text": chunk.memory.text,
+                "tokens": chunk.memory.tokens,
+                "state": chunk.memory.state,
+            }
+            for chunk in rows[:limit]
+        ],
+        "next_cursor": rows[limit].index if len(rows) > limit else None,
+    }
+
+
+def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
+    """A chunk as a memory that is not stored yet; the document speaks for itself, so its title is the speaker."""
+    text = document.text[place.start : place.end]
+    return Memory(
+        id=new_id(),
+        namespace_id=scope.namespace_id,
+        role=Role.SYSTEM,
+        speaker=document.title[:MAX_SPEAKER_CHARS],
+        text=text,
+        context=place.heading,
+        importance=DEFAULT_IMPORTANCE,
+        occurred_at=document.occurred_at or now,
+        created_at=now,
+        content_hash=content_hash(text),
+        tokens=count_tokens(text, settings.MEMOS_TOKENIZER),
+    )
+
+
+# One statement, so that of two first versions at once one becomes the second.
+_UPSERT = """
+INSERT INTO memory_document AS d (namespace_id, id, document_id, session, version, title, source, format, metadata,
+                                  characters, occurred_at, created_at, updated_at)
+VALUES (%(namespace_id)s, %(id)s, %(document_id)s, %(session)s, 1, %(title)s, %(source)s, %(format)s,
+        %(metadata)s::jsonb, %(characters)s, %(occurred_at)s, %(now)s, %(now)s)
+ON CONFLICT (namespace_id, document_id) DO UPDATE SET
+    session = EXCLUDED.session, version = d.version + 1, title = EXCLUDED.title, source = EXCLUDED.source,
+    format = EXCLUDED.format, metadata = EXCLUDED.metadata, characters = EXCLUDED.characters,
+    occurred_at = EXCLUDED.occurred_at, updated_at = EXCLUDED.updated_at
+RETURNING id, version
+"""
+
+
+def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
+    """The document's row in its new version, locked until the transaction ends."""
+    identity = new_id()
+    row = Document(
+        namespace_id=scope.namespace_id,
+        id=identity,
+        document_id=document.document_id or str(identity),
+        session=document.session,
+        title=document.title,
+        source=document.source,
+        format=document.format,
+        metadata=document.metadata,
+        characters=len(document.text),
+        occurred_at=document.occurred_at or now,
+    )
+    names = ("namespace_id", "id", "document_id", "session", "title", "source", "format", "characters", "occurred_at")
+    values = {name: getattr(row, name) for name in names}
+    metadata = orjson.dumps(row.metadata).decode()
+    [(row.id, row.version)] = fetch(_UPSERT, {**values, "metadata": metadata, "now": now}, prepared=True)
+    return row
+
+
+def _insert(
+    row: Document,
+    memories: Sequence[Memory],
+    entries: Sequence[Indexed],
+    places: Sequence[Chunk],
+    embedded: Embedded | None,
+) -> None:
+    """Writes the chunks of a document that has none, with their postings, vectors and counts."""
+    own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
+    for position, (memory, entry, place) in enumerate(zip(memories, entries, places, strict=True)):
+        memory.session = row.chunk_session
+        memory.turn = position - len(memories)
+        memory.terms, memory.length = list(entry.frequencies), entry.length
+        memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
+    Memory.objects.bulk_create(memories, batch_size=500)
+    DocumentChunk.objects.bulk_create(
+        [
+            DocumentChunk(
+                namespace_id=row.namespace_id,
+                document_key=row.id,
+                index=position,
+                memory_id=memory.pk,
+                start=place.start,
+                end=place.end,
+            )
+            for position, (memory, place) in enumerate(zip(memories, places, strict=True))
+        ],
+        batch_size=1000,
+    )
+    index.insert_postings(entries)
+    if embedded is not None:
+        index.insert_vectors(memories, embedded, searchable=True)
+    index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
+
+
+def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    rows = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
+    return dict(rows.values_list("document_key").annotate(Count("index")))
+
+
+def _shown(row: Document, chunk_count: int) -> dict[str, Any]:
+    """A document as clients see it."""
+    return {
+        "document_id": row.document_id,
+        "version": row.version,
+        "title": row.title,
+        "source": row.source,
+        "format": row.format,
+        "session_id": row.session or None,
+        "metadata": row.metadata,
+        "characters": row.characters,
+        "chunk_count": chunk_count,
+        "occurred_at": row.occurred_at.isoformat(),
+        "created_at": row.created_at.isoformat(),
+        "updated_at": row.updated_at.isoformat(),
+    }
+
+
+def _fields(stored: StoredDocument) -> dict[str, Any]:
+    return {name: getattr(stored, name) for name in StoredDocument.__slots__}

@@ -1,0 +1,83 @@
+"""What kind of answer a question wants, by its words, in English and Chinese."""
+
+from __future__ import annotations
+
+import re
+
+from memory.text.analysis import terms
+
+# Index terms of a text that says when something happened.
+DATED_TERMS = sorted(
+    {
+        *terms(
+            "yesterday today tomorrow tonight last next ago week month year monday tuesday wednesday thursday friday "
+            "saturday sunday january february march april june july august september october november december "
+            "recently morning weekend"
+        ),
+        *(
+            "昨天",
+            "今天",
+            "明天",
+            "前天",
+            "后天",
+            "上周",
+            "下周",
+            "上月",
+            "个月",
+            "去年",
+            "今年",
+            "明年",
+            "周末",
+            "昨晚",
+        ),
+    }
+)
+
+_RECENT = re.compile(
+    r"\b(latest|newest|most recent(ly)?|last time|currently|at the moment|nowadays|these days|right now|up.to.date)\b"
+    r"|最近|最新|目前|现在|如今|上一次|上次",
+    re.IGNORECASE,
+)
+_MANY = re.compile(
+    r"\b(list|enumerate|summari[sz]e|summary|overview|recap|all (the|of|my|our)|every(thing)?|what (are|were) (all|the "
+    r"different)|how many|in what order|chronological(ly)?|timeline|walk me through)\b"
+    r"|哪些|所有|全部|总结|概括|列出|列举|回顾|汇总|多少个",
+    re.IGNORECASE,
+)
+_FROM_AGENT = re.compile(
+    r"\b(?:did|have|had) you (?:\w+ )?(?:say|said|tell|told|suggest|recommend|mention|propose|advise|explain|answer"
+    r"|provide|give|given|write|written)\w*\b"
+    r"|\byou(?:'ve|'d| have| had)? (?:\w+ )?(?:said|told|suggested|recommended|mentioned|proposed|advised|explained"
+    r"|answered|provided|gave|given|wrote|listed|described)\b"
+    r"|\byour (?:last |previous |earlier )?(?:suggestion|recommendation|advice|answer|reply|explanation)s?\b"
+    r"|你(?:之前|上次|曾|刚才|刚刚)?(?:说过|提到|建议|推荐|告诉|回答|解释|列出)",
+    re.IGNORECASE,
+)
+_LISTED_NAME = re.compile(r"[^\W\d_]")
+
+
+def asks_for_recent(text: str) -> bool:
+    """Whether the newest of several answers is wanted."""
+    return _RECENT.search(text) is not None
+
+
+def asks_for_many(text: str) -> bool:
+    """Whether a list or a summary is wanted: many different memories rather than the best one."""
+    return _MANY.search(text) is not None
+
+
+def asks_agent(text: str) -> bool:
+    """Whether it is about what the agent itself said."""
+    return _FROM_AGENT.search(text) is not None
+
+
+def names_in(text: str, names: list[str]) -> list[str]:
+    """Those of `names` (of speakers) that the text says: as whole words, in a script without spaces anywhere."""
+    lowered = text.lower()
+    return [name for name in names if _LISTED_NAME.search(name) and _says(lowered, name.lower())]
+
+
+def _says(text: str, name: str) -> bool:
+    if not name.isascii():
+        return name in text
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

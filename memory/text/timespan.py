@@ -1,0 +1,317 @@
+"""The time that a question asks about: "last week", "in May 2023", 上个月 become spans; and whether it asks when.
+
+The patterns of `timewords` find the phrases, and dateparser reads dates and counts: left to search a question by
+itself it takes "may", "march", "the sun" and port numbers for dates, and does not know seasons, weekends, 去年五月 or
+三天前, which are reckoned here. A question without a cue of time costs one regular expression.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from memory.text.periods import DAY, YEARS_BACK, Part, in_latest_years, months, period
+from memory.text.timewords import (
+    CUE,
+    DAY_WORDS,
+    EN_RULES,
+    FEW,
+    MONTH_NUMBERS,
+    SEASONS,
+    UNITS,
+    WEEKDAYS,
+    WHEN,
+    YEAR_WORDS,
+    ZH_RULES,
+    number,
+)
+
+# Phrases that are read; a question that names more is a list of dates.
+MOST_PHRASES = 8
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+# Also a word, a verb or the like: taken for months where something else says so.
+_AMBIGUOUS = frozenset({"may", "march", "mar"})
+# A year that has every day.
+_LEAP_YEAR = 2024
+# Half a unit in smaller ones.
+_HALVES = {"year": (6, "month"), "month": (15, "day"), "day": (12, "hour"), "hour": (30, "minute")}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From `start` (in) to `end` (out), as large as the `phrase` that names it: a day, a week, a month, a year."""
+
+    start: datetime
+    end: datetime
+    phrase: str
+
+
+_Groups = dict[str, str | None]
+
+
+def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
+    """The spans that `text` names, in its order; aware, with days as they are in `zone`. Empty when it names none.
+
+    `now` is aware. A phrase that may mean several years ("in May") gives a span for each, the latest first.
+    "Since" makes a span last until now, "before" makes it begin at EARLIEST.
+    """
+    if not CUE.search(text):
+        return []
+    text = unicodedata.normalize("NFKC", text)
+    here = now.astimezone(zone).replace(tzinfo=None)
+    found: list[tuple[int, int, list[Part]]] = []
+    tried = 0
+    for name, pattern in (*EN_RULES, *ZH_RULES):
+        for match in pattern.finditer(text):
+            begin, end = match.span("phrase")
+            if any(begin < other_end and other_begin < end for other_begin, other_end, _ in found):
+                continue
+            tried += 1
+            if tried > MOST_PHRASES:
+                break
+            if parts := _READERS[name](match.groupdict(), here):
+                found.append((begin, end, parts))
+    found.sort(key=lambda entry: entry[0])
+    return [span for begin, end, parts in found for span in _widened(text, (begin, end), parts, now.astimezone(zone))]
+
+
+def asks_when(text: str) -> bool:
+    """Whether the answer is a point or a length of time: "when did …", "what date", "how long ago", 什么时候, 多久."""
+    return WHEN.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+_SINCE = re.compile(r"\b(since|after)\s+(?:the\s+|early\s+|late\s+)?$", re.IGNORECASE)
+_UNTIL = re.compile(r"\b(?:before|until|till|by|prior\s+to)\s+(?:the\s+|early\s+|late\s+)?$", re.IGNORECASE)
+_ZH_SINCE = re.compile(r"\s?(?:以来|[之以](后))")
+_ZH_UNTIL = re.compile(r"\s?[之以]前")
+
+
+def _widened(text: str, place: tuple[int, int], parts: list[Part], now: datetime) -> Iterator[Span]:
+    """The parts as spans; "since" and "before", beside the phrase, make them longer."""
+    begin, end = place
+    before, after = text[max(0, begin - 20) : begin], text[end : end + 4]
+    since, until = _SINCE.search(before) or _ZH_SINCE.match(after), _UNTIL.search(before) or _ZH_UNTIL.match(after)
+    phrase = text[begin:end]
+    for part in parts:
+        start, stop = part.start.replace(tzinfo=now.tzinfo), part.end.replace(tzinfo=now.tzinfo)
+        if since:
+            first = stop if (since[1] or "").lower() in ("after", "后") else start
+            if first < now:
+                yield Span(first, now, phrase)
+            return
+        if until:
+            yield Span(EARLIEST, start, phrase)
+            return
+        yield Span(start, stop, phrase)
+
+
+def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
+    """What dateparser makes of an English phrase: the time, and how exact it is (day, week, month, year)."""
+    # It takes a tenth of a second to import: only questions that name a time wait for it, and only the first of them.
+    from dateparser.date import DateDataParser  # noqa: PLC0415
+
+    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": "past", "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": False}
+    data = DateDataParser(languages=["en"], settings=settings).get_date_data(phrase)
+    return (data.date_obj, data.period) if data.date_obj else None
+
+
+def _library(groups: _Groups, now: datetime) -> list[Part]:
+    phrase = (groups["phrase"] or "").lower().replace("previous", "last").replace("current", "this")
+    found = _read(phrase, now)
+    return [period(*found)] if found else []
+
+
+def _yearless(phrase: str, now: datetime) -> list[Part]:
+    """A date without a year, in the latest years in which it has begun."""
+    found = _read(f"{phrase} {_LEAP_YEAR}", now)
+    return in_latest_years(found[0].month, found[0].day, now) if found else []
+
+
+def _dated(groups: _Groups, now: datetime) -> list[Part]:
+    """A day and a month, with or without a year."""
+    month, phrase = groups["month"] or "", groups["phrase"] or ""
+    if groups["year"]:
+        return _library(groups, now)
+    told = " of " in phrase.lower() or groups.get("preposition") or groups.get("ordinal")
+    sure = told if groups.get("day") else told or month[0].isupper()
+    if month.lower() in _AMBIGUOUS and not sure:
+        return []
+    return _yearless(phrase, now)
+
+
+def _monthly(groups: _Groups, now: datetime) -> list[Part]:
+    month, which = groups["month"] or "", (groups.get("which") or "").strip().lower()
+    if groups.get("year"):
+        sure = month[0].isupper() or month.lower() not in _AMBIGUOUS or groups.get("preposition")
+        return _library(groups, now) if sure else []
+    index = MONTH_NUMBERS[month[:3].lower()]
+    if which == "this":
+        return [months(now.year, index, 1)]
+    if which == "next":
+        return [months(now.year + (index <= now.month), index, 1)]
+    if which:
+        return [months(now.year - (index >= now.month), index, 1)]
+    return in_latest_years(index, 0, now)
+
+
+def _range(groups: _Groups, now: datetime) -> list[Part]:
+    """From one month to another, both included; without a year, the latest years in which it has begun."""
+    first, last = (MONTH_NUMBERS[(groups[name] or "")[:3].lower()] for name in ("month", "until"))
+    count = (last - first) % 12 + 1
+    if groups["year"]:
+        return [months(int(groups["year"]) - (last < first), first, count)]
+    return [months(part.start.year, first, count) for part in in_latest_years(first, 0, now)]
+
+
+def _season(groups: _Groups, now: datetime) -> list[Part]:
+    first = SEASONS[(groups["season"] or "").lower()]
+    which = (groups.get("which") or "").lower()
+    if groups.get("year") or groups.get("relative"):
+        return [months(_year(groups, now), first, 3)]
+    parts = [months(year, first, 3) for year in range(now.year + 1, now.year - YEARS_BACK - 1, -1)]
+    if which in ("this", "这", "今"):
+        return [part for part in parts if part.start.year == now.year]
+    if which == "next":
+        return [part for part in parts if part.start > now][-1:]
+    begun = [part for part in parts if part.start <= now]
+    return [part for part in begun if part.end <= now][:1] if which else begun[:YEARS_BACK]
+
+
+def _year(groups: _Groups, now: datetime) -> int:
+    if relative := groups.get("relative"):
+        return now.year + YEAR_WORDS[relative]
+    year = groups.get("year") or ""
+    return int(year) if year.isdecimal() else int("".join(str(number(digit)) for digit in year))
+
+
+def _yearly(groups: _Groups, now: datetime) -> list[Part]:
+    return [months(_year(groups, now), 1, 12)]
+
+
+def _day(groups: _Groups, now: datetime) -> list[Part]:
+    word = (groups["word"] or "").lower()
+    return [period(now + DAY_WORDS.get(word, -1 if word == "last" else 0) * DAY, "day")]
+
+
+def _quarter(groups: _Groups, now: datetime) -> list[Part]:
+    this = period(now, "quarter").start
+    step = {"this": 0, "这": 0, "本": 0, "next": 3}.get((groups["which"] or "").lower(), -3)
+    return [months(this.year, this.month + step, 3)]
+
+
+def _weekend(groups: _Groups, now: datetime) -> list[Part]:
+    """Saturday and Sunday. This weekend may still mean the last one while it has not begun."""
+    saturday = period(now, "week").start + 5 * DAY
+    this, earlier = (Part(start, start + 2 * DAY) for start in (saturday, saturday - 7 * DAY))
+    which = (groups["which"] or "").lower()
+    if which == "this":
+        return [this] if this.start <= now else [this, earlier]
+    return [Part(this.start + 7 * DAY, this.end + 7 * DAY)] if which == "next" else [earlier]
+
+
+def _weekday(groups: _Groups, now: datetime) -> list[Part]:
+    """The latest such day before today; "this" and "next" count from this week's Monday."""
+    wanted = WEEKDAYS[(groups["weekday"] or "").lower()]
+    which = (groups.get("which") or "").lower()
+    monday = period(now, "week").start
+    if which in ("this", "next"):
+        return [period(monday + (wanted + 7 * (which == "next")) * DAY, "day")]
+    return [period(now - ((now.weekday() - wanted - 1) % 7 + 1) * DAY, "day")]
+
+
+def _ago(groups: _Groups, now: datetime) -> list[Part]:
+    """The unit that lies so many back: two weeks ago is a week, from Monday on; "a few" is two to FEW of them."""
+    counts, unit = _amount(groups)
+    parts = [_unit_ago(count, unit, now) for count in counts]
+    found = [part for part in parts if part]
+    return [Part(found[-1].start, found[0].end)] if len(found) == len(counts) else []
+
+
+def _rolling(groups: _Groups, now: datetime) -> list[Part]:
+    """From so many units back until now; "a few" are FEW."""
+    counts, unit = _amount(groups)
+    start = _back(counts[-1], unit, now)
+    return [Part(start, now)] if start else []
+
+
+def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
+    """(counts, unit): one count, or the least and the most of "a few"."""
+    word = (groups["unit"] or "").lower().removeprefix("个")
+    unit = UNITS.get(word, word)
+    if groups.get("count") == "半":
+        count, unit = _HALVES.get(unit, (0, unit))
+        return (count,), unit
+    amount = number(groups.get("count") or "")
+    return ((2, FEW) if amount is None else (amount,)), unit
+
+
+def _back(count: int, unit: str, now: datetime) -> datetime | None:
+    found = _read(f"{3 * count} months ago" if unit == "quarter" else f"{count} {unit}s ago", now)
+    return found[0] if found else None
+
+
+def _unit_ago(count: int, unit: str, now: datetime) -> Part | None:
+    moment = _back(count, unit, now)
+    if moment is None:
+        return None
+    if unit in ("hour", "minute"):
+        width = timedelta(hours=1) if unit == "hour" else timedelta(minutes=1)
+        return Part(moment - width, moment + width)
+    return period(moment, unit)
+
+
+def _zh_date(groups: _Groups, now: datetime) -> list[Part]:
+    """A month, or a day of it, with or without a year."""
+    month, day = number(groups["month"] or "") or 0, number(groups["day"]) or 0 if groups["day"] else 0
+    if groups["year"] or groups["relative"]:
+        found = _read(f"{_year(groups, now)}-{month:02}" + (f"-{day:02}" if day else ""), now)
+        return [period(*found)] if found else []
+    return in_latest_years(month, day, now)
+
+
+def _zh_month_day(groups: _Groups, now: datetime) -> list[Part]:
+    month = months(now.year, now.month + _ups(groups), 1)
+    if not groups["day"]:
+        return [month]
+    day = month.start + (int(number(groups["day"]) or 1) - 1) * DAY
+    return [period(day, "day")] if day < month.end else []
+
+
+def _zh_week(groups: _Groups, now: datetime) -> list[Part]:
+    monday = period(now, "week").start + 7 * _ups(groups) * DAY
+    if groups["weekday"] == "末":
+        return [Part(monday + 5 * DAY, monday + 7 * DAY)]
+    if groups["weekday"]:
+        return [period(monday + WEEKDAYS[groups["weekday"]] * DAY, "day")]
+    return [period(monday, "week")]
+
+
+def _ups(groups: _Groups) -> int:
+    """上 is one back, 上上 two, 下 one on."""
+    ups = groups["ups"] or ""
+    return -len(ups) if "上" in ups else int(ups == "下")
+
+
+_READERS: dict[str, Callable[[_Groups, datetime], list[Part]]] = {
+    "exact": _library,
+    "library": _library,
+    "dated": _dated,
+    "monthly": _monthly,
+    "months": _range,
+    "season": _season,
+    "zh_season": _season,
+    "yearly": _yearly,
+    "zh_year": _yearly,
+    "day": _day,
+    "quarter": _quarter,
+    "weekend": _weekend,
+    "weekday": _weekday,
+    "rolling": _rolling,
+    "ago": _ago,
+    "zh_date": _zh_date,
+    "zh_month_day": _zh_month_day,
+    "zh_week": _zh_week,
+}

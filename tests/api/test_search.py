@@ -1,0 +1,149 @@
+"""POST /v1/search: hits with their reasons, and no trace but one audit event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.test import override_settings
+
+from memory.models import AuditLog, EmbeddingModel, Memory, Namespace
+
+QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "top_k": 3}
+
+
+def row_counts() -> dict[str, int]:
+    return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": "q" * 2001}, "query"),
+        ({"query": 7}, "query"),
+        ({"top_k": 0}, "top_k"),
+        ({"top_k": 51}, "top_k"),
+        ({"namespace": None}, "namespace"),
+        ({"dry_run": "yes"}, "dry_run"),
+    ],
+)
+def test_a_wrong_field_is_named(alice, change, field):
+    answer = alice.post("/v1/search", QUESTION | change)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["detail"][0]["field"] == field
+
+
+def test_without_a_key_or_with_one_that_may_only_write_it_is_refused(olga, make_tenant):
+    assert olga.post("/v1/search", QUESTION, content_type="application/json").status_code == 401
+    writer = make_tenant("alice", scopes=("write",))
+    assert writer.post("/v1/search", QUESTION).status_code == 403
+
+
+@pytest.mark.parametrize("namespace", ["bob", "nobody"])
+def test_another_tenants_namespace_looks_like_none(alice, bob, remember, namespace):
+    remember(bob, "Ann moved to Lisbon.")
+
+    answer = alice.post("/v1/search", QUESTION | {"namespace": namespace})
+
+    assert answer.status_code == 404
+    assert namespace in answer.json()["error"]["message"]
+
+
+def test_no_namespace_is_made(make_tenant):
+    anyone = make_tenant("any", all_namespaces=True)
+
+    assert anyone.post("/v1/search", QUESTION | {"namespace": "new"}).status_code == 404
+    assert not Namespace.objects.filter(name="new").exists()
+
+
+@override_settings(
+    MEMOS_EMBEDDING_PROVIDER="openai",
+    MEMOS_EMBEDDING_BASE_URL="http://127.0.0.1:9/v1",
+    MEMOS_EMBEDDING_DIMENSIONS=8,
+    MEMOS_EMBEDDING_TIMEOUT_SECONDS=0.5,
+)
+def test_with_the_embedding_provider_away_it_says_so(alice):
+    answer = alice.post("/v1/search", QUESTION)
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "embedding_unavailable"
+
+
+def test_on_a_server_without_a_model_a_dry_run_chooses_none(alice):
+    answer = alice.post("/v1/search", QUESTION | {"dry_run": True})
+
+    assert answer.status_code == 503
+    assert "remember something first" in answer.json()["error"]["message"]
+    assert not EmbeddingModel.objects.exists()
+
+
+def test_the_memory_that_answers_comes_first_and_says_why(alice, bob, remember):
+    remember(bob, "Ann moved to Berlin.")
+    remember(alice, "The weather is nice today.")
+    wanted = remember(alice, "I will move to Lisbon in March.", speaker="Ann", session="s2", metadata={"doc": "d1"})
+
+    answer = alice.post("/v1/search", QUESTION)
+
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"hits", "weights", "milliseconds", "dry_run", "degraded"}
+    assert [hit["text"] for hit in body["hits"]] == ["I will move to Lisbon in March.", "The weather is nice today."]
+    first = body["hits"][0]
+    assert first["id"] == wanted == first["explanation"]["components"]["id"]
+    assert set(first) == {"id", "tier", "text", "score", "metadata", "explanation"}
+    assert (first["metadata"]["doc"], first["metadata"]["session_id"]) == ("d1", "s2")
+    assert body["weights"]["dense"] + body["weights"]["lexical"] == pytest.approx(1)
+    assert {"question", "lexical", "dense"} <= set(body["milliseconds"])
+    assert (body["dry_run"], body["degraded"]) == (False, [])
+
+
+def test_the_hits_are_those_of_a_query(alice, remember):
+    for text in ("Ann moved to Lisbon.", "Bob stayed in Oslo.", "Ann likes tea.", "Ann sold the boat."):
+        remember(alice, text)
+
+    found = alice.post("/v1/search", QUESTION).json()["hits"]
+    body = alice.post("/v1/query", QUESTION | {"session_id": "s1"}).json()
+
+    assert [{**hit, "explanation": None} for hit in found] == [
+        {**chunk, "explanation": None} for chunk in body["raw_chunks"]
+    ]
+    assert [hit["explanation"] for hit in found] == body["rerank_debug"]
+
+
+def test_one_audit_event_is_all_that_is_kept_and_a_dry_run_keeps_none(alice, remember):
+    remember(alice, "Ann moved to Lisbon.")
+    alice.post("/v1/search", QUESTION)
+    before = row_counts()
+
+    dry = alice.post("/v1/search", QUESTION | {"dry_run": True}).json()
+    assert row_counts() == before
+    wet = alice.post("/v1/search", QUESTION).json()
+
+    assert row_counts() == before | {"memory.AuditLog": before["memory.AuditLog"] + 1}
+    event: Any = AuditLog.objects.order_by("-created_at")[0]
+    assert (event.event_type, event.session, event.actor) == ("QUERY", "", alice.scope.actor)
+    assert event.details["hits"] == 1
+    assert "Lisbon" not in str(event.details)
+    assert (dry["dry_run"], wet["dry_run"]) == (True, False)
+    assert dry["hits"] == wet["hits"]
+
+
+def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, remember, django_assert_num_queries):
+    for number in range(12):
+        remember(alice, f"Ann moved {number} times.")
+    alice.post("/v1/search", QUESTION)
+
+    # The arms' statements bypass Django's cursor: what is left here is the audit event.
+    for top_k in (1, 12):
+        with django_assert_num_queries(1):
+            assert len(alice.post("/v1/search", QUESTION | {"top_k": top_k}).json()["hits"]) == top_k
+
+
+def test_an_empty_namespace_answers_with_nothing(alice, remember):
+    remember(alice, "Ann moved to Lisbon.")
+    Memory.objects.all().delete()
+
+    assert alice.post("/v1/search", QUESTION).json()["hits"] == []

@@ -1,0 +1,102 @@
+"""Chunks of a document: exact places, and the headings that they stand under."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.text.documents import HEADING_SEPARATOR, MAX_HEADING_CHARS, chunks
+from memory.text.passages import PASSAGE_TOKENS, estimated_tokens
+
+BODY = "Words of this section stand here, and they fill the line. " * 20
+
+
+def headings(text: str) -> list[str]:
+    return [chunk.heading for chunk in chunks(text, markdown=True)]
+
+
+def test_the_path_of_headings_follows_their_levels():
+    text = f"Intro.\n\n# A\n\n{BODY}\n\n### Deep\n\n{BODY}\n\n## B\n\n{BODY}\n\nC\n=\n\n{BODY}"
+
+    assert list(dict.fromkeys(headings(text))) == ["", "A", "A > Deep", "A > B", "C"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_places_are_exact_with_every_kind_of_line_end(end):
+    text = end.join(["# Ünï 中文", "", BODY, "", "  ## Zwei 🎉", "", BODY, ""])
+
+    found = chunks(text, markdown=True)
+
+    parts = [text[chunk.start : chunk.end] for chunk in found]
+    assert parts == [part.strip() for part in parts]
+    assert parts[0].startswith(f"# Ünï 中文{end}")
+    assert [chunk.heading for chunk in found if chunk.start > text.index("Zwei")][-1].endswith("Zwei 🎉")
+    assert {chunk.heading for chunk in found} == {"Ünï 中文", "Ünï 中文 > Zwei 🎉"}
+
+
+def test_a_heading_goes_with_what_follows_it():
+    text = f"# One\n\n## Two\n\n{BODY}"
+
+    first = chunks(text, markdown=True)[0]
+
+    assert text[first.start : first.end].startswith("# One\n\n## Two\n\nWords")
+    assert first.heading == "One > Two"
+
+
+def test_the_mark_of_a_code_block_goes_with_its_code():
+    text = "Run this:\n\n```python\n" + "print('some words of code')\n" * 80 + "```\n"
+
+    found = [text[chunk.start : chunk.end] for chunk in chunks(text, markdown=True)]
+
+    assert len(found) > 2
+    assert not [chunk for chunk in found if chunk.strip("`") == "python"]
+
+
+def test_headings_at_the_end_are_kept():
+    text = f"# First\n\n{BODY[:289]}\n\n# Last\n"
+
+    last = chunks(text, markdown=True)[-1]
+
+    assert (text[last.start : last.end], last.heading) == ("# Last", "Last")
+
+
+def test_what_only_looks_like_a_heading_is_none():
+    text = f"```\n# comment\n```\n\n> # quoted\n\n- # item\n\n    # code\n\n#hashtag\n\n{BODY}"
+
+    assert set(headings(text)) == {""}
+
+
+def test_long_paths_keep_their_inner_headings():
+    text = "".join(f"{'#' * level} {'h' * 60}{level}\n\n" for level in range(1, 7)) + BODY
+
+    paths = headings(text)
+
+    assert all(len(path) <= MAX_HEADING_CHARS for path in paths)
+    assert paths[-1].endswith("6")
+    assert len(paths[-1].split(HEADING_SEPARATOR)) == 3
+    assert len(headings(f"# {'x' * 5000}\n\n{BODY}")[-1]) == MAX_HEADING_CHARS
+
+
+def test_plain_text_has_no_headings():
+    text = f"# Not a heading\n\n{BODY}"
+
+    assert {chunk.heading for chunk in chunks(text, markdown=False)} == {""}
+
+
+def test_white_space_has_no_chunks_and_headings_alone_have_one():
+    assert chunks("\n \n" * 100, markdown=True) == []
+    assert chunks("", markdown=False) == []
+    assert chunks("# A", markdown=True) == [(0, 3, "A")]
+    assert len(chunks("# A\n\n## B\n", markdown=True)) == 1
+
+
+def test_chunks_lose_nothing_and_stay_near_a_passage():
+    text = "\n\n".join(f"{'#' * (number % 3 + 1)} Heading {number}\n\n{BODY[: number * 37]}" for number in range(40))
+
+    found = chunks(text, markdown=True)
+
+    seen = 0
+    for start, end, _ in found:
+        assert not text[seen:start].strip()
+        assert estimated_tokens(text[start:end]) <= PASSAGE_TOKENS + MAX_HEADING_CHARS // 4
+        seen = max(seen, end)
+    assert not text[seen:].strip()
