@@ -52,6 +52,13 @@ class EmbeddingRefused(EmbeddingUnavailable):
     """The provider answered that it will not embed this text, now or later."""
 
 
+class SearchTimedOut(MemosError):
+    """A statement of a search ran longer than MEMOS_SEARCH_TIMEOUT_MS."""
+
+    status = 503
+    code = "search_timeout"
+
+
 class WindowUnavailable(MemosError):
     """Redis did not answer. Callers go on without the session window and say so."""
 

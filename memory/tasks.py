@@ -11,7 +11,7 @@ from django.utils import timezone
 from memory.errors import EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, evaluations, idempotency
+from memory.services import condense, embedding, evaluations, idempotency, large_namespaces
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -45,6 +45,12 @@ def forget_idempotency_keys() -> int:
 def request_missing_summaries() -> int:
     """Queues summaries that are due but were never asked for, or whose job was lost."""
     return condense.request_overdue(now=timezone.now())
+
+
+def keep_up_large_namespaces() -> int:
+    """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
+    seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
+    return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
 
 
 def evaluate(namespace_id: int, run_id: str) -> bool:

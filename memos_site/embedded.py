@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 
 POSTGRES_OPTIONS = {
     "listen_addresses": "",
-    "shared_buffers": "256MB",
+    "shared_buffers": "512MB",
     "work_mem": "16MB",
     "maintenance_work_mem": "128MB",
     "effective_cache_size": "1GB",

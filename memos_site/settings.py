@@ -230,6 +230,21 @@ MEMOS_EVALUATION_TIMEOUT_SECONDS = env.integer(
     maximum=86_400,
 )
 
+MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
+    "MEMOS_LARGE_NAMESPACE_MEMORIES",
+    10_000,
+    "Memories above which a namespace is large: the worker keeps cells of its vectors and counts of its common words, "
+    "and a search looks into the nearest cells and at the rarer words first. Below, every search is exact.",
+    minimum=1,
+)
+MEMOS_SEARCH_TIMEOUT_MS = env.integer(
+    "MEMOS_SEARCH_TIMEOUT_MS",
+    2000,
+    "Milliseconds after which PostgreSQL ends a statement of a search; the answer is then 503 `search_timeout`.",
+    minimum=10,
+    maximum=600_000,
+)
+
 # --- Condensation ------------------------------------------------------------------------------------------------
 env.section("Condensation")
 MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import Namespace
+from memory.retrieval import size
 from memory.services import embedding, health, namespaces
 from memory.services.ingest import ingest
 from memory.services.keys import issue_key
@@ -42,6 +43,7 @@ def _fresh_process_state() -> Iterator[None]:
     redis_store.resume()
     namespaces.forget_known()
     health.forget_probe()
+    size.forget_known()
     # Namespaces get the ids of earlier ones when a test makes the tables anew.
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
     yield

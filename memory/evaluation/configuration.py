@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.retrieval.arms import lexical
+from memory.retrieval.arms import bm25
 from memory.retrieval.fusion import ARMS, DENSE_GAIN, DENSE_LEAST, SIGNALS
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services.embedding import ActiveModel
@@ -27,7 +27,7 @@ def snapshot(model: ActiveModel, *, weights: Mapping[str, float]) -> dict[str, A
         "signals": SIGNALS,
         "dense_weight": {"least": DENSE_LEAST, "gain": DENSE_GAIN},
         "pools": {"dense": DENSE_POOL, "lexical": LEXICAL_POOL},
-        "bm25": {"k1": lexical.K1, "b": lexical.B},
+        "bm25": {"k1": bm25.K1, "b": bm25.B},
         "settings": {
             name: getattr(settings, name)
             for name in sorted(dir(settings))

@@ -6,6 +6,7 @@ from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
@@ -16,8 +17,10 @@ from memory.models.session import Session
 __all__ = [
     "ApiKey",
     "AuditLog",
+    "CommonTerm",
     "Condensation",
     "ContextPack",
+    "Corpus",
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
@@ -33,4 +36,6 @@ __all__ = [
     "Procedure",
     "RelevanceJudgement",
     "Session",
+    "VectorCell",
+    "VectorMap",
 ]

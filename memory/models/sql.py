@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db import connection
+
+from memory.errors import SearchTimedOut
 
 
 def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool) -> list[tuple]:
@@ -22,6 +25,30 @@ def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool) -> l
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(statement, parameters, prepare=prepared)
         return cursor.fetchall()
+
+
+def search(statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False) -> list[tuple]:
+    """As `fetch`, for the statements of a search: PostgreSQL ends one that runs longer than MEMOS_SEARCH_TIMEOUT_MS.
+
+    `binary` has values sent as they are stored: for long `bytea`. Raises SearchTimedOut.
+    """
+    if not connection.in_atomic_block:
+        _renew_if_lost()
+    connection.ensure_connection()
+    raw = connection.connection
+    # Sent together, so that the limit costs no round trip. When the statement fails, its setting is undone with it.
+    with connection.wrap_database_errors, psycopg.Cursor(raw) as limit, psycopg.Cursor(raw) as cursor:
+        try:
+            with raw.pipeline():
+                limit.execute(f"SET statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
+                cursor.execute(statement, parameters, prepare=prepared, binary=binary)
+                limit.execute("RESET statement_timeout")
+                return cursor.fetchall()
+        except psycopg.errors.QueryCanceled as error:
+            raise SearchTimedOut(
+                f"The search took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Ask with fewer "
+                "words, or try again when the server is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+            ) from error
 
 
 def _renew_if_lost() -> None:

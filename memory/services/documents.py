@@ -64,7 +64,7 @@ def put_document(
             assert record is not None
             return StoredDocument(**record.answer)
         row = _upsert(scope, document, now=now)
-        replaced = index.remove_chunks(scope, documents=[row.id])
+        replaced = index.remove_chunks(scope, documents=[row.id], now=now)
         _insert(row, memories, entries, places, embedded)
         stored = StoredDocument(
             document_id=row.document_id,
@@ -95,7 +95,7 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
         row = found.select_for_update().first()
         if row is None:
             return None
-        removed = index.remove_chunks(scope, documents=[row.id])
+        removed = index.remove_chunks(scope, documents=[row.id], now=now)
         found.delete()
         audit.record(
             scope,

@@ -9,12 +9,14 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 from django.db import connection
 
 from memory.enums import MemoryState
 from memory.models import Memory, NamespaceStat
+from memory.services import vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
 from memory.text.analysis import terms
@@ -150,21 +152,24 @@ _REMOVE_CHUNKS = _REMOVE.format(
 )
 
 
-def remove_session(scope: Scope, *, session: str) -> int:
+def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact."""
-    return _remove(_REMOVE_SESSION, scope, session=session)
+    return _remove(_REMOVE_SESSION, scope, now=now, session=session)
 
 
-def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID]) -> int:
+def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:
     """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
-    return _remove(_REMOVE_CHUNKS, scope, documents=list(documents))
+    return _remove(_REMOVE_CHUNKS, scope, now=now, documents=list(documents))
 
 
-def _remove(statement: str, scope: Scope, **what: str | list[uuid.UUID]) -> int:
+def _remove(statement: str, scope: Scope, *, now: datetime, **what: str | list[uuid.UUID]) -> int:
     parameters: dict[str, Any] = {"namespace_id": scope.namespace_id, "active": MemoryState.ACTIVE.value, **what}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        return int(cursor.fetchone()[0])
+        removed = int(cursor.fetchone()[0])
+    if removed:
+        vector_cells.refresh_soon(scope, now=now)
+    return removed
 
 
 def change_counts(changes: Mapping[int, tuple[int, int]]) -> None:

@@ -65,10 +65,10 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         hidden = events.count() if clear_audit else 0
         # Locked, so that a new version of one of them waits and then finds it gone.
         identities = list(documents.select_for_update().values_list("id", flat=True))
-        chunks = index.remove_chunks(scope, documents=identities)
+        chunks = index.remove_chunks(scope, documents=identities, now=now)
         deleted = Deleted(
             redis_keys,
-            chunks + index.remove_session(scope, session=session),
+            chunks + index.remove_session(scope, session=session, now=now),
             Document.objects.in_scope(scope).filter(id__in=identities).delete()[0],
             summaries.delete()[0],
             packs.delete()[0],

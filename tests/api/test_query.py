@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from unittest import mock
 
+import psycopg
 import pytest
 import redis
 from django.apps import apps
+from django.db import connection
 from django.test import override_settings
 
 from memory.models import AuditLog, Condensation, ContextPack, Memory, Namespace
@@ -371,3 +373,19 @@ def test_with_the_embedding_provider_away_a_query_says_so(alice):
     error = answer.json()["error"]
     assert error["code"] == "embedding_unavailable"
     assert "MEMOS_EMBEDDING_BASE_URL" in error["message"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_search_that_takes_too_long_is_answered_503_with_what_to_do(alice, remember, settings):
+    remember(alice, "green tea")
+    settings.MEMOS_SEARCH_TIMEOUT_MS = 100
+    where = connection.get_connection_params()
+    with psycopg.connect(host=where["host"], user=where["user"], dbname=where["dbname"]) as other:
+        other.execute("LOCK TABLE memory_posting IN ACCESS EXCLUSIVE MODE")
+        answer = alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "tea"})
+    assert answer.status_code == 503
+    error = answer.json()["error"]
+    assert error["code"] == "search_timeout"
+    assert "100 ms" in error["message"]
+    assert "MEMOS_SEARCH_TIMEOUT_MS" in error["message"]
+    assert alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "tea"}).status_code == 200

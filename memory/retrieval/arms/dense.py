@@ -1,14 +1,15 @@
-"""Search by meaning: exact cosine similarity over the namespace's vectors."""
+"""Search by meaning: cosine similarity, exact in small namespaces, by cells in large ones."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 
-from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, Standing
+from memory.models.sql import search as run
+from memory.retrieval.arms import ArmHit, Standing, near_cells
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
+from memory.retrieval.size import is_large
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
@@ -40,8 +41,17 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
 
     A memory is as near as its nearest passage. With `limit` searchable memories that meet the predicate there are
     always `limit` nearest.
-    Tenant and predicate are part of the search: no other row is looked at, so none can be crowded out.
+    Tenant and predicate are part of the search: no other row is looked at, so none can be crowded out. Scores are exact
+    always; in a large namespace, without a predicate, a few of the nearest may be missing (`near_cells`). Raises
+    SearchTimedOut.
     """
+    if question.predicate is None and is_large(scope):
+        return near_cells.search(scope, question, limit=limit, also=also)
+    return exact(scope, question, limit=limit, also=also)
+
+
+def exact(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
+    """As `search`, by comparing every vector of the namespace that the predicate leaves. Raises SearchTimedOut."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
@@ -53,9 +63,8 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
     statement = _NEAREST.format(narrowing=narrowing(question.predicate, "memory_id"))
     passages = limit * _PASSAGES_EACH
     while True:
-        # Exact search has one plan for every size of tenant, but not for every filter; with an approximate index that
-        # would no longer hold.
-        rows = fetch(statement, {**parameters, "passages": passages}, prepared=question.predicate is None)
+        # Exact search has one plan for every size of tenant, but not for every filter.
+        rows = run(statement, {**parameters, "passages": passages}, prepared=question.predicate is None)
         looked_at = [row[3] for row in rows if row[2] is not None]
         if len(looked_at) == limit or not looked_at or looked_at[0] < passages:
             return [ArmHit(*row[:3]) for row in rows]
@@ -84,5 +93,5 @@ def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing
         **(question.predicate.parameters if question.predicate else {}),
     }
     statement = _STANDING.format(narrowing=narrowing(question.predicate, "memory_id"))
-    rows = fetch(statement, parameters, prepared=False)
+    rows = run(statement, parameters, prepared=False)
     return Standing(*rows[0]) if rows else None

@@ -1,0 +1,372 @@
+#!/usr/bin/env python
+"""Fills one table with a million synthetic memories and measures search at every size of a namespace.
+
+    MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 make run          # in another terminal; an empty folder with 6 GB free
+    MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/scale.py
+
+Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
+question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, cells and counts are
+made by the product's own job. Prints a line a size and one JSON object. A second run measures what the first has
+filled. Figures of one machine at one time: compare ratios within a run, not runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
+
+import django
+
+django.setup()
+
+import numpy as np
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from bench.serving import Client, spread
+from memory.models import Memory, MemoryVector, Namespace, VectorCell
+from memory.models.memory import content_hash
+from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.question import Question
+from memory.services.embedding import active_model
+from memory.services.keys import issue_key
+from memory.services.large_namespaces import keep_up
+from memory.services.vector_cells import LARGEST
+from memory.types import Scope
+
+# Memories of a namespace → how many such namespaces; the first of each is measured, FILLER fills the table.
+SIZES = {100: 20, 1_000: 10, 5_000: 4, 20_000: 1, 100_000: 1, 500_000: 1}
+LARGE = (20_000, 100_000, 500_000)
+FILLER = 8_000
+TOTAL = 1_000_000
+CHUNK = 25_000
+VOCABULARY = 200_000
+WORD_BYTES = 7
+TURNS_A_SESSION = 40
+QUESTION_WORDS = 7
+WARM_UP = 20
+
+
+class World:
+    """Vectors and words, the same in every run."""
+
+    def __init__(self, dimensions: int) -> None:
+        chance = np.random.default_rng(20)
+        self.dimensions = dimensions
+        self.topics = self._directions(chance, 2_000)
+        self.subtopics = self._directions(chance, 100_000)
+        ranks = np.arange(VOCABULARY)
+        # Zipf-Mandelbrot; the commonest word is in about a fifth of the memories, as after taking stop words out.
+        self.words = np.cumsum(1 / (ranks + 3.7))
+        self.words /= self.words[-1]
+
+    def _directions(self, chance: np.random.Generator, count: int) -> np.ndarray:
+        rows = chance.standard_normal((count, self.dimensions), dtype=np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def vectors(self, chance: np.random.Generator, count: int) -> np.ndarray:
+        """Unit vectors; some topics are spoken of much more than others."""
+        topic = (len(self.topics) * chance.random(count) ** 2).astype(int)
+        subtopic = topic * 50 + chance.integers(0, 50, count)
+        return _unit(self.topics[topic] + 0.9 * self.subtopics[subtopic] + 0.7 * self._directions(chance, count))
+
+    def questions(self, chance: np.random.Generator, near: np.ndarray) -> np.ndarray:
+        return _unit(near + 0.9 * self._directions(chance, len(near)))
+
+    def texts(self, chance: np.random.Generator, count: int) -> list[np.ndarray]:
+        """Words of each memory, as numbers; about 12 each."""
+        lengths = np.clip(chance.lognormal(2.4, 0.5, count).astype(int), 3, 60)
+        drawn = np.searchsorted(self.words, chance.random(lengths.sum()))
+        return np.split(drawn, np.cumsum(lengths)[:-1])
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def word(number: int) -> str:
+    return f"w{number:0{WORD_BYTES - 1}d}"
+
+
+def plan() -> list[tuple[str, int]]:
+    """(name, memories) of every namespace, small ones first."""
+    named = [(f"scale-{size}-{number}", size) for size, count in SIZES.items() for number in range(count)]
+    left = TOTAL - sum(size for _, size in named)
+    fillers = [(f"scale-filler-{start}", min(FILLER, left - start)) for start in range(0, left, FILLER)]
+    return sorted([*named, *fillers], key=lambda entry: entry[1])
+
+
+def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
+    """Writes one namespace, all or nothing; one that is there is left as it is. Says whether it wrote."""
+    namespace, _ = Namespace.objects.get_or_create(name=name)
+    if Memory.objects.filter(namespace=namespace).exists():
+        return False
+    chance = np.random.default_rng(namespace.pk)
+    total_terms = 0
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        for start in range(0, size, CHUNK):
+            count = min(CHUNK, size - start)
+            ids = _ids(chance, start, count)
+            texts = world.texts(chance, count)
+            _copy(
+                cursor, "memory_memory", _MEMORY_COLUMNS, _memory_lines(namespace.pk, ids, texts, start), binary=False
+            )
+            _copy(cursor, "memory_memoryvector", _VECTOR_COLUMNS, [
+                _binary(
+                    (">i8", np.full(count, namespace.pk)), (">i2", np.full(count, model_id)), ("V16", ids),
+                    (f"V{4 + 2 * world.dimensions}", _halfvec(world.vectors(chance, count))),
+                    ("u1", np.ones(count)), ("u1", np.zeros(count)),
+                )
+            ])  # fmt: skip
+            _copy(cursor, "memory_posting", _POSTING_COLUMNS, [_postings(namespace.pk, ids, texts)])
+            total_terms += sum(map(len, texts))
+        cursor.execute(
+            "INSERT INTO memory_namespacestat (namespace_id, shard, memories, terms) VALUES (%s, 0, %s, %s)",
+            [namespace.pk, size, total_terms],
+        )
+        cursor.execute(_SESSIONS, [namespace.pk])
+        cursor.execute("COMMIT")
+    return True
+
+
+_MEMORY_COLUMNS = (
+    "id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state, occurred_at, created_at, "
+    "content_hash, terms, length, tokens"
+)
+_VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable, filed"
+_POSTING_COLUMNS = "namespace_id, term, memory_id, frequency, length"
+_SESSIONS = """
+INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, first_message_at, last_message_at)
+SELECT namespace_id, session, count(*), count(*), min(created_at), max(created_at)
+FROM memory_memory WHERE namespace_id = %s GROUP BY namespace_id, session
+"""
+
+
+def _ids(chance: np.random.Generator, start: int, count: int) -> np.ndarray:
+    """UUIDv7 in order: a millisecond each."""
+    raw = chance.integers(0, 256, (count, 16), dtype=np.uint8)
+    milliseconds = (1_700_000_000_000 + start + np.arange(count)).astype(">u8")
+    raw[:, :6] = milliseconds.view(np.uint8).reshape(count, 8)[:, 2:]
+    raw[:, 6] = 0x70 | (raw[:, 6] & 0x0F)
+    raw[:, 8] = 0x80 | (raw[:, 8] & 0x3F)
+    return raw.view("V16").reshape(count)
+
+
+def _memory_lines(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray], start: int) -> Iterator[bytes]:
+    when = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
+    for row, numbers in enumerate(texts):
+        words = [word(number) for number in numbers]
+        text = " ".join(words)
+        session, turn = divmod(start + row, TURNS_A_SESSION)
+        distinct = ",".join(dict.fromkeys(words))
+        yield (
+            f"{ids[row].tobytes().hex()}\t{namespace_id}\ts{session}\t{turn + 1}\tuser\t\t{text}\t{{}}\t0.5\tL2\tactive"
+            f"\t{when}\t{when}\t\\\\x{content_hash(text).hex()}\t{{{distinct}}}\t{len(words)}\t{3 * len(words)}\n"
+        ).encode()
+
+
+def _halfvec(vectors: np.ndarray) -> np.ndarray:
+    """As `halfvec_recv` reads them: dimensions, a zero, then the values."""
+    count, dimensions = vectors.shape
+    rows = np.zeros((count, dimensions + 2), dtype=">u2")
+    rows[:, 0] = dimensions
+    rows[:, 2:] = vectors.astype(">f2").view(">u2")
+    return rows.view(f"V{4 + 2 * dimensions}").reshape(count)
+
+
+def _postings(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray]) -> bytes:
+    lengths = np.array([len(numbers) for numbers in texts])
+    pairs = np.concatenate(texts).astype(np.int64) * len(texts) + np.repeat(np.arange(len(texts)), lengths)
+    # Sorted by term, then by memory: the order of the key.
+    pairs, frequencies = np.unique(pairs, return_counts=True)
+    numbers, rows = np.divmod(pairs, len(texts))
+    spelled = np.array([word(number).encode() for number in np.unique(numbers)], dtype=f"S{WORD_BYTES}")
+    names = spelled[np.searchsorted(np.unique(numbers), numbers)].view(f"V{WORD_BYTES}")
+    return _binary(
+        (">i8", np.full(len(rows), namespace_id)), (f"V{WORD_BYTES}", names), ("V16", ids[rows]),
+        (">i2", frequencies), (">i4", lengths[rows]),
+    )  # fmt: skip
+
+
+def _binary(*columns: tuple[str, np.ndarray]) -> bytes:
+    """Rows in PostgreSQL's binary COPY format: the number of fields, then the length and value of each."""
+    layout: list[tuple[str, str]] = [("fields", ">i2")]
+    for index, (kind, _) in enumerate(columns):
+        layout += [(f"bytes{index}", ">i4"), (f"value{index}", kind)]
+    rows = np.empty(len(columns[0][1]), dtype=layout)
+    rows["fields"] = len(columns)
+    for index, (kind, values) in enumerate(columns):
+        rows[f"bytes{index}"] = np.dtype(kind).itemsize
+        rows[f"value{index}"] = values
+    return rows.tobytes()
+
+
+def _copy(cursor: object, table: str, columns: str, parts: object, *, binary: bool = True) -> None:
+    raw = connection.connection
+    with raw.cursor().copy(f"COPY {table} ({columns}) FROM STDIN{' (FORMAT binary)' if binary else ''}") as copy:
+        if binary:
+            copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for part in parts:
+            copy.write(part)
+        if binary:
+            copy.write(b"\xff\xff")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One size: recall of the top 10 against exact search, and milliseconds."""
+
+    memories: int
+    full: bool
+    dense_recall: float
+    lexical_recall: float
+    dense_ms: dict[str, float]
+    lexical_ms: dict[str, float]
+    http_ms: dict[str, float]
+
+
+def measure(world: World, client: Client, name: str, size: int, *, model_id: int, questions: int) -> Measured:
+    scope = Scope(Namespace.objects.get(name=name).pk, name, "bench")
+    chance = np.random.default_rng(99)
+    near = chance.choice(size, min(size, WARM_UP + questions), replace=False)
+    stored = Memory.objects.in_scope(scope).filter(pk__in=[row.pk for row in _some_of(scope, near)])
+    texts = [row.text.split() for row in stored]
+    vectors = np.array([_vector(scope, model_id, row.pk) for row in stored])
+    asked = [
+        Question(" ".join(words), list(dict.fromkeys(words)), vector, model_id, 1.0)
+        for words, vector in zip(
+            (_question_words(world, chance, words) for words in texts), world.questions(chance, vectors), strict=True
+        )
+    ]
+    settings.MEMOS_SEARCH_TIMEOUT_MS = 600_000
+    arms = {"dense": dense, "lexical": lexical}
+    times, recalls, full = {}, {}, True
+    for name_of, arm in arms.items():
+        also = {"also": []} if arm is dense else {}
+        calls = [lambda q=q, arm=arm, also=also: arm.search(scope, q, limit=100, **also) for q in asked]
+        # First, for it leaves the caches as they are in a server that has run for a while.
+        exact = [arm.exact(scope, question, limit=10, **also) for question in asked]
+        found, times[name_of] = _timed(calls)
+        full &= all(len(hits[:10]) >= len(best) for hits, best in zip(found, exact, strict=True))
+        recalls[name_of] = statistics.mean(_recall(*pair) for pair in zip(found, exact, strict=True))
+    body = {"namespace": name, "session_id": "s0", "top_k": 10}
+    http = [client.post("/v1/query", {**body, "query": question.text}) for question in asked][WARM_UP:]
+    return Measured(
+        size, full, round(recalls["dense"], 4), round(recalls["lexical"], 4),
+        spread(times["dense"]), spread(times["lexical"]), spread(http),
+    )  # fmt: skip
+
+
+def _timed(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
+    found, times = [], []
+    for call in calls:
+        started = time.perf_counter()
+        found.append(call())
+        times.append((time.perf_counter() - started) * 1000)
+    return found, times[WARM_UP:]
+
+
+def _recall(found: list[ArmHit], exact: list[ArmHit]) -> float:
+    """Of the top 10. Equal scores are equally right: words of one frequency in memories of one length are many."""
+    enough = exact[-1].score - 1e-6
+    return sum(hit.score >= enough for hit in found[:10]) / len(exact)
+
+
+def _some_of(scope: Scope, turns: np.ndarray) -> list[Memory]:
+    places = {divmod(int(turn), TURNS_A_SESSION) for turn in turns}
+    found = (Memory.objects.in_scope(scope).filter(session=f"s{session}", turn=turn + 1) for session, turn in places)
+    return [memory for rows in found for memory in rows]
+
+
+def _vector(scope: Scope, model_id: int, memory_id: object) -> np.ndarray:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT embedding::real[] FROM memory_memoryvector "
+            "WHERE namespace_id = %s AND model_id = %s AND memory_id = %s",
+            [scope.namespace_id, model_id, memory_id],
+        )
+        return np.array(cursor.fetchone()[0], dtype=np.float32)
+
+
+def _question_words(world: World, chance: np.random.Generator, words: list[str]) -> list[str]:
+    """Words of a memory and others, as common as in text."""
+    own = list(chance.permutation(words)[: QUESTION_WORDS - 2])
+    others = np.searchsorted(world.words, chance.random(QUESTION_WORDS - len(own)))
+    return [*map(str, own), *(word(number) for number in others)]
+
+
+def ingest_ms(client: Client, namespace: str) -> float:
+    """Median milliseconds of one ingest over HTTP."""
+    body = {"namespace": namespace, "session_id": f"growth-{time.time()}", "role": "user"}
+    texts = [" ".join(word(number) for number in range(start, start + 12)) for start in range(200)]
+    return round(statistics.median(client.post("/v1/ingest", {**body, "text": text}) for text in texts), 2)
+
+
+def keep_up_all() -> None:
+    """Makes cells and counts; the server's worker may be at it too."""
+    started = time.monotonic()
+    while True:
+        kept = keep_up(now=timezone.now(), seconds=60)
+        _say(f"{kept} after {time.monotonic() - started:.0f} s")
+        waiting = MemoryVector.objects.filter(filed=False, namespace__name__in=[f"scale-{size}-0" for size in LARGE])
+        full = VectorCell.objects.filter(size__gt=LARGEST, lump=0).exists()
+        if not kept.cells and not full and waiting.count() < 1_000:
+            return
+        time.sleep(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=100)
+    options = parser.parse_args()
+    model = active_model()
+    world = World(model.dimensions)
+    key = issue_key(
+        name="bench", scopes=["read", "write"], namespaces=[], all_namespaces=True, expires_at=None,
+        requests_per_minute=0, actor="bench", now=timezone.now(),
+    )[1]  # fmt: skip
+    client = Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
+    result: dict[str, object] = {}
+    written = 0
+    for name, size in plan():
+        if not fill(world, name, size, model_id=model.id):
+            continue
+        written += size
+        if written - size < 10_000 <= written:
+            result["ingest_ms_at_10_000"] = ingest_ms(client, "scale-growth-small")
+        if size > FILLER:
+            _say(name)
+    _say("filled")
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    _say("vacuumed")
+    keep_up_all()
+    result["ingest_ms_at_1_000_000"] = ingest_ms(client, "scale-growth-large")
+    result["ingest_ms_into_the_largest"] = ingest_ms(client, f"scale-{max(SIZES)}-0")
+    sizes = []
+    for size in SIZES:
+        sizes.append(measure(world, client, f"scale-{size}-0", size, model_id=model.id, questions=options.questions))
+        _say(str(sizes[-1]))
+    result["sizes"] = [vars(entry) for entry in sizes]
+    print(json.dumps(result))
+
+
+def _say(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""BM25: what a term is worth, and what one posting of it adds to a memory's score."""
+
+from __future__ import annotations
+
+import math
+
+# Robertson et al. 1995. Lower than the usual 1.2 and 0.75: turns are short, and a word said twice says little more.
+K1 = 0.9
+B = 0.6
+
+
+def idf(*, holding: float, memories: float) -> float:
+    """The weight (> 0) of a term that `holding` of `memories` memories hold."""
+    return math.log(1 + (memories - min(holding, memories) + 0.5) / (holding + 0.5))
+
+
+def weight(idf: str, posting: str, mean_length: str) -> str:
+    """The SQL of one posting's score: `idf` and `mean_length` are expressions, `posting` names a row of postings."""
+    length = f"{1 - B} + {B}::float8 * {posting}.length / {mean_length}"
+    return f"{idf} * {posting}.frequency * {K1 + 1}::float8 / ({posting}.frequency + {K1}::float8 * ({length}))"

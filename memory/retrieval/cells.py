@@ -1,0 +1,188 @@
+"""Cells of a large namespace's vectors: which to look into, and who in them is worth an exact comparison.
+
+An inverted file (Sivic & Zisserman 2003; Jégou et al. 2011): vectors are filed under the nearest of many centroids and
+a search looks into the nearest cells only. In its cell a vector is kept as the signs of its difference from the
+centroid and two lengths of that difference. Its distance from a question is estimated twice: for all members from the
+share of signs that differ from the question's (Charikar 2002), for the best of those from the sums of the question's
+own values under the signs (RaBitQ, Gao & Long 2024). Everything is in rotated space, so that no dimension says more
+than another. Distances are Euclidean between unit vectors, so their order is that of cosine similarity.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+
+# Larger cells cost more to keep up, smaller ones more to choose among.
+VECTORS_PER_CELL = 128
+# Members that a search estimates distances of. Measured on real sentences and questions by MiniLM, recall@10 of 80,000:
+# 0.94 with 8,000, 0.975 with 16,000, 0.985 with 25,000, 0.99 with 33,000; of 500,000 the same or better.
+CANDIDATES = 24_576
+
+
+def rotate(vectors: np.ndarray) -> np.ndarray:
+    """float32 [rows, dimensions], turned in the one way that all cells are made in; distances stay what they are."""
+    return np.asarray(vectors @ _rotation(vectors.shape[1]), dtype=np.float32)
+
+
+@lru_cache(maxsize=8)
+def _rotation(dimensions: int) -> np.ndarray:
+    # Stored members depend on it: RandomState's stream is frozen by NumPy, and with the signs of the diagonal the
+    # factor of a QR decomposition is unique.
+    orthogonal, upper = np.linalg.qr(np.random.RandomState(384).standard_normal((dimensions, dimensions)))
+    return np.asarray(orthogonal * np.sign(np.diag(upper)), dtype=np.float32)
+
+
+def member_dtype(dimensions: int) -> np.dtype:
+    """How a member lies in its cell: memory id; of its difference from the centroid, the Euclidean length, the sum of
+    the absolute values, and the signs as bits in 64-bit words.
+    """
+    return np.dtype([("id", "V16"), ("radius", "<f4"), ("sum", "<f4"), ("signs", "<u8", (-(-dimensions // 64),))])
+
+
+def signs(differences: np.ndarray) -> np.ndarray:
+    """uint64 [rows, words] of the signs of float32 [rows, dimensions]."""
+    bits = np.packbits(differences > 0, axis=1)
+    words = -(-differences.shape[1] // 64)
+    padded = np.zeros((len(bits), words * 8), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return padded.view("<u8")
+
+
+def members(ids: Sequence[uuid.UUID], vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """Records of `vectors`, each under the centroid of its row (both float32 [rows, dimensions])."""
+    differences = vectors - centroids
+    records = np.empty(len(ids), dtype=member_dtype(vectors.shape[1]))
+    records["id"] = np.frombuffer(b"".join(identity.bytes for identity in ids), dtype="V16")
+    records["radius"] = np.linalg.norm(differences, axis=1)
+    records["sum"] = np.abs(differences).sum(axis=1)
+    records["signs"] = signs(differences)
+    return records
+
+
+def ids_of(records: np.ndarray) -> list[uuid.UUID]:
+    """The memory ids of member records, in their order."""
+    return [uuid.UUID(bytes=raw.tobytes()) for raw in records["id"]]
+
+
+@dataclass(frozen=True, slots=True)
+class CellMap:
+    """The centroids of one namespace under one model: `numbers` [cells], float32 `centroids` [cells, dimensions].
+
+    `sizes` says how many members each cell had when the map was read, `halves` half the square of each centroid's
+    length.
+    """
+
+    version: uuid.UUID
+    numbers: np.ndarray
+    centroids: np.ndarray
+    sizes: np.ndarray
+    halves: np.ndarray
+
+    @classmethod
+    def of(cls, version: uuid.UUID, numbers: Sequence[int], centroids: np.ndarray, sizes: Sequence[int]) -> Self:
+        halves = np.einsum("ij,ij->i", centroids, centroids) / 2
+        return cls(version, np.array(numbers), centroids, np.array(sizes), halves)
+
+    @property
+    def bytes(self) -> int:
+        return int(self.centroids.nbytes)
+
+    def nearest(self, vector: np.ndarray, *, members: int) -> np.ndarray:
+        """Rows of the cells nearest to `vector`, nearest first, until they hold so many `members`."""
+        # Not the matrix product: its threads would wait for each other on cores that PostgreSQL uses.
+        order = np.argsort(self.halves - np.einsum("ij,j->i", self.centroids, vector))
+        held = np.cumsum(self.sizes[order])
+        return order[: int(np.searchsorted(held, members)) + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Members of the cells that a search looks into, with their squared distances by the first estimate; all [members].
+
+    `are_all`: there are no other cells. `cell` names the row of `differences` (float32 [cells, dimensions], the
+    question's from each centroid) that a member belongs to.
+    """
+
+    records: np.ndarray
+    cell: np.ndarray
+    differences: np.ndarray
+    distances: np.ndarray
+    are_all: bool
+
+    def best(self, count: int) -> list[uuid.UUID]:
+        """The memories of the `count` nearest members by the second estimate, nearest first, each once."""
+        rows = _smallest(self.distances, _FIRST * count)
+        records, cell = self.records[rows], self.cell[rows]
+        lengths = np.einsum("ij,ij->i", self.differences, self.differences)[cell]
+        dimensions = self.differences.shape[1]
+        positive = np.unpackbits(np.ascontiguousarray(records["signs"]).view(np.uint8), axis=1, count=dimensions)
+        differences = self.differences[cell]
+        # Twice the sum over the positive signs, less the sum over all: the sum under the signs.
+        under = 2 * np.einsum("ij,ij->i", positive, differences) - differences.sum(axis=1)
+        radius = records["radius"]
+        refined = radius**2 + lengths - 2 * radius**2 * under / np.maximum(records["sum"], _TINY)
+        order = _smallest(refined, count)
+        order = order[np.argsort(refined[order])]
+        return [uuid.UUID(bytes=raw) for raw in dict.fromkeys(records["id"][order].tolist())]
+
+
+# How many more the first estimate hands to the second than that hands on.
+_FIRST = 8
+_TINY = np.float32(1e-12)
+
+
+def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes], *, are_all: bool) -> Candidates:
+    """The members of some cells: `packed` holds the records of the cell whose centroid is the same row's."""
+    dimensions = centroids.shape[1]
+    dtype = member_dtype(dimensions)
+    records = np.frombuffer(b"".join(packed), dtype=dtype)
+    cell = np.repeat(np.arange(len(packed)), [len(part) // dtype.itemsize for part in packed])
+    differences = vector - centroids
+    lengths = np.linalg.norm(differences, axis=1)[cell]
+    unlike = np.ascontiguousarray(records["signs"]) ^ signs(differences)[cell]
+    differing = np.bitwise_count(unlike).sum(axis=1, dtype=np.uint16)
+    cosine = np.cos(np.pi * np.arange(dimensions + 1, dtype=np.float32) / dimensions)
+    radius = np.ascontiguousarray(records["radius"])
+    # The law of cosines in the triangle of centroid, member and question.
+    distances = radius * (radius - 2 * lengths * cosine[differing]) + lengths * lengths
+    return Candidates(records, cell, differences, distances, are_all)
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """The rows of the `count` smallest values, in any order."""
+    return np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
+
+
+def nearest_centroids(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """For each of `vectors` the row of the nearest of `centroids`; int64 [vectors]."""
+    found = np.empty(len(vectors), dtype=np.int64)
+    halves = np.einsum("ij,ij->i", centroids, centroids) / 2
+    for start in range(0, len(vectors), 4096):
+        part = vectors[start : start + 4096]
+        found[start : start + 4096] = np.argmax(part @ centroids.T - halves, axis=1)
+    return found
+
+
+def train(vectors: np.ndarray, count: int) -> np.ndarray:
+    """At most `count` centroids of `vectors`, float32; fewer when the vectors are fewer or equal.
+
+    Lloyd's k-means from a random choice that is the same for the same vectors.
+    """
+    chosen = np.random.default_rng(len(vectors)).permutation(len(vectors))[:count]
+    centroids = np.unique(vectors[chosen], axis=0)
+    for _ in range(_ROUNDS):
+        nearest = nearest_centroids(vectors, centroids)
+        order = np.argsort(nearest, kind="stable")
+        # A centroid that is nearest to nothing is dropped.
+        _, starts, sizes = np.unique(nearest[order], return_index=True, return_counts=True)
+        centroids = np.add.reduceat(vectors[order], starts, axis=0) / sizes[:, None]
+    return np.asarray(centroids, dtype=np.float32)
+
+
+_ROUNDS = 6
