@@ -32,7 +32,7 @@ from memos_site.embedded import EmbeddedError
 from memos_site.servers import with_servers
 
 # Meaning weighs familiarity × (least + gain × how far its best stand out), words have the rest: linear in these three.
-# That the product lets it weigh 1 at most is left out.
+# That the product lets it weigh DENSE_MOST at most is left out.
 ARM_FEATURES = ("words", "least", "gain")
 SEED = 20
 FOLDS = 5

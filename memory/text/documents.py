@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from memory.text.passages import spans
 
-# A chunk is read by people and agents: a few passages long, which its vectors are made of.
+# A chunk is read by people and agents: a few passages long, each of which gets a vector.
 CHUNK_TOKENS = 200
 CHUNK_OVERLAP_TOKENS = 30
 
@@ -44,7 +44,7 @@ class _Section(NamedTuple):
 
 
 def chunks(text: str, *, markdown: bool) -> list[Chunk]:
-    """The document's chunks in order, each about as long as a passage; none if it holds only white space.
+    """The document's chunks in order, each up to about CHUNK_TOKENS long; none if it holds only white space.
 
     With `markdown` they keep to blocks and sections, and a heading (or the mark that opens a code block)
     goes with what follows it.

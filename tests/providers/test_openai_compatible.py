@@ -179,7 +179,7 @@ def test_the_settings_make_the_provider_and_a_change_makes_another(endpoint):
 
 def test_every_provider_has_a_model_of_its_own(settings):
     for provider, name in [
-        ("minilm", "all-MiniLM-L6-v2-int8"),
+        ("minilm", "all-MiniLM-L6-v2-int8-zh"),
         ("openai", "text-embedding-3-small"),
         ("hash", "hash-256"),
     ]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.text.documents import HEADING_SEPARATOR, MAX_HEADING_CHARS, chunks
-from memory.text.passages import PASSAGE_TOKENS, estimated_tokens
+from memory.text.documents import CHUNK_TOKENS, HEADING_SEPARATOR, MAX_HEADING_CHARS, chunks
+from memory.text.passages import estimated_tokens
 
 BODY = "Words of this section stand here, and they fill the line. " * 20
 
@@ -52,7 +52,8 @@ def test_the_mark_of_a_code_block_goes_with_its_code():
 
 
 def test_headings_at_the_end_are_kept():
-    text = f"# First\n\n{BODY[:289]}\n\n# Last\n"
+    # What stands before the last heading fills a chunk.
+    text = f"# First\n\n{BODY[: 4 * CHUNK_TOKENS - 11]}\n\n# Last\n"
 
     last = chunks(text, markdown=True)[-1]
 
@@ -89,7 +90,7 @@ def test_white_space_has_no_chunks_and_headings_alone_have_one():
     assert len(chunks("# A\n\n## B\n", markdown=True)) == 1
 
 
-def test_chunks_lose_nothing_and_stay_near_a_passage():
+def test_chunks_lose_nothing_and_stay_near_their_length():
     text = "\n\n".join(f"{'#' * (number % 3 + 1)} Heading {number}\n\n{BODY[: number * 37]}" for number in range(40))
 
     found = chunks(text, markdown=True)
@@ -97,6 +98,6 @@ def test_chunks_lose_nothing_and_stay_near_a_passage():
     seen = 0
     for start, end, _ in found:
         assert not text[seen:start].strip()
-        assert estimated_tokens(text[start:end]) <= PASSAGE_TOKENS + MAX_HEADING_CHARS // 4
+        assert estimated_tokens(text[start:end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
         seen = max(seen, end)
     assert not text[seen:].strip()
