@@ -17,8 +17,8 @@ COPY ops ops/
 COPY templates templates/
 COPY deploy deploy/
 RUN python -m compileall -q memory memos_site ops deploy
-RUN python -c "from pathlib import Path; from memory.providers.minilm import ensure_graph; \
-    ensure_graph(Path('/opt/memos/models'), 'int8')"
+RUN python -c "from pathlib import Path; from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
+    MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('/opt/memos/models'), threads=1).embed(['ready'])"
 # Settings want a key; this one signs nothing and stays in this step.
 RUN MEMOS_SECRET_KEY=collectstatic-only MEMOS_DATA_DIR=/opt/memos/data python manage.py collectstatic --noinput
 

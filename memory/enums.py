@@ -59,6 +59,19 @@ class AuditEvent(TextChoices):
     EVALUATION_FINISH = "EVALUATION_FINISH"
 
 
+class Verdict(TextChoices):
+    """What became of a memory when a question was answered. A candidate is a memory that was given a score."""
+
+    RETURNED = "returned", "it is among the hits"
+    RESTATED = "restated", "a better candidate says the same"
+    VARIETY = "variety", "a list is wanted, and it is too like a hit"
+    OUTRANKED = "outranked", "the hits have higher scores"
+    NOT_A_CANDIDATE = "not_a_candidate", "no arm has it among its best"
+    FILTERED = "filtered", "the filter leaves it out"
+    RECORDED_LATER = "recorded_later", "it was recorded after `as_of`"
+    ARCHIVED = "archived", "it takes no part in retrieval"
+
+
 class EvaluationStatus(TextChoices):
     """A run is `queued` until a worker takes it; `failed` says in its `error` why."""
 

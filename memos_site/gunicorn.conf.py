@@ -46,18 +46,22 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
 def post_worker_init(worker: Worker) -> None:
-    """Loads the models before the first request waits for them."""
+    """Loads what the first request would wait for."""
     # Inherited by the accepted connections: one that stops in the middle of its request loses its thread again.
     for listener in worker.sockets:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", READ_SECONDS, 0))
 
     from django.db import Error, connection
+    from django.utils import timezone
 
     from memory.errors import EmbeddingUnavailable
     from memory.retrieval.rerank import rerank
     from memory.services.embedding import active_model
+    from memory.text.timespan import spans
 
     rerank("ready", ["ready"])
+    # The library of dates reads its languages when it is first asked.
+    spans("two weeks ago", timezone.now())
 
     try:
         active_model().provider.embed(["ready"])

@@ -120,7 +120,8 @@ MEMOS_EMBEDDING_PROVIDER = env.text(
 MEMOS_EMBEDDING_MODEL = env.text(
     "MEMOS_EMBEDDING_MODEL",
     "",
-    "Model name. For `minilm`: `all-MiniLM-L6-v2-int8` (default) or `all-MiniLM-L6-v2-fp32` (half the speed).",
+    "Model name. For `minilm`: `all-MiniLM-L6-v2-int8-zh` (default) or `all-MiniLM-L6-v2-fp32-zh` (half the speed); "
+    "without `-zh` Chinese is not read.",
     shown="the provider's own",
 )
 MEMOS_EMBEDDING_DIMENSIONS = env.integer(
@@ -146,7 +147,7 @@ MEMOS_MODEL_DIR = Path(
     env.text(
         "MEMOS_MODEL_DIR",
         str(MEMOS_DATA_DIR / "models"),
-        "Folder of the ONNX graph that is made once from the bundled weights.",
+        "Folder of what is made once from installed packages: the ONNX graph of the weights and the dictionary's file.",
         shown="`models` in the data folder",
     )
 ).expanduser()

@@ -13,6 +13,7 @@ from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
+from memory.api.views.why import WhyViewSet
 
 urlpatterns = [
     path("health", health.health),
@@ -25,6 +26,7 @@ urlpatterns = [
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
+    path("v1/why", WhyViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
     path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),
     path("v1/ops/audit", OpsViewSet.as_view({"get": "audit"})),

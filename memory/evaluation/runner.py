@@ -43,7 +43,7 @@ def run_dataset(
     progress: Progress,
 ) -> EvaluationRun:
     """Evaluates `dataset` in scratch namespaces and stores the run. Raises InvalidInput, EmbeddingUnavailable."""
-    _chosen(dataset, options)
+    chosen_groups(dataset, options)
     run = evaluations.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
     return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
 
@@ -119,9 +119,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
-    groups = [Group("", dataset.questions, None)] if run.namespace_id else _chosen(dataset, Options.of(run))
+    groups = [Group("", dataset.questions, None)] if run.namespace_id else chosen_groups(dataset, Options.of(run))
     total = sum(len(group.questions) for group in groups)
-    asked = _embedded_questions(groups, now=now())
+    asked = embedded_questions(groups, now=now())
     tally = Tally()
     for number, group in enumerate(groups, start=1):
         with _namespace_of(run, group, number, keep=keep, now=now) as scope:
@@ -136,7 +136,7 @@ def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, pr
     )
 
 
-def _chosen(dataset: Dataset, options: Options) -> list[Group]:
+def chosen_groups(dataset: Dataset, options: Options) -> list[Group]:
     """The groups that are asked something. Raises InvalidInput for types and groups that the dataset does not have."""
     kinds = {question.type for question in dataset.questions}
     for name, wanted, known in (("types", options.types, kinds), ("groups", options.groups, set(dataset.groups))):
@@ -159,7 +159,7 @@ def _chosen(dataset: Dataset, options: Options) -> list[Group]:
     return asked
 
 
-def _embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
+def embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))

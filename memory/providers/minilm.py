@@ -15,6 +15,7 @@ from filelock import FileLock
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import EmbeddingUnavailable
+from memory.providers.cedict import Dictionary
 from memory.providers.gloss import glossed, unread_share
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
@@ -59,7 +60,8 @@ class MiniLMEmbedding:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-        readable = [glossed(text) for text in texts] if self._glossing else list(texts)
+            dictionary = self._dictionary if self._glossing else None
+        readable = [glossed(text, dictionary) for text in texts] if dictionary else list(texts)
         encodings = tokenizer.encode_batch_fast(readable)
         vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
 
@@ -78,7 +80,9 @@ class MiniLMEmbedding:
     def familiarity(self, text: str) -> float:
         share = cjk_share(text)
         if share and self._glossing:
-            share *= unread_share(text)
+            with self._loading:
+                dictionary = self._dictionary
+            share *= unread_share(text, dictionary)
         return 1.0 - share
 
     @cached_property
@@ -87,6 +91,10 @@ class MiniLMEmbedding:
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
         return tokenizer
+
+    @cached_property
+    def _dictionary(self) -> Dictionary:
+        return Dictionary(self._model_dir)
 
     @cached_property
     def _session(self) -> InferenceSession:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memory.retrieval.fusion import ARMS, Candidate, Part
-from memory.retrieval.pipeline import Dropped, Hit
+from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part
+from memory.retrieval.left_out import Dropped
+from memory.retrieval.pipeline import Hit
 
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
@@ -45,15 +46,29 @@ def explain(hit: Hit, weights: Mapping[str, float]) -> dict[str, Any]:
 
 
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
-    """A candidate that did not come back: its id, place among the candidates, score and parts, and why."""
+    """A candidate that did not come back: its id, place among the candidates, score and parts, and why.
+
+    `needed` is the score of the last hit; `other` the memory that says the same, or the hit that it is too like.
+    """
     candidate = dropped.candidate
     return {
         "id": str(candidate.memory_id),
         "rank": dropped.rank,
         "final": candidate.score,
         **parts(candidate, weights),
+        "verdict": dropped.verdict.value,
+        "needed": dropped.needed,
+        "other": str(dropped.other) if dropped.other else None,
         "reason": dropped.reason,
     }
+
+
+def differences(above: Candidate, below: Candidate) -> dict[str, float]:
+    """By part, how much more `above` has than `below`, largest first; they sum to the difference of the scores."""
+    none = Part(0.0, None, 0.0)
+    names = dict.fromkeys((*above.parts, *below.parts))
+    found = {name: above.parts.get(name, none).weighted - below.parts.get(name, none).weighted for name in names}
+    return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
 
 
 def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
@@ -64,7 +79,7 @@ def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[
         part = candidate.parts.get(arm, none)
         arms[arm] = {"raw": round(part.raw, 6), "rank": part.rank, **_share(part, weights.get(arm, 0.0))}
     signals = {
-        name: {"raw": round(part.raw, 6), **_share(part, weights.get(name))}
+        name: {"raw": round(part.raw, 6), **_share(part, weights.get(name, SIGNALS.get(name)))}
         for name, part in candidate.parts.items()
         if name not in ARMS
     }

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
@@ -108,6 +109,34 @@ def parse(data: object) -> Filter | None:
     if data == {}:
         return None
     return _Parser().group(data, "", 0)
+
+
+def entries(where: Filter) -> tuple[Filter, ...]:
+    """What must hold, one by one: the entries of the outermost object."""
+    return where.parts if isinstance(where, All) else (where,)
+
+
+def spelled(where: Filter) -> dict[str, Any]:
+    """The filter as JSON again, with every operator and `and` written out."""
+    match where:
+        case All(parts):
+            return {"and": [spelled(part) for part in parts]}
+        case AnyOf(parts):
+            return {"or": [spelled(part) for part in parts]}
+        case Not(part):
+            return {"not": spelled(part)}
+        case Condition(field, operator, value):
+            name = field.value if isinstance(field, Column) else _METADATA + ".".join(map(_escaped, field.keys))
+            listed = [_as_json(item) for item in value] if isinstance(value, tuple) else _as_json(value)
+            return {name: {operator.value: listed}}
+
+
+def _escaped(key: str) -> str:
+    return re.sub(r"([.\\])", r"\\\1", key)
+
+
+def _as_json(value: Scalar | datetime) -> Scalar:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 EQUALITY = (Operator.EQ, Operator.NE, Operator.IN)

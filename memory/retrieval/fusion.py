@@ -32,6 +32,7 @@ SIGNALS = {
 # The weight of meaning: what it has at least, and what it gains as its best hits stand out from the rest.
 DENSE_LEAST = 0.4
 DENSE_GAIN = 0.8
+DENSE_MOST = 0.8
 
 
 class Part(NamedTuple):
@@ -61,11 +62,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for."""
+    """All candidates in order: `order` are places in the arrays, best first; parts are made for those asked for.
+
+    `values`: by arm and signal, what `weights` multiplies: one number a candidate, in the order of `ids`.
+    """
 
     order: list[int]
     weights: dict[str, float]
-    _ids: list[uuid.UUID]
+    ids: list[uuid.UUID]
+    values: dict[str, np.ndarray]
     _raw: dict[str, np.ndarray]
     _shares: dict[str, np.ndarray]
     _ranks: Mapping[str, Mapping[uuid.UUID, int]]
@@ -77,7 +82,7 @@ class Ranking:
         """The candidate at that place of the ranking (0 is the best), with its parts; signals that give nothing to it
         are left out."""
         row = self.order[place]
-        memory_id = self._ids[row]
+        memory_id = self.ids[row]
         return Candidate(
             memory_id,
             {
@@ -89,7 +94,7 @@ class Ranking:
 
     def place_of(self, memory_id: uuid.UUID) -> int | None:
         """Where a memory stands (0 is the best), None if it is no candidate."""
-        return next((place for place, row in enumerate(self.order) if self._ids[row] == memory_id), None)
+        return next((place for place, row in enumerate(self.order) if self.ids[row] == memory_id), None)
 
 
 def dense_weight(familiarity: float, standing_out: float) -> float:
@@ -98,7 +103,7 @@ def dense_weight(familiarity: float, standing_out: float) -> float:
     The more the nearest memories stand out from the tenth (`standing_out`, 0..1), the more meaning has recognised
     something; when all are about equally near, it has not, and words decide. What the model cannot read, words decide.
     """
-    return familiarity * min(1.0, DENSE_LEAST + DENSE_GAIN * standing_out)
+    return familiarity * min(DENSE_MOST, DENSE_LEAST + DENSE_GAIN * standing_out)
 
 
 def rank(
@@ -125,7 +130,7 @@ def rank(
     score = sum(shares.values(), start=np.zeros(len(candidates)))
     # Places come oldest first: reversed, a stable sort leaves the newer of equals in front.
     order = (len(score) - 1 - np.argsort(-score[::-1], kind="stable")).tolist()
-    return Ranking(order, weights, places.ids, raw, shares, ranks)
+    return Ranking(order, weights, places.ids, values, raw, shares, ranks)
 
 
 def _arm_weights(

@@ -1,4 +1,4 @@
-"""The read route: arms → signals → fusion → rerank → restatements → the memories themselves."""
+"""The read route: arms → signals → fusion → the memories themselves → rerank → restatements."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memory.models.sql import fetch
 from memory.retrieval import places, predicate, rerank
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
+from memory.retrieval.left_out import Dropped, left_out
 from memory.retrieval.question import Question
 from memory.retrieval.restated import Said, restatements, spread
 from memory.text.asking import DATED_TERMS
@@ -23,12 +24,12 @@ from memory.types import Scope
 
 # What each arm hands over: far more than top_k, so that a memory that several signals like can pass one that a single
 # arm loves. Words are cheap to score, and a memory without them scores 0 for certain.
-DENSE_POOL = 200
-LEXICAL_POOL = 300
+DENSE_POOL = 120
+LEXICAL_POOL = 150
 # What a time that the question names brings in besides.
 TIME_POOL = 50
 # The turns around so many of the best are looked at too.
-STRONG = 40
+STRONG = 25
 # How many more memories than wanted are read, so that restatements do not leave the answer short.
 SPARE = 12
 # When a time is asked for, so many of the best are looked through for one that says it.
@@ -74,15 +75,6 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A candidate that did not come back: its place among the candidates (1 is the first), and why."""
-
-    candidate: Candidate
-    rank: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Retrieval:
     """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
 
@@ -108,30 +100,74 @@ def retrieve(
     """The `top_k` memories of the namespace that answer the question best; restatements count as one.
 
     `arms` names those of ARMS and SIGNALS that take part (None: all do). `show_dropped`: how many of the candidates
-    that do not come back are listed.
+    that do not come back are listed; that changes nothing about those that do.
+
+    Raises ValueError if `arms` names no arm.
     """
     clock = _Clock()
     taking_part = frozenset((*ARMS, *SIGNALS) if arms is None else arms)
-    ranking = _ranked(scope, question, taking_part, pool=top_k, clock=clock)
-    dates = question.wants.when and "dated" in taking_part
-    reading = max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
-    candidates = [ranking.candidate(place) for place in range(min(len(ranking), reading))]
-    hits = _read(scope, question, candidates, dates=dates)
-    clock.lap("read")
+    if taking_part.isdisjoint(ARMS):
+        raise ValueError(
+            f"arms names no arm: {sorted(taking_part)}. At least one of {', '.join(ARMS)} finds candidates."
+        )
+    reading = _reading(question, top_k, taking_part)
+    ranking, hits = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
     degraded: list[str] = []
     if arms is None:
         hits, degraded = _reranked(question, hits)
         clock.lap("rerank")
-    chosen = _chosen(question, hits, top_k)
+    again = restatements([_said(hit) for hit in hits])
+    while len(hits) - len(again) < top_k and reading < len(ranking):
+        # One statement said over and over took the places: read on.
+        hits += _read(scope, question, _between(ranking, reading, 2 * reading), dates=False)
+        reading *= 2
+        again = restatements([_said(hit) for hit in hits])
+    order = _order(question, hits, again, top_k)
     clock.lap("restated")
+    chosen = _chosen(hits, again, order)
     return Retrieval(
         hits=chosen,
         considered=len(ranking),
         weights=ranking.weights,
         milliseconds=clock.laps,
-        dropped=_dropped(ranking, chosen, show_dropped),
+        dropped=left_out(
+            [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
+            [_said(hit) for hit in hits],
+            again=again,
+            shown={place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)},
+            variety=SPREAD_WEIGHT if question.wants.many else 0.0,
+        )[:show_dropped]
+        if show_dropped
+        else [],
         degraded=degraded,
     )
+
+
+def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Ranking, list[Hit]]:
+    """What `retrieve` starts from: every candidate with the values of all arms and signals, and the best as read.
+
+    The ranking does without `dated`, which is only known of the hits.
+    """
+    everything = (*ARMS, *SIGNALS)
+    reading = _reading(question, top_k, everything)
+    return _first_stage(scope, question, reading=reading, taking_part=everything, clock=_Clock())
+
+
+def _first_stage(
+    scope: Scope, question: Question, *, reading: int, taking_part: Collection[str], clock: _Clock
+) -> tuple[Ranking, list[Hit]]:
+    """The ranking, and the best `reading` of it read; dates, which only the texts tell, have moved them."""
+    ranking = _ranked(scope, question, taking_part, pool=reading, clock=clock)
+    dates = question.wants.when and "dated" in taking_part
+    hits = _read(scope, question, _between(ranking, 0, reading), dates=dates)
+    clock.lap("read")
+    return ranking, hits
+
+
+def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> int:
+    """How many candidates are read: as many as may be handed over, judged by the reranker or moved by their dates."""
+    dates = question.wants.when and "dated" in taking_part
+    return max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
 
 
 def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Ranking:
@@ -188,21 +224,20 @@ def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]
     return judged + hits[len(judged) :], read.degraded
 
 
-def _chosen(question: Question, hits: Sequence[Hit], top_k: int) -> list[Hit]:
-    """The hits that are handed over: each statement once; with variety, when many memories are wanted."""
-    said = [Said(hit.speaker or hit.role, hit.text) for hit in hits]
-    again = restatements(said)
+def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_k: int) -> list[tuple[int, float]]:
+    """Which of the hits are handed over, in order, each with what its likeness to those before it costs: each statement
+    once; with variety, when many memories are wanted."""
+    kept = [place for place in range(len(hits)) if place not in again]
+    if not question.wants.many:
+        return [(place, 0.0) for place in kept[:top_k]]
+    said, scores = [_said(hits[place]) for place in kept], [hits[place].score for place in kept]
+    return [(kept[place], cost) for place, cost in spread(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
+
+
+def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple[int, float]]) -> list[Hit]:
     others: dict[int, list[uuid.UUID]] = {}
     for place, earlier in again.items():
         others.setdefault(earlier, []).append(hits[place].id)
-    kept = [place for place in range(len(hits)) if place not in again]
-    order: list[tuple[int, float]] = [(place, 0.0) for place in kept[:top_k]]
-    if question.wants.many:
-        scores = [hits[place].score for place in kept]
-        order = [
-            (kept[place], cost)
-            for place, cost in spread([said[place] for place in kept], scores, wanted=top_k, weight=SPREAD_WEIGHT)
-        ]
     chosen = []
     for number, (place, cost) in enumerate(order, start=1):
         hit = hits[place]
@@ -211,22 +246,12 @@ def _chosen(question: Question, hits: Sequence[Hit], top_k: int) -> list[Hit]:
     return chosen
 
 
-def _dropped(ranking: Ranking, chosen: Sequence[Hit], wanted: int) -> list[Dropped]:
-    if not wanted:
-        return []
-    shown = {hit.id for hit in chosen}
-    restating = {other: hit.id for hit in chosen for other in hit.restated_by}
-    dropped: list[Dropped] = []
-    for place in range(len(ranking)):
-        candidate = ranking.candidate(place)
-        if candidate.memory_id in shown:
-            continue
-        same = restating.get(candidate.memory_id)
-        reason = f"It says again what {same} says." if same else "Others had a higher score."
-        dropped.append(Dropped(candidate, place + 1, reason))
-        if len(dropped) == wanted:
-            break
-    return dropped
+def _said(hit: Hit) -> Said:
+    return Said(hit.speaker or hit.role, hit.text)
+
+
+def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
+    return [ranking.candidate(place) for place in range(first, min(len(ranking), end))]
 
 
 _ROWS = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memory.text.analysis import CJK
@@ -14,11 +14,18 @@ SAME_WORDS = 0.8
 SAME_LENGTH = 0.6
 LONGEST = 1_000
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
-_NUMBER = re.compile(r"\d|^(one|two|three|four|five|six|seven|eight|nine|ten|first|second|third|once|twice)$")
-# Words that turn a statement into its opposite: texts that differ in one of them say different things.
+_NUMBER = re.compile(
+    r"\d|^(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|half"
+    r"|first|second|third|once|twice|[零一二三四五六七八九十百千万亿两半])$"
+)
+# Words that turn a statement into its opposite, or move it to another time: texts that differ in one of them say
+# different things.
 _TURNS = frozenset(
-    "not no never none nor without hardly cannot t don doesn didn isn aren wasn weren won wouldn can't nobody nothing "
-    "before after more less until since stopped quit 不 没 無 无 未 非 别".split()
+    "not no never none nor without hardly cannot t don doesn didn isn aren wasn weren won wouldn nobody nothing "
+    "before after more less until since stopped quit "
+    "yesterday today tomorrow tonight last next ago morning noon afternoon evening night day week weekend month year "
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december 不 没 無 无 未 非 别 莫 勿 上 下 前 后 今 明 昨 早 晚".split()
 )
 
 
@@ -33,27 +40,35 @@ class Said:
 class Words:
     """The words of a text, compared with those of others."""
 
-    __slots__ = ("all", "names", "speaker")
+    __slots__ = ("all", "asks", "names", "sequence", "speaker", "text")
 
     def __init__(self, said: Said) -> None:
         self.speaker = said.speaker
-        found = _WORD.findall(said.text)
-        self.all = frozenset(word.lower() for word in found)
+        self.text = said.text.strip()
+        self.asks = self.text.endswith(("?", "？"))
+        found = _WORD.findall(self.text)
+        self.sequence = [word.lower() for word in found]
+        self.all = frozenset(self.sequence)
         # A capital inside a sentence mostly begins a name.
-        self.names = frozenset(word.lower() for word in found[1:] if word[0].isupper())
+        self.names = frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
 
     def restates(self, other: Words) -> bool:
-        """Whether both say the same: the same speaker, nearly the same words, no other number, name or negation."""
-        if self.speaker != other.speaker:
+        """Whether both say the same: the same speaker, nearly the same words, the same numbers, names, negations and
+        times in the same order, and both or neither a question. Texts without words are the same or are not."""
+        if self.speaker != other.speaker or self.asks != other.asks:
             return False
+        if self.text == other.text:
+            return True
         few, many = sorted((len(self.all), len(other.all)))
-        if few < SAME_WORDS * many:
+        if not few or few < SAME_WORDS * many:
             return False
-        shared, together = len(self.all & other.all), len(self.all | other.all)
-        if together and shared < SAME_WORDS * together:
+        if len(self.all & other.all) < SAME_WORDS * len(self.all | other.all):
             return False
         names = self.names | other.names
-        return not any(word in names or word in _TURNS or _NUMBER.search(word) for word in self.all ^ other.all)
+        return self._marks(names) == other._marks(names)
+
+    def _marks(self, names: Collection[str]) -> list[str]:
+        return [word for word in self.sequence if word in names or word in _TURNS or _NUMBER.search(word)]
 
     def overlap(self, other: Words) -> float:
         """The share (0..1) of the words of both that they have in common (Jaccard)."""
@@ -107,3 +122,11 @@ def spread(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight
         for place in left:
             likeness[place] = max(likeness[place], words[place].overlap(words[best]))
     return chosen
+
+
+def nearest(said: Said, others: Sequence[Said]) -> tuple[int, float]:
+    """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
+    words = Words(said)
+    likeness = [words.overlap(Words(other)) for other in others]
+    best = max(range(len(others)), key=likeness.__getitem__)
+    return best, likeness[best]

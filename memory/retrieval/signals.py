@@ -14,6 +14,11 @@ import numpy as np
 LENGTH_COSINE = 0.06
 LENGTH_LEXICAL = 0.1
 PASSAGE_TOKENS = 75.0
+# A best cosine below this has recognised nothing: it is not stretched to 1.
+LEAST_COSINE = 0.2
+# Of fewer than TENTH candidates none can be said to stand out; then this much is taken, which is usual.
+TENTH = 10
+USUAL_GAP = 0.25
 # A neighbour lends of its score what exceeds this; it lends nothing across a pause of more than an hour.
 LENDING_FLOOR = 0.4
 PAUSE_SECONDS = 3600.0
@@ -59,7 +64,7 @@ class Candidates:
 
 def by_meaning(candidates: Candidates) -> np.ndarray:
     """Cosine less what its length gives a memory by chance, over the best: 0 (no relation) to 1."""
-    return _over_best(candidates.cosine - LENGTH_COSINE * _log_passages(candidates))
+    return _over_best(candidates.cosine - LENGTH_COSINE * _log_passages(candidates), at_least=LEAST_COSINE)
 
 
 def by_words(candidates: Candidates) -> np.ndarray:
@@ -73,10 +78,10 @@ def by_words(candidates: Candidates) -> np.ndarray:
 
 def standing_out(scores: np.ndarray) -> float:
     """0 (the tenth is as good as the first) to 1: how far the best of `scores` stand out."""
-    if len(scores) == 0:
-        return 0.0
+    if len(scores) < TENTH:
+        return USUAL_GAP
     ordered = np.sort(scores)[::-1]
-    return float(ordered[0] - ordered[min(9, len(ordered) - 1)])
+    return float(ordered[0] - ordered[TENTH - 1])
 
 
 def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,6 +130,6 @@ def _log_passages(candidates: Candidates) -> np.ndarray:
     return np.log(np.maximum(candidates.tokens / PASSAGE_TOKENS, 1.0))
 
 
-def _over_best(scores: np.ndarray) -> np.ndarray:
-    best = scores.max(initial=0.0)
+def _over_best(scores: np.ndarray, *, at_least: float = 0.0) -> np.ndarray:
+    best = scores.max(initial=at_least)
     return np.maximum(scores, 0.0) / best if best > 0 else np.zeros(len(scores))

@@ -25,6 +25,7 @@ from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
 from memory.models import ApiKey, EmbeddingModel, Memory, MemoryVector, Namespace
 from memory.providers.embedding import configured, provider_for
+from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
 from memory.services import stats
 from memory.services.embedding import pending_count
@@ -248,6 +249,9 @@ def _embedding_agrees() -> Finding:
     active = _active_model()
     if active is None:
         return Finding(OK, "embedding choice", f"none yet: {provider}/{name} with the first memory")
+    if (active.provider, active.name + GLOSSING) == (provider, name):
+        fix = f"`manage.py reembed` switches search to {provider}/{name}; or set MEMOS_EMBEDDING_MODEL={active.name}"
+        return Finding(WARN, "embedding choice", f"search uses {active}, which does not read Chinese", fix)
     if (active.provider, active.name) != (provider, name):
         fix = (
             f"`manage.py reembed` switches search to {provider}/{name}; or set "

@@ -31,7 +31,7 @@ from memory.text.tokens import count_tokens
 from memory.types import Idempotency, NewDocument, Scope, StoredDocument
 
 # A request waits for the vectors of so many chunks (a few seconds of the bundled model), of more the worker makes them.
-INLINE_CHUNKS = 384
+INLINE_CHUNKS = 128
 MAX_SPEAKER_CHARS = 128
 # The name under which a chunk's metadata tells of its document.
 METADATA_KEY = "document"

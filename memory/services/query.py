@@ -47,6 +47,7 @@ class Answer:
     pack: dict[str, Any]
     retrieval: Retrieval
     explanations: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
     summary: Summary | None
     summary_enqueued: bool
     condensed_summary: str
@@ -71,17 +72,28 @@ def query(
     dry_run: bool = False,
     where: Filter | None = None,
     as_of: datetime | None = None,
+    show_dropped: bool = False,
 ) -> Answer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
     The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `where` narrows the
     memories that are searched. `as_of` leaves out all that was recorded later, of the window and the summaries too, and
     asks for no summary. With Redis away the window is empty and `degraded` says so. A `dry_run` answers the same,
-    stores nothing and asks for no summary.
+    stores nothing and asks for no summary. `show_dropped` lists the best candidates that did not come back; the pack
+    does not keep them.
 
     Raises EmbeddingUnavailable.
     """
-    found = find(scope, text=text, top_k=top_k, now=now, where=where, as_of=as_of, dry_run=dry_run)
+    found = find(
+        scope,
+        text=text,
+        top_k=top_k,
+        now=now,
+        where=where,
+        as_of=as_of,
+        dry_run=dry_run,
+        show_dropped=show_dropped,
+    )
     context = session_context(scope, session=session, now=now, as_of=as_of)
     summary = context.summary
     messages, degraded = _window(scope, session, as_of)
@@ -112,6 +124,7 @@ def query(
         pack=pack,
         retrieval=found.retrieval,
         explanations=found.explanations,
+        dropped=found.dropped,
         summary=summary,
         summary_enqueued=False,
         condensed_summary=summary.text if summary else handed_over.knowledge[:FALLBACK_SUMMARY_CHARS].strip(),

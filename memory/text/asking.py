@@ -34,23 +34,29 @@ DATED_TERMS = sorted(
 )
 
 _RECENT = re.compile(
-    r"\b(latest|newest|most recent(ly)?|last time|currently|at the moment|nowadays|these days|right now|up.to.date)\b"
+    r"\b(latest|newest|most recent(ly)?|last time|current(ly)?|now|at the moment|nowadays|these days|up.to.date)\b"
     r"|最近|最新|目前|现在|如今|上一次|上次",
     re.IGNORECASE,
 )
+# A list that is wanted, not one that is asked about ("what is on my shopping list?"); "every" of things, not of days.
 _MANY = re.compile(
-    r"\b(list|enumerate|summari[sz]e|summary|overview|recap|all (the|of|my|our)|every(thing)?|what (are|were) (all|the "
-    r"different)|how many|in what order|chronological(ly)?|timeline|walk me through)\b"
+    r"(^\W*list\b|\blist(?= (all|the|every|everything|each|my|our|your|of|out|some|any|what|which|me|up)\b)"
+    r"|\b(enumerate|summari[sz]e|summary|overview|recap|all (the|of|my|our)|everything"
+    r"|what (are|were) (all|the different)"
+    r"|every(?! (single )?(day|week|month|year|morning|evening|night|hour|time|other)\b)"
+    r"|how many|in what order|chronological(ly)?|timeline|walk me through)\b)"
     r"|哪些|所有|全部|总结|概括|列出|列举|回顾|汇总|多少个",
     re.IGNORECASE,
 )
+# What the agent said; not what it is asked to say now ("can you tell me", "please tell me", 请你告诉我).
 _FROM_AGENT = re.compile(
     r"\b(?:did|have|had) you (?:\w+ )?(?:say|said|tell|told|suggest|recommend|mention|propose|advise|explain|answer"
     r"|provide|give|given|write|written)\w*\b"
     r"|\byou(?:'ve|'d| have| had)? (?:\w+ )?(?:said|told|suggested|recommended|mentioned|proposed|advised|explained"
     r"|answered|provided|gave|given|wrote|listed|described)\b"
     r"|\byour (?:last |previous |earlier )?(?:suggestion|recommendation|advice|answer|reply|explanation)s?\b"
-    r"|你(?:之前|上次|曾|刚才|刚刚)?(?:说过|提到|建议|推荐|告诉|回答|解释|列出)",
+    r"|\bthe assistant\b"
+    r"|(?<!请)你(?:之前|上次|曾|刚才|刚刚)?(?:(?:给|跟|对|向)我)?(?:说[过的了]|提到|建议|推荐|告诉|回答|解释|列出)",
     re.IGNORECASE,
 )
 _LISTED_NAME = re.compile(r"[^\W\d_]")

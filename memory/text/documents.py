@@ -13,6 +13,10 @@ from markdown_it import MarkdownIt
 
 from memory.text.passages import spans
 
+# A chunk is read by people and agents: a few passages long, which its vectors are made of.
+CHUNK_TOKENS = 200
+CHUNK_OVERLAP_TOKENS = 30
+
 HEADING_SEPARATOR = " > "
 # A chunk's headings are embedded with it: of a longer path the innermost are kept.
 MAX_HEADING_CHARS = 200
@@ -49,7 +53,7 @@ def chunks(text: str, *, markdown: bool) -> list[Chunk]:
     starts = [section.start for section in sections]
     found = []
     opened: int | None = None
-    for start, end in spans(text, markdown=markdown):
+    for start, end in spans(text, markdown=markdown, tokens=CHUNK_TOKENS, overlap=CHUNK_OVERLAP_TOKENS):
         begin = start if opened is None else opened
         section, body = _first_words(text, sections, bisect_right(starts, begin) - 1, begin, end)
         if end - begin <= MAX_HEADING_CHARS and (body >= end or _FENCE.fullmatch(text, body, end)):

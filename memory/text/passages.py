@@ -42,13 +42,16 @@ def passages(text: str) -> list[str]:
     return [text[start:end] for start, end in spans(text)] or [text]
 
 
-def spans(text: str, *, markdown: bool = False) -> list[tuple[int, int]]:
-    """Where the passages of `text` are: [start, end) in characters, in order, without white space at their ends.
+def spans(
+    text: str, *, markdown: bool = False, tokens: int = PASSAGE_TOKENS, overlap: int = OVERLAP_TOKENS
+) -> list[tuple[int, int]]:
+    """Where the parts of `text` are: [start, end) in characters, in order, without white space at their ends.
 
-    None is longer than PASSAGE_TOKENS; only white space lies outside all of them. `markdown` keeps to the blocks and
+    None is longer than `tokens`; they share up to `overlap` with the one before, as far as whole sentences or words fit
+    into that; only white space lies outside all of them. `markdown` keeps to the blocks and
     headings of CommonMark.
     """
-    splitter = _splitter(markdown)
+    splitter = _splitter(markdown, tokens, overlap)
     found = []
     for start, end in _parts(text):
         for offset, passage in splitter.chunk_indices(text[start:end]):
@@ -57,9 +60,9 @@ def spans(text: str, *, markdown: bool = False) -> list[tuple[int, int]]:
 
 
 @cache
-def _splitter(markdown: bool) -> TextSplitter | MarkdownSplitter:
+def _splitter(markdown: bool, tokens: int, overlap: int) -> TextSplitter | MarkdownSplitter:
     kind = MarkdownSplitter if markdown else TextSplitter
-    return kind.from_callback(estimated_tokens, PASSAGE_TOKENS, OVERLAP_TOKENS)
+    return kind.from_callback(estimated_tokens, tokens, overlap)
 
 
 def _parts(text: str) -> list[tuple[int, int]]:

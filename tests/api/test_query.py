@@ -21,7 +21,7 @@ QUESTION = {"namespace": "alice", "session_id": "s1", "query": "Where did Ann mo
 
 FIELDS = {
     "id", "source_tier", "similarity", "raw_chunks", "condensed_summary", "token_usage_original",
-    "token_usage_condensed", "rerank_debug", "session_summary_id", "session_summary_cache_hit",
+    "token_usage_condensed", "rerank_debug", "dropped", "session_summary_id", "session_summary_cache_hit",
     "session_summary_enqueued", "context_pack_id", "context_pack",
 }  # fmt: skip
 

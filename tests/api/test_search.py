@@ -89,7 +89,7 @@ def test_the_memory_that_answers_comes_first_and_says_why(alice, bob, remember):
 
     assert answer.status_code == 200
     body = answer.json()
-    assert set(body) == {"hits", "weights", "milliseconds", "dry_run", "degraded"}
+    assert set(body) == {"hits", "dropped", "weights", "milliseconds", "dry_run", "degraded"}
     assert [hit["text"] for hit in body["hits"]] == ["I will move to Lisbon in March.", "The weather is nice today."]
     first = body["hits"][0]
     assert first["id"] == wanted == first["explanation"]["components"]["id"]

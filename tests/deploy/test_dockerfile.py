@@ -103,7 +103,7 @@ def test_what_is_taken_from_the_build_stage_is_made_there() -> None:
 def test_paths_of_the_image_agree() -> None:
     given = environment()
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert f"ensure_graph(Path('{given['MEMOS_MODEL_DIR']}'), 'int8')" in text
+    assert f"MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('{given['MEMOS_MODEL_DIR']}')" in text
     assert f"MEMOS_DATA_DIR={given['MEMOS_DATA_DIR']} python manage.py collectstatic" in text
     assert given["MEMOS_HOST"] == "0.0.0.0"
     assert ("EXPOSE", given["MEMOS_PORT"]) in stages()[-1]

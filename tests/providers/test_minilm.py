@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.test import override_settings
 from django.utils import timezone
 
@@ -18,7 +20,10 @@ from memory.providers import minilm
 from memory.providers.embedding import provider_for
 from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
 from memory.providers.minilm_graph import graph_filename
+from memory.services import embedding
+from memory.services.diagnosis import diagnose
 from memory.services.query import query
+from memory.services.search import search
 
 SENTENCES = [
     "I moved to Lisbon in March.",
@@ -106,10 +111,69 @@ def test_no_texts_have_no_vectors(model):
     assert model.embed([]).shape == (0, 384)
 
 
-def test_it_reads_english_and_not_chinese(model):
+CHINESE = [
+    "我女儿对花生过敏。",
+    "去柏林的火车晚点了两个小时。",
+    "我们决定用PostgreSQL做数据库。",
+    "我三月搬到了里斯本。",
+    "和供应商的会议在星期二十点。",
+    "他喝茶不加糖。",
+    "发票被误付了两次。",
+    "她在乐团里拉小提琴。",
+]
+ENGLISH = [
+    "My daughter is allergic to peanuts.",
+    "The train to Berlin was two hours late.",
+    "We decided to use PostgreSQL as the database.",
+    "I moved to Lisbon in March.",
+    "The meeting with the supplier is on Tuesday at ten.",
+    "He drinks tea without sugar.",
+    "The invoice was paid twice by mistake.",
+    "She plays the violin in an orchestra.",
+]
+
+
+def nearest(provider, questions: list[str], memories: list[str]) -> list[int]:
+    """The place of the memory that is nearest to each question."""
+    return (provider.embed(questions) @ provider.embed(memories).T).argmax(axis=1).tolist()
+
+
+def test_chinese_and_its_english_translation_find_each_other(model):
+    assert nearest(model, CHINESE, ENGLISH) == list(range(len(ENGLISH)))
+    assert nearest(model, ENGLISH, CHINESE) == list(range(len(CHINESE)))
+
+
+@pytest.mark.parametrize("memories", [ENGLISH, CHINESE], ids=["english", "chinese"])
+def test_a_question_in_chinese_finds_the_memory(model, memories):
+    asked = ["女儿不能吃什么？", "火车晚了多久？", "选了哪个数据库？", "我什么时候搬家的？"]
+    assert nearest(model, asked, memories) == [0, 1, 2, 3]
+
+
+def test_a_question_in_english_finds_the_chinese_memory(model):
+    asked = ["What can't the girl eat?", "How late was the train?", "Which database did we choose?", "When did I move?"]
+    assert nearest(model, asked, CHINESE) == [0, 1, 2, 3]
+
+
+def test_chinese_that_means_the_same_is_nearer_than_something_else(model):
+    vector, near, far = model.embed(["她在乐团里拉小提琴。", "她会演奏一种乐器。", "发票被误付了两次。"])
+    assert vector @ near > vector @ far + 0.1
+
+
+def test_a_name_without_the_ending_reads_as_the_model_alone_does(model, model_dir):
+    alone = MiniLMEmbedding("all-MiniLM-L6-v2-int8", model_dir=model_dir, threads=1)
+    assert np.array_equal(alone.embed(SENTENCES[:3]), model.embed(SENTENCES[:3]))
+    assert not np.allclose(alone.embed(CHINESE[:1]), model.embed(CHINESE[:1]), atol=0.1)
+    assert alone.familiarity("安搬到哪里了？") == 0.0
+    assert 0 < alone.familiarity("用Redis做限流") < 1
+
+
+def test_it_trusts_itself_as_far_as_the_dictionary_reads(model):
     assert model.familiarity("Where did Ann move?") == 1.0
-    assert model.familiarity("安搬到哪里了？") == 0.0
-    assert 0 < model.familiarity("用Redis做限流") < 1
+    assert model.familiarity("你什么时候搬到里斯本的？") == 1.0
+    assert model.familiarity("用Redis做限流") == 1.0
+    assert model.familiarity("どこにひっこしたの") < 0.2
+    assert model.familiarity("어디로 이사했어요?") == 0.0
+    assert 0 < model.familiarity("Redis 한국") < 1
     assert model.familiarity("!?") == 1.0
 
 
@@ -132,8 +196,9 @@ def test_the_graph_is_built_once_however_many_call_at_first(tmp_path, monkeypatc
 
     assert len(built) == 1
     assert all(np.allclose(vector, vectors[0]) for vector in vectors)
-    left = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
-    assert left - {f"{graph_filename('int8')}.lock"} == {graph_filename("int8")}
+    left = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.suffix != ".lock"}
+    assert {name for name in left if not name.startswith("cc-cedict-")} == {graph_filename("int8")}
+    assert len(left) == 2
 
 
 def test_a_build_that_fails_leaves_no_half_a_file(tmp_path, monkeypatch):
@@ -194,9 +259,51 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
         assert provider_for("minilm", DEFAULT_MODEL).dimensions == 384
 
     assert "peanuts" in answer.retrieval.hits[0].text
-    assert answer.retrieval.weights == {"dense": 0.5, "lexical": 0.5}
+    weights = answer.retrieval.weights
+    assert weights["dense"] > weights["lexical"]
+    assert weights["dense"] + weights["lexical"] == pytest.approx(1.0)
     assert str(EmbeddingModel.objects.get()) == f"minilm/{DEFAULT_MODEL} (384)"
     assert len(MemoryVector.objects.first().embedding) == 384
+
+
+def embedding_choice() -> tuple[str, str, str]:
+    """What doctor says of it: status, what, fix."""
+    found = diagnose(schedules=(), now=timezone.now())
+    return next((one.status, one.what, one.fix) for one in found if one.name == "embedding choice")
+
+
+def test_a_server_of_the_former_default_goes_on_until_it_is_switched(alice, remember, model_dir, monkeypatch):
+    def best(text: str) -> tuple[str, float]:
+        found = search(alice.scope, text=text, top_k=1, now=timezone.now())
+        return found.hits[0].text, found.retrieval.weights["dense"]
+
+    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
+    former = "all-MiniLM-L6-v2-int8"
+    peanuts = "My daughter is allergic to peanuts."
+    here = {"MEMOS_EMBEDDING_PROVIDER": "minilm", "MEMOS_MODEL_DIR": model_dir}
+    with override_settings(**here, MEMOS_EMBEDDING_MODEL=former):
+        for text in ("The invoice of May was paid twice.", peanuts, "It rained."):
+            remember(alice, text)
+
+    with override_settings(**here):
+        remember(alice, "The train to Lyon leaves at nine.")
+        assert {str(one) for one in EmbeddingModel.objects.all()} == {f"minilm/{former} (384)"}
+        assert best("food that a kid cannot eat")[0] == peanuts
+        assert best("女儿不能吃什么？")[1] == 0.0
+        status, what, fix = embedding_choice()
+        assert (status, what) == ("warn", f"search uses minilm/{former} (384), which does not read Chinese")
+        assert f"`manage.py reembed` switches search to minilm/{DEFAULT_MODEL}" in fix
+        assert f"MEMOS_EMBEDDING_MODEL={former}" in fix
+
+        call_command("reembed", stdout=StringIO())
+
+        assert best("女儿不能吃什么？")[0] == peanuts
+        assert best("女儿不能吃什么？")[1] > 0.0
+        assert embedding_choice()[0] == "ok"
+
+    with override_settings(**here, MEMOS_EMBEDDING_MODEL=former):
+        assert "the settings name" in embedding_choice()[1]
 
 
 @pytest.mark.usefixtures("_weights_missing")

@@ -3,140 +3,162 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.arms import ArmHit
-from memory.retrieval.explain import METHOD, explain, reason
-from memory.retrieval.fusion import Candidate, Part, fuse, weights_for
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, dense_weight, rank
+from memory.retrieval.places import Places
+from memory.retrieval.question import Question, Wants
+from tests.retrieval.candidates import candidates
 
-A, B, C, D = (uuid.UUID(int=number) for number in range(1, 5))
-EVEN = {"dense": 0.5, "lexical": 0.5}
-
-
-def ranked(candidates: list[Candidate]) -> list[uuid.UUID]:
-    return [candidate.memory_id for candidate in candidates]
+EVERYTHING = (*ARMS, *SIGNALS)
 
 
-@pytest.mark.parametrize(("familiarity", "dense", "lexical"), [(1.0, 0.5, 0.5), (0.0, 0.0, 1.0), (0.5, 0.25, 0.75)])
-def test_words_decide_where_the_model_reads_badly(familiarity: float, dense: float, lexical: float) -> None:
-    assert weights_for(familiarity) == {"dense": dense, "lexical": lexical}
+def identity(number: int) -> uuid.UUID:
+    return uuid.UUID(int=number)
 
 
-def test_each_arm_is_scaled_to_its_best_and_weighted() -> None:
-    found = {
-        "dense": [ArmHit(A, 0.8, 1), ArmHit(B, 0.4, 2), ArmHit(C, -0.2, 3)],
-        "lexical": [ArmHit(B, 10.0, 1), ArmHit(C, 5.0, 2)],
+def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
+    return Question("q", [], np.zeros(1), 1, familiarity, None, Wants(**wants), [])
+
+
+def ranked(
+    count: int, *, taking_part: Any = ARMS, question: Question | None = None, ranks: Any = None, **arrays: Any
+) -> Ranking:
+    places = Places([identity(number) for number in range(count)], candidates(count, **arrays))
+    return rank(question or asked(), places, ranks=ranks or {}, taking_part=taking_part)
+
+
+def order(ranking: Ranking) -> list[int]:
+    return [ranking.candidate(place).memory_id.int for place in range(len(ranking))]
+
+
+@pytest.mark.parametrize(
+    ("familiarity", "standing_out", "expected"),
+    [(1.0, 0.0, 0.4), (1.0, 0.5, 0.8), (1.0, 0.75, 1.0), (1.0, 1.0, 1.0), (0.5, 0.5, 0.4), (0.0, 1.0, 0.0)],
+)
+def test_meaning_weighs_more_as_it_stands_out_and_nothing_where_it_cannot_read(familiarity, standing_out, expected):
+    assert dense_weight(familiarity, standing_out) == pytest.approx(expected)
+
+
+def test_a_score_is_the_weighted_sum_of_both_arms():
+    # Two candidates: the best stands out by 1 - 0.75 from the last.
+    found = ranked(2, cosine=[0.6, 0.8], bm25=[8.0, 2.0], ranks={"dense": {identity(1): 1}, "lexical": {}})
+
+    assert found.weights == pytest.approx({"dense": 0.6, "lexical": 0.4})
+    assert order(found) == [0, 1]
+    first, second = found.candidate(0), found.candidate(1)
+    assert first.parts == {
+        "dense": Part(0.6, None, pytest.approx(0.45)),
+        "lexical": Part(8.0, None, pytest.approx(0.4)),
     }
-
-    candidates, considered = fuse(found, EVEN, limit=10)
-
-    assert considered == 3
-    assert ranked(candidates) == [B, A, C]
-    assert [candidate.score for candidate in candidates] == pytest.approx([0.75, 0.5, 0.25])
-    best = candidates[0].parts
-    assert best["dense"] == Part(0.4, 2, pytest.approx(0.25))
-    assert best["lexical"] == Part(10.0, 1, pytest.approx(0.5))
-    # An opposite meaning is no relation: it takes nothing away.
-    assert candidates[2].parts["dense"] == Part(-0.2, 3, 0.0)
+    assert second.parts["dense"] == Part(0.8, 1, pytest.approx(0.6))
+    assert second.score == pytest.approx(0.6 + 0.1)
+    assert [found.place_of(identity(number)) for number in (0, 1, 7)] == [0, 1, None]
 
 
-def test_a_memory_that_both_like_passes_one_that_a_single_arm_loves() -> None:
-    found = {
-        "dense": [ArmHit(A, 1.0, 1), ArmHit(C, 0.9, 2)],
-        "lexical": [ArmHit(B, 1.0, 1), ArmHit(C, 0.9, 2)],
+@pytest.mark.parametrize(("arm", "expected"), [("dense", [1, 0]), ("lexical", [0, 1])])
+def test_a_single_arm_has_the_whole_weight(arm, expected):
+    found = ranked(2, taking_part=[arm], cosine=[0.1, 0.9], bm25=[9.0, 1.0], question=asked(familiarity=0.3))
+    assert found.weights[arm] == 1.0
+    assert order(found) == expected
+
+
+def test_without_familiarity_meaning_counts_nothing():
+    found = ranked(2, cosine=[0.1, 0.9], bm25=[9.0, 1.0], question=asked(familiarity=0.0))
+    assert found.weights == {"dense": 0.0, "lexical": 1.0}
+    assert order(found) == [0, 1]
+
+
+def test_no_candidates_leave_nothing():
+    found = ranked(0, taking_part=EVERYTHING)
+    assert len(found) == 0
+    assert found.place_of(identity(0)) is None
+
+
+def test_equals_come_newest_first():
+    assert order(ranked(4, cosine=[0.5, 0.5, 0.9, 0.5])) == [2, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "wants", "expected"),
+    [
+        ("people", {"named": [True, False]}, {}, [0.27, None]),
+        ("role", {"by_agent": [True, False]}, {}, [None, 0.22]),
+        ("role", {"by_agent": [True, False]}, {"agent": True}, [0.22, None]),
+        ("role", {"by_agent": [True, True]}, {"agent": True}, [None, None]),
+        ("time", {"in_span": [False, True]}, {}, [None, 0.15]),
+        ("question", {"asks": [True, True], "spoken": [True, False]}, {}, [-0.1, None]),
+        ("recency", {}, {"recent": True}, [None, 0.1]),
+        ("recency", {}, {}, [None, None]),
+        ("importance", {"importance": [1.0, 0.2]}, {}, [0.05, -0.03]),
+        ("brevity", {"terms": [0.0, 900.0]}, {}, [-0.3, pytest.approx(0.0)]),
+        ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.09, None]),
+        ("neighbours", {"cosine": [0.5, 0.0]}, {}, [None, 0.25]),
+        ("answer", {"cosine": [0.5, 0.0], "asks": [True, False]}, {}, [None, 0.22]),
+    ],
+)
+def test_each_signal_gives_its_weight_to_those_that_it_speaks_of(name, arrays, wants, expected):
+    given_arrays = {"cosine": [0.5, 0.5]} | arrays
+    found = ranked(2, taking_part=["dense", name], question=asked(**wants), **given_arrays)
+
+    by_id = {found.candidate(place).memory_id.int: found.candidate(place).parts for place in range(2)}
+    shares = [by_id[number][name].weighted if name in by_id[number] else None for number in range(2)]
+    assert shares == [value if value is None else pytest.approx(value) for value in expected]
+    assert found.weights.get(name) == (SIGNALS[name] if any(value is not None for value in expected) else None)
+
+
+def test_a_signal_that_takes_no_part_counts_nothing():
+    assert set(ranked(2, cosine=[0.5, 0.4], named=[True, False]).weights) == {"dense", "lexical"}
+
+
+def test_a_part_more_leaves_the_candidate_as_it_was():
+    before = Candidate(identity(1), {"dense": Part(0.5, 1, 0.4)})
+    after = before.with_part("dated", Part(1.0, None, 0.25))
+    assert (before.score, after.score) == (0.4, pytest.approx(0.65))
+    assert set(before.parts) == {"dense"}
+
+
+SCORES = st.floats(-1, 1, allow_subnormal=False)
+ROW = st.fixed_dictionaries(
+    {
+        "cosine": SCORES,
+        "bm25": st.floats(0, 50, allow_subnormal=False),
+        "tokens": st.integers(1, 3000).map(float),
+        "terms": st.integers(0, 900).map(float),
+        "session": st.integers(0, 2),
+        "occurred": st.integers(0, 9000).map(float),
+        "importance": st.floats(0, 1),
+        **{name: st.booleans() for name in ("by_agent", "spoken", "named", "asks", "in_span")},
     }
-    assert ranked(fuse(found, EVEN, limit=1)[0]) == [C]
+)
 
 
-def test_without_familiarity_meaning_counts_nothing() -> None:
-    found = {"dense": [ArmHit(A, 0.9, 1), ArmHit(B, 0.1, 2)], "lexical": [ArmHit(B, 2.0, 1)]}
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=15),
+    familiarity=st.floats(0, 1),
+    agent=st.booleans(),
+    recent=st.booleans(),
+    taking_part=st.sets(st.sampled_from(EVERYTHING)),
+)
+def test_shares_sum_to_the_score_by_which_the_order_falls(rows, familiarity, agent, recent, taking_part):
+    arrays = {name: [row[name] for row in rows] for name in rows[0]}
+    question = asked(familiarity=familiarity, agent=agent, recent=recent)
 
-    candidates, considered = fuse(found, weights_for(0.0), limit=10)
+    found = ranked(len(rows), taking_part={*taking_part, "lexical"}, question=question, **arrays)
 
-    assert ranked(candidates) == [B, A]
-    assert [candidate.score for candidate in candidates] == [1.0, 0.0]
-    assert considered == 2
-
-
-@pytest.mark.parametrize("found", [{}, {"dense": [], "lexical": []}])
-def test_arms_that_find_nothing_leave_nothing(found: dict[str, list[ArmHit]]) -> None:
-    assert fuse(found, EVEN, limit=10) == ([], 0)
-
-
-def test_one_empty_arm_leaves_the_other_its_order() -> None:
-    found = {"dense": [ArmHit(A, 0.5, 1), ArmHit(B, 0.25, 2)], "lexical": []}
-    candidates, _ = fuse(found, EVEN, limit=10)
-    assert [(entry.memory_id, entry.score) for entry in candidates] == [(A, 0.5), (B, 0.25)]
-
-
-def test_scores_of_zero_and_below_divide_by_nothing() -> None:
-    found = {"dense": [ArmHit(A, -0.1, 1)], "lexical": [ArmHit(B, 0.0, 1)]}
-    candidates, _ = fuse(found, EVEN, limit=10)
-    assert [candidate.score for candidate in candidates] == [0.0, 0.0]
-
-
-def test_equals_come_newest_first_and_the_limit_cuts_the_oldest() -> None:
-    found = {"dense": [ArmHit(identity, 0.5, rank) for rank, identity in enumerate((B, D, A, C), start=1)]}
-    candidates, considered = fuse(found, EVEN, limit=3)
-    assert ranked(candidates) == [D, C, B]
-    assert considered == 4
-
-
-HITS = st.dictionaries(st.integers(0, 20), st.floats(-1, 50, allow_subnormal=False), max_size=15)
-
-
-@given(dense=HITS, lexical=HITS, familiarity=st.floats(0, 1), limit=st.integers(1, 10))
-def test_shares_sum_to_the_score_scores_fall_and_none_passes_one(dense, lexical, familiarity, limit) -> None:
-    found = {
-        arm: [ArmHit(uuid.UUID(int=number), score, None) for number, score in scores.items()]
-        for arm, scores in (("dense", dense), ("lexical", lexical))
-    }
-
-    candidates, considered = fuse(found, weights_for(familiarity), limit=limit)
-
-    assert considered == len({*dense, *lexical})
-    assert len(candidates) == min(limit, considered)
-    places = [(candidate.score, candidate.memory_id) for candidate in candidates]
-    assert all(first[0] >= second[0] - 1e-12 for first, second in pairwise(places))
-    for candidate in candidates:
+    assert sorted(order(found)) == list(range(len(rows)))
+    listed = [found.candidate(place) for place in range(len(found))]
+    assert all(first.score >= second.score - 1e-9 for first, second in pairwise(listed))
+    assert found.weights["dense"] + found.weights["lexical"] == pytest.approx(1)
+    for candidate in listed:
+        assert set(candidate.parts) <= {*taking_part, *ARMS}
         assert candidate.score == pytest.approx(sum(part.weighted for part in candidate.parts.values()))
-        assert 0 <= candidate.score <= 1 + 1e-9
-        assert set(candidate.parts) == {
-            arm for arm, hits in found.items() if candidate.memory_id in {h[0] for h in hits}
-        }
-
-
-def hit(parts: dict[str, Part]) -> Hit:
-    now = datetime(2026, 5, 8, tzinfo=UTC)
-    rest: dict[str, Any] = {"similarity": 0.0, "overlap": 0.0, "rank": 1, "candidate": Candidate(A, parts)}
-    return Hit(A, "s1", 1, "user", "", "text", {}, "L2", now, now, 0.5, 1, **rest)
-
-
-def test_an_explanation_takes_the_score_apart() -> None:
-    found = hit({"dense": Part(0.81, 2, 0.4), "lexical": Part(3.5, 1, 0.5)})
-
-    explanation = explain(found, EVEN)
-
-    assert explanation["method"] == METHOD
-    components = explanation["components"]
-    assert components["id"] == str(A)
-    assert components["final"] == pytest.approx(0.9)
-    assert components["arms"]["dense"] == {"raw": 0.81, "rank": 2, "weight": 0.5, "weighted": 0.4}
-    assert components["reason"] == "Found by meaning (place 2) and by its words (place 1)."
-
-
-def test_an_arm_that_did_not_find_it_says_so() -> None:
-    components = explain(hit({"lexical": Part(3.5, 1, 0.5)}), EVEN)["components"]
-    assert components["arms"]["dense"] == {"raw": None, "rank": None, "weight": 0.5, "weighted": 0.0}
-    assert components["reason"] == "Found by its words (place 1)."
-
-
-def test_an_arm_that_was_only_asked_to_score_is_no_finder() -> None:
-    assert reason(hit({"dense": Part(0.2, None, 0.1), "lexical": Part(3.5, 4, 0.5)})) == "Found by its words (place 4)."
+        for name, part in candidate.parts.items():
+            if name not in ARMS:
+                assert part.weighted == pytest.approx(part.raw * found.weights[name])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memory.text.analysis import MAX_TERM_CHARS, STOP_WORDS, cjk_share, is_cjk, terms
+from memory.text.analysis import FUNCTION_CHARACTERS, MAX_TERM_CHARS, STOP_WORDS, cjk_share, is_cjk, terms
 
 CASES = [
     ("runners running", ["runner", "run"]),
@@ -28,6 +28,10 @@ CASES = [
     ("naïve Café", ["naïve", "café"]),
     ("限流", ["限", "流", "限流"]),
     ("是", []),
+    ("的了吗", []),
+    ("我是谁", []),
+    ("你的猫", ["猫", "的猫"]),
+    ("他们没有开会", ["开", "有开", "开会"]),
     ("用Redis做限流", ["用", "redi", "做", "限", "流", "做限", "限流"]),
     ("テスト", ["テ", "ス", "ト", "テス", "スト"]),
     ("한국 서울", ["한", "국", "한국", "서", "울", "서울"]),
@@ -102,6 +106,17 @@ def test_a_text_has_the_terms_of_its_words(words: list[str]) -> None:
 )
 def test_the_share_of_cjk_letters(text: str, share: float) -> None:
     assert cjk_share(text) == share
+
+
+def test_no_function_character_is_a_term_alone_or_beside_another() -> None:
+    for character in FUNCTION_CHARACTERS:
+        assert terms(character) == []
+    assert terms("".join(sorted(FUNCTION_CHARACTERS))) == []
+
+
+def test_a_function_character_beside_another_keeps_the_pair() -> None:
+    # 目的 (aim) must not become 目.
+    assert terms("目的") == ["目", "目的"]
 
 
 @pytest.mark.parametrize("character", ["限", "テ", "ひ", "한", "𠀀"])

@@ -3,11 +3,12 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import FilterField, MomentField, StrictBooleanField, StrictCharField, StrictIntegerField
+from memory.enums import Verdict
 
 MAX_PACK_TOKENS = 200_000
 
 
-class RetrievalFields(serializers.Serializer):
+class QuestionFields(serializers.Serializer):
     """What every question to a namespace's memory has."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
@@ -19,7 +20,15 @@ class RetrievalFields(serializers.Serializer):
     as_of = MomentField(
         required=False, allow_null=True, default=None, help_text="Only what was recorded by then (ISO 8601)"
     )
+
+
+class RetrievalFields(QuestionFields):
+    """A question that is to be answered."""
+
     dry_run = StrictBooleanField(required=False, default=False, help_text="Answer, but store and count nothing")
+    explain = StrictBooleanField(
+        required=False, default=False, help_text="List in `dropped` the best candidates that did not come back"
+    )
 
 
 class QuerySerializer(RetrievalFields):
@@ -54,6 +63,20 @@ class ExplanationSerializer(serializers.Serializer):
     )
 
 
+class DroppedSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    rank = serializers.IntegerField(help_text="Place among all candidates, before restatements and variety; from 1")
+    final = serializers.FloatField(help_text="Its score, the sum of its parts")
+    arms = serializers.DictField()
+    signals = serializers.DictField()
+    verdict = serializers.ChoiceField(choices=[Verdict.RESTATED, Verdict.VARIETY, Verdict.OUTRANKED])
+    needed = serializers.FloatField(help_text="The score of the last hit")
+    other = serializers.UUIDField(
+        allow_null=True, help_text="The memory that says the same, or the hit that it is too like"
+    )
+    reason = serializers.CharField()
+
+
 class AnswerSerializer(serializers.Serializer):
     id = serializers.UUIDField(allow_null=True)
     source_tier = serializers.CharField()
@@ -63,6 +86,7 @@ class AnswerSerializer(serializers.Serializer):
     token_usage_original = serializers.IntegerField(help_text="Tokens of the raw material")
     token_usage_condensed = serializers.IntegerField(help_text="Tokens of `context_pack.text`")
     rerank_debug = ExplanationSerializer(many=True)
+    dropped = DroppedSerializer(many=True, help_text="With `explain`: up to 20 candidates that did not come back")
     session_summary_id = serializers.UUIDField(allow_null=True)
     session_summary_cache_hit = serializers.BooleanField()
     session_summary_enqueued = serializers.BooleanField()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.serializers.query import ChunkSerializer, ExplanationSerializer, RetrievalFields
+from memory.api.serializers.query import ChunkSerializer, DroppedSerializer, ExplanationSerializer, RetrievalFields
 
 
 class SearchSerializer(RetrievalFields):
@@ -15,6 +15,7 @@ class HitSerializer(ChunkSerializer):
 
 class FoundSerializer(serializers.Serializer):
     hits = HitSerializer(many=True, help_text="Best first")
+    dropped = DroppedSerializer(many=True, help_text="With `explain`: up to 20 candidates that did not come back")
     weights = serializers.DictField(child=serializers.FloatField(), help_text="What each arm counts for this question")
     milliseconds = serializers.DictField(child=serializers.FloatField(), help_text="What each step took")
     dry_run = serializers.BooleanField()

@@ -34,6 +34,7 @@ class QueryViewSet(MemosViewSet):
             now=timezone.now(),
             where=values["filter"],
             as_of=values["as_of"],
+            show_dropped=values["explain"],
         )
         return Response(_body(answer))
 
@@ -51,6 +52,7 @@ def _body(answer: Answer) -> dict[str, object]:
         "token_usage_original": answer.token_original,
         "token_usage_condensed": answer.token_condensed,
         "rerank_debug": answer.explanations,
+        "dropped": answer.dropped,
         "session_summary_id": summary_id,
         "session_summary_cache_hit": answer.summary is not None,
         "session_summary_enqueued": answer.summary_enqueued,

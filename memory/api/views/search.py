@@ -32,12 +32,14 @@ class SearchViewSet(MemosViewSet):
             where=values["filter"],
             as_of=values["as_of"],
             dry_run=values["dry_run"],
+            show_dropped=values["explain"],
             now=timezone.now(),
         )
         explained = zip(found.hits, found.explanations, strict=True)
         return Response(
             {
                 "hits": [{**chunk(hit), "explanation": explanation} for hit, explanation in explained],
+                "dropped": found.dropped,
                 "weights": found.retrieval.weights,
                 "milliseconds": found.retrieval.milliseconds,
                 "dry_run": values["dry_run"],

@@ -15,3 +15,11 @@ class ArmHit(NamedTuple):
     memory_id: uuid.UUID
     score: float
     rank: int | None
+
+
+class Standing(NamedTuple):
+    """Where one memory stands in an arm, exactly: its score there, its place (1 is first) and of how many."""
+
+    score: float
+    rank: int
+    of: int

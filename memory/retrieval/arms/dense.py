@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 
 from memory.models.sql import search as run
-from memory.retrieval.arms import ArmHit, near_cells
+from memory.retrieval.arms import ArmHit, Standing, near_cells
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
@@ -70,3 +70,31 @@ def exact(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.U
             return [ArmHit(*row[:3]) for row in rows]
         # Many of the nearest passages are of the same memories: look further.
         passages *= 4
+
+
+_STANDING = """
+WITH near AS (
+    SELECT memory_id, min(embedding <=> %(vector)s::halfvec) AS distance FROM memory_memoryvector
+    WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
+    GROUP BY memory_id
+)
+SELECT 1 - own.distance, 1 + count(*) FILTER (WHERE near.distance < own.distance), count(*)
+FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.distance
+"""
+
+
+def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
+    """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them.
+
+    Raises SearchTimedOut.
+    """
+    parameters = {
+        "vector": halfvec_literal(question.vector),
+        "namespace_id": scope.namespace_id,
+        "model_id": question.model_id,
+        "memory_id": memory_id,
+        **(question.predicate.parameters if question.predicate else {}),
+    }
+    statement = _STANDING.format(narrowing=narrowing(question.predicate, "memory_id"))
+    rows = run(statement, parameters, prepared=False)
+    return Standing(*rows[0]) if rows else None

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.why import DiagnosisSerializer, WhySerializer
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.services.why import why
+
+
+class WhyViewSet(MemosViewSet):
+    """Says why a memory did not come back."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(
+        operation_id="why",
+        summary="Say why a memory did not come back for a question, or where it did",
+        request=WhySerializer,
+        responses={200: DiagnosisSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(WhySerializer, request.data)
+        diagnosis = why(
+            self.scope(values["namespace"], create=False),
+            memory_id=values["memory_id"],
+            text=values["query"],
+            top_k=values["top_k"],
+            where=values["filter"],
+            as_of=values["as_of"],
+            now=timezone.now(),
+        )
+        return Response(asdict(diagnosis))

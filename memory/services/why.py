@@ -1,0 +1,194 @@
+"""Says why a memory did not come back for a question, or where it did. Stores nothing and counts nothing."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from memory.enums import MemoryState, Verdict
+from memory.errors import NotFound
+from memory.models import Memory, MemoryVector
+from memory.models.sql import fetch
+from memory.retrieval.arms import Standing, dense, lexical
+from memory.retrieval.explain import differences, parts, reason
+from memory.retrieval.filters import Filter, entries, spelled
+from memory.retrieval.left_out import Dropped
+from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
+from memory.retrieval.predicate import predicate
+from memory.retrieval.question import Question
+from memory.services.search import questions
+from memory.types import Scope
+
+NO_VECTOR = "no_vector"
+# How many of the parts that made the difference a sentence names.
+_MOST_NAMED = 3
+# How much of a filter a sentence quotes; `details` has it all.
+_SHOWN_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What became of a memory when a question was answered.
+
+    `rank`: among the hits for RETURNED, else among the candidates; `score` and `parts` (see `explain.parts`): for
+    candidates only. `details`: numbers that belong to the verdict. `notes`: NO_VECTOR while the memory has no vector
+    of the active model and is found by its words only. `degraded`: what did not work fully.
+    """
+
+    memory_id: uuid.UUID
+    verdict: Verdict
+    reason: str
+    rank: int | None = None
+    score: float | None = None
+    parts: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
+
+
+def why(
+    scope: Scope,
+    *,
+    memory_id: uuid.UUID,
+    text: str,
+    top_k: int,
+    now: datetime,
+    where: Filter | None = None,
+    as_of: datetime | None = None,
+) -> Diagnosis:
+    """Answers `text` as `search` does, and says what became of the memory.
+
+    Raises NotFound when the namespace has no such memory, EmbeddingUnavailable.
+    """
+    memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at").first()
+    if memory is None:
+        raise NotFound(
+            f"There is no memory {memory_id} in the namespace {scope.namespace!r}.", detail={"field": "memory_id"}
+        )
+    if memory["state"] != MemoryState.ACTIVE:
+        return Diagnosis(memory_id, Verdict.ARCHIVED, f"It is {memory['state']}: only active memories are searched.")
+    if as_of is not None and memory["created_at"] > as_of:
+        return _recorded_later(memory_id, memory["created_at"], as_of)
+    if where is not None and (failed := _failed(scope, memory_id, where)):
+        return _filtered(memory_id, failed)
+    (asked,) = questions([text], now=now, among=predicate(where, as_of=as_of), choose=False)
+    retrieval = retrieve(scope, asked, top_k=top_k, show_dropped=sys.maxsize)
+    hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
+    dropped = next((dropped for dropped in retrieval.dropped if dropped.candidate.memory_id == memory_id), None)
+    if hit:
+        found = _returned(hit, retrieval)
+    elif dropped:
+        found = _dropped(dropped, retrieval)
+    else:
+        found = _no_candidate(scope, asked, memory_id, retrieval, top_k=top_k)
+    vectors = MemoryVector.objects.in_scope(scope).filter(model_id=asked.model_id, memory_id=memory_id)
+    notes = [] if vectors.exists() else [NO_VECTOR]
+    return replace(found, notes=notes, degraded=retrieval.degraded)
+
+
+def _recorded_later(memory_id: uuid.UUID, recorded: datetime, as_of: datetime) -> Diagnosis:
+    details = {"created_at": recorded.isoformat(), "as_of": as_of.isoformat()}
+    told = f"It was recorded at {details['created_at']}, after the {details['as_of']} that `as_of` asks for."
+    return Diagnosis(memory_id, Verdict.RECORDED_LATER, told, details=details)
+
+
+_MEETS = """
+SELECT 1 FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id = %(memory_id)s::uuid AND {condition}
+"""
+
+
+def _failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
+    """The entries of the filter that do not hold for the memory."""
+    failed = []
+    for entry in entries(where):
+        condition = predicate(entry)
+        assert condition is not None
+        parameters = {"namespace_id": scope.namespace_id, "memory_id": memory_id, **condition.parameters}
+        if not fetch(_MEETS.format(condition=condition.sql), parameters, prepared=False):
+            failed.append(spelled(entry))
+    return failed
+
+
+def _filtered(memory_id: uuid.UUID, failed: list[dict[str, Any]]) -> Diagnosis:
+    shown = ", ".join(orjson.dumps(entry).decode() for entry in failed)
+    if len(shown) > _SHOWN_CHARS:
+        shown = shown[:_SHOWN_CHARS] + "…"
+    return Diagnosis(memory_id, Verdict.FILTERED, f"The filter leaves it out by {shown}.", details={"failed": failed})
+
+
+def _returned(hit: Hit, retrieval: Retrieval) -> Diagnosis:
+    return Diagnosis(
+        hit.id,
+        Verdict.RETURNED,
+        f"It came back as hit {hit.rank} of {len(retrieval.hits)}. {reason(hit)}",
+        rank=hit.rank,
+        score=hit.score,
+        parts=parts(hit.candidate, retrieval.weights),
+        details={"considered": retrieval.considered, "restated_by": [str(other) for other in hit.restated_by]},
+    )
+
+
+def _dropped(dropped: Dropped, retrieval: Retrieval) -> Diagnosis:
+    candidate, last = dropped.candidate, retrieval.hits[-1]
+    more = differences(last.candidate, candidate)
+    sentence = f"It is candidate {dropped.rank} of {retrieval.considered}. {dropped.reason}"
+    if dropped.verdict is Verdict.OUTRANKED:
+        named = [f"{name} {more[name]:+.4f}" for name in list(more)[:_MOST_NAMED] if more[name] > 0]
+        sentence += (
+            f" What the last hit has more: {', '.join(named)}." if named else " Of equals the newer comes first."
+        )
+    return Diagnosis(
+        candidate.memory_id,
+        dropped.verdict,
+        sentence,
+        rank=dropped.rank,
+        score=candidate.score,
+        parts=parts(candidate, retrieval.weights),
+        details={
+            "considered": retrieval.considered,
+            "other": str(dropped.other) if dropped.other else None,
+            "last_hit": {"id": str(last.id), "rank": last.rank, "score": last.score},
+            "missing": last.score - candidate.score,
+            "differences": more,
+        },
+    )
+
+
+def _no_candidate(
+    scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval, *, top_k: int
+) -> Diagnosis:
+    near = dense.standing(scope, asked, memory_id)
+    worded = lexical.standing(scope, asked, memory_id)
+    pools = {"dense": max(DENSE_POOL, top_k), "lexical": max(LEXICAL_POOL, top_k)}
+    by_meaning = (
+        f"by meaning it is number {near.rank} of {near.of} (cosine {near.score:.4f}; the best {pools['dense']} are "
+        "candidates)"
+        if near
+        else "it has no vector yet"
+    )
+    by_words = (
+        f"by its words number {worded.rank} of {worded.of} (BM25 {worded.score:.4f}; the best {pools['lexical']} are)"
+        if worded
+        else "it shares no word with the question"
+    )
+    return Diagnosis(
+        memory_id,
+        Verdict.NOT_A_CANDIDATE,
+        f"No arm has it among its best: {by_meaning}; {by_words}.",
+        details={
+            "considered": retrieval.considered,
+            "dense": _figures(near, pools["dense"]),
+            "lexical": _figures(worded, pools["lexical"]),
+        },
+    )
+
+
+def _figures(standing: Standing | None, pool: int) -> dict[str, float | None]:
+    if standing is None:
+        return {"raw": None, "rank": None, "of": None, "pool": pool}
+    return {"raw": standing.score, "rank": standing.rank, "of": standing.of, "pool": pool}

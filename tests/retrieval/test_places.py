@@ -1,0 +1,130 @@
+"""What is read of each candidate, and which turns around the strongest come along."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memory.models import Memory
+from memory.retrieval import places
+from memory.retrieval.filters import parse
+from memory.retrieval.pipeline import retrieve
+from memory.retrieval.predicate import predicate
+from memory.retrieval.question import Question
+from memory.services import curation
+from memory.services.search import questions
+from memory.text.timespan import Span
+from memory.types import system_access
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+
+
+def asked(text: str, where: Any = None) -> Question:
+    (question,) = questions([text], now=NOW, among=predicate(parse(where)) if where else None)
+    return question
+
+
+def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=()) -> places.Places:
+    return places.read(
+        tenant.scope,
+        question,
+        cosines={uuid.UUID(one): score for one, score in (cosines or {}).items()},
+        bm25={uuid.UUID(one): score for one, score in (bm25 or {}).items()},
+        strong=[uuid.UUID(one) for one in strong],
+    )
+
+
+def ids(found: places.Places) -> list[str]:
+    return [str(one) for one in found.ids]
+
+
+@pytest.fixture
+def talk(alice, remember) -> list[str]:
+    """Seven turns of one session, a minute apart; the odd ones (1, 3, …) are the agent's."""
+    return [
+        remember(
+            alice,
+            f"turn number {number}",
+            role="agent" if number % 2 else "user",
+            occurred_at=NOW + timedelta(minutes=number),
+        )
+        for number in range(7)
+    ]
+
+
+def test_two_turns_before_and_after_a_strong_one_come_along_oldest_first(alice, talk):
+    found = read(alice, asked("number"), cosines={talk[3]: 0.5}, strong=[talk[3]])
+    assert ids(found) == talk[1:6]
+    assert found.candidates.turn.tolist() == [2, 3, 4, 5, 6]
+    assert ids(read(alice, asked("number"), cosines={talk[3]: 0.5})) == [talk[3]]
+
+
+def test_neighbours_must_meet_the_filter(alice, talk):
+    question = asked("number", {"role": "agent"})
+    found = read(alice, question, cosines={talk[3]: 0.5}, strong=[talk[3]])
+    assert ids(found) == [talk[1], talk[3], talk[5]]
+
+
+def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
+    curation.archive(
+        system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
+    )
+    found = read(alice, asked("number"), cosines={talk[3]: 0.5, talk[4]: 0.4}, strong=[talk[3], talk[4]])
+    # The archived strong one still has neighbours of its own; they are measured like any other.
+    assert ids(found) == [talk[1], talk[4], talk[5], talk[6]]
+
+
+def test_neighbours_are_of_the_same_session_and_tenant(alice, bob, remember):
+    wanted = remember(alice, "one", session="s1")
+    remember(alice, "two", session="s2")
+    remember(bob, "three", session="s1")
+    assert ids(read(alice, asked("one"), cosines={wanted: 0.5}, strong=[wanted])) == [wanted]
+    assert ids(read(bob, asked("one"), cosines={wanted: 0.5}, strong=[wanted])) == []
+
+
+def test_a_cosine_that_is_not_given_is_measured(alice, remember):
+    known, worded = remember(alice, "green tea"), remember(alice, "green tea with milk", session="s2")
+
+    found = read(alice, asked("green tea"), cosines={known: 0.123}, bm25={known: 2.0, worded: 4.0})
+
+    assert ids(found) == [known, worded]
+    assert found.candidates.bm25.tolist() == [2.0, 4.0]
+    assert found.candidates.cosine[0] == 0.123
+    (hit,) = [hit for hit in retrieve(alice.scope, asked("green tea"), top_k=2).hits if str(hit.id) == worded]
+    assert found.candidates.cosine[1] == pytest.approx(hit.similarity)
+
+
+def test_what_the_signals_need_is_read(alice, remember):
+    first = remember(alice, "Where is Bob？", speaker="Ann", session="s1", occurred_at=NOW)
+    second = remember(alice, "In Oslo.", role="agent", session="s2", occurred_at=NOW + timedelta(days=2))
+    Memory.objects.filter(pk=second).update(importance=0.9)
+    question = replace(asked("What did Ann ask?"), spans=[Span(NOW, NOW + timedelta(days=2), "then")])
+
+    read_ = read(alice, question, cosines={first: 0.5, second: 0.4}).candidates
+
+    assert read_.asks.tolist() == [True, False]
+    assert read_.spoken.tolist() == [True, False]
+    assert read_.named.tolist() == [True, False]
+    assert read_.by_agent.tolist() == [False, True]
+    # A span's end is out.
+    assert read_.in_span.tolist() == [True, False]
+    assert read_.importance.tolist() == [0.5, 0.9]
+    assert len(set(read_.session.tolist())) == 2
+    assert (read_.occurred - NOW.timestamp()).tolist() == [0.0, 2 * 86_400.0]
+
+
+def test_a_pause_of_more_than_an_hour_parts_neighbours(alice, remember):
+    def after_a_pause(tenant_session: str, pause: timedelta) -> dict[str, Any]:
+        remember(alice, "the kiln glows", session=tenant_session, occurred_at=NOW)
+        later = remember(alice, "so it does", session=tenant_session, occurred_at=NOW + pause)
+        found = retrieve(alice.scope, asked("the kiln glows", {"session_id": tenant_session}), top_k=5)
+        (hit,) = [hit for hit in found.hits if str(hit.id) == later]
+        return hit.candidate.parts
+
+    assert "neighbours" in after_a_pause("short", timedelta(minutes=60))
+    assert "neighbours" not in after_a_pause("long", timedelta(minutes=61))
