@@ -18,7 +18,6 @@ def candidates(count: int, **given: Any) -> Candidates:
         "cosine": np.zeros(count),
         "bm25": np.zeros(count),
         "tokens": np.full(count, 10.0),
-        "terms": np.full(count, 3.0),
         "session": np.zeros(count, dtype=int),
         "turn": turns,
         "occurred": turns * SECONDS_BETWEEN,

@@ -14,6 +14,7 @@ import pytest
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding import provider_for
 from memory.retrieval.arms import dense, lexical
+from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
 from memory.services import curation
@@ -194,7 +195,8 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
 
     (first, _) = retrieve(alice.scope, asked("green tea"), top_k=5).hits
     assert (str(first.id), first.similarity, first.overlap) == (waiting, 0.0, 1.0)
-    assert first.score == pytest.approx(0.5)
+    # Words have 0.4 of the arms, and it alone speaks for its session.
+    assert first.score == pytest.approx(0.4 + SIGNALS["session"] * 0.4 / 3, abs=1e-6)
 
 
 def test_an_empty_namespace_has_no_hits(alice):

@@ -197,8 +197,8 @@ def test_too_like_a_hit_is_told_from_a_low_score():
 
 
 def test_differences_sum_to_that_of_the_scores_largest_first():
-    above = Candidate(A, {"dense": Part(0.5, 1, 0.5), "session": Part(0.1, None, 0.1), "brevity": Part(1, None, -0.1)})
-    below = Candidate(B, {"dense": Part(0.4, 2, 0.4), "lexical": Part(2.0, 1, 0.3), "brevity": Part(1, None, -0.1)})
+    above = Candidate(A, {"dense": Part(0.5, 1, 0.5), "session": Part(0.1, None, 0.1), "question": Part(1, None, -0.1)})
+    below = Candidate(B, {"dense": Part(0.4, 2, 0.4), "lexical": Part(2.0, 1, 0.3), "question": Part(1, None, -0.1)})
 
     found = differences(above, below)
 

@@ -362,8 +362,9 @@ def asked(text: str, data: Any = None, *, as_of: datetime | None = None) -> Ques
 
 def test_a_filter_finds_all_that_match_however_many_others_are_nearer(alice, remember):
     wanted = {remember(alice, f"tea {number} harbour bakery", metadata={"project": "atlas"}) for number in range(10)}
-    for _ in range(150):
-        remember(alice, "green tea", metadata={"project": "other"})
+    # A number each: what is said over and over would count once.
+    for number in range(150):
+        remember(alice, f"green tea {number}", metadata={"project": "other"})
 
     unfiltered = retrieve(alice.scope, asked("green tea"), top_k=50)
     assert not wanted & {str(hit.id) for hit in unfiltered.hits}

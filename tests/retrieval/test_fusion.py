@@ -40,14 +40,22 @@ def order(ranking: Ranking) -> list[int]:
 
 @pytest.mark.parametrize(
     ("familiarity", "standing_out", "expected"),
-    [(1.0, 0.0, 0.4), (1.0, 0.5, 0.8), (1.0, 0.75, 1.0), (1.0, 1.0, 1.0), (0.5, 0.5, 0.4), (0.0, 1.0, 0.0)],
+    [
+        (1.0, 0.0, 0.4),
+        (1.0, 0.25, 0.6),
+        (1.0, 0.5, 0.8),
+        (1.0, 1.0, 0.8),
+        (0.5, 0.5, 0.4),
+        (0.5, 1.0, 0.4),
+        (0.0, 1.0, 0.0),
+    ],
 )
 def test_meaning_weighs_more_as_it_stands_out_and_nothing_where_it_cannot_read(familiarity, standing_out, expected):
     assert dense_weight(familiarity, standing_out) == pytest.approx(expected)
 
 
 def test_a_score_is_the_weighted_sum_of_both_arms():
-    # Two candidates: the best stands out by 1 - 0.75 from the last.
+    # Of two candidates none stands out: meaning has 0.4 + 0.8 × 0.25.
     found = ranked(2, cosine=[0.6, 0.8], bm25=[8.0, 2.0], ranks={"dense": {identity(1): 1}, "lexical": {}})
 
     assert found.weights == pytest.approx({"dense": 0.6, "lexical": 0.4})
@@ -89,15 +97,14 @@ def test_equals_come_newest_first():
     ("name", "arrays", "wants", "expected"),
     [
         ("people", {"named": [True, False]}, {}, [0.27, None]),
-        ("role", {"by_agent": [True, False]}, {}, [None, 0.22]),
-        ("role", {"by_agent": [True, False]}, {"agent": True}, [0.22, None]),
+        ("role", {"by_agent": [True, False]}, {}, [None, 0.3]),
+        ("role", {"by_agent": [True, False]}, {"agent": True}, [0.3, None]),
         ("role", {"by_agent": [True, True]}, {"agent": True}, [None, None]),
         ("time", {"in_span": [False, True]}, {}, [None, 0.15]),
         ("question", {"asks": [True, True], "spoken": [True, False]}, {}, [-0.1, None]),
         ("recency", {}, {"recent": True}, [None, 0.1]),
         ("recency", {}, {}, [None, None]),
         ("importance", {"importance": [1.0, 0.2]}, {}, [0.05, -0.03]),
-        ("brevity", {"terms": [0.0, 900.0]}, {}, [-0.3, pytest.approx(0.0)]),
         ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.09, None]),
         ("neighbours", {"cosine": [0.5, 0.0]}, {}, [None, 0.25]),
         ("answer", {"cosine": [0.5, 0.0], "asks": [True, False]}, {}, [None, 0.22]),
@@ -130,7 +137,6 @@ ROW = st.fixed_dictionaries(
         "cosine": SCORES,
         "bm25": st.floats(0, 50, allow_subnormal=False),
         "tokens": st.integers(1, 3000).map(float),
-        "terms": st.integers(0, 900).map(float),
         "session": st.integers(0, 2),
         "occurred": st.integers(0, 9000).map(float),
         "importance": st.floats(0, 1),

@@ -18,6 +18,11 @@ def test_meaning_is_the_cosine_over_the_best_and_an_opposite_is_no_relation():
     assert signals.by_meaning(candidates(3, cosine=[0.4, 0.8, -0.5])).tolist() == pytest.approx([0.5, 1.0, 0.0])
 
 
+def test_a_best_cosine_that_means_nothing_is_not_stretched_to_one():
+    assert signals.by_meaning(candidates(2, cosine=[0.1, 0.05])).tolist() == pytest.approx([0.5, 0.25])
+    assert signals.by_meaning(candidates(2, cosine=[0.2, 0.1])).tolist() == pytest.approx([1.0, 0.5])
+
+
 def test_a_long_memory_gives_back_what_chance_gave_it():
     values = signals.by_meaning(candidates(2, cosine=[0.5, 0.5], tokens=[10.0, LONG]))
     assert values.tolist() == pytest.approx([1.0, (0.5 - 0.06 * math.log(2)) / 0.5])
@@ -40,9 +45,16 @@ def test_arms_without_a_relation_give_nothing(values):
 
 @pytest.mark.parametrize(
     ("scores", "expected"),
-    [([], 0.0), ([0.7], 0.0), ([0.2, 0.9], 0.7), ([0.5] * 10 + [0.1], 0.0), ([1.0] + [0.4] * 9 + [0.0], 0.6)],
+    [
+        ([0.4] * 9 + [1.0], 0.6),
+        ([0.5] * 10 + [0.1], 0.0),
+        ([0.0, 1.0] + [0.4] * 9, 0.6),
+        ([], signals.USUAL_GAP),
+        ([0.7], signals.USUAL_GAP),
+        ([1.0] + [0.0] * 8, signals.USUAL_GAP),
+    ],
 )
-def test_standing_out_is_the_lead_over_the_tenth(scores, expected):
+def test_standing_out_is_the_lead_over_the_tenth_and_the_usual_one_where_there_is_none(scores, expected):
     assert signals.standing_out(np.array(scores)) == pytest.approx(expected)
 
 
@@ -87,11 +99,6 @@ def test_a_session_has_the_mean_of_its_three_best():
     values = signals.session(found, np.array([0.9, 0.6, 0.1, 0.3, 0.6]))
     assert values.tolist() == pytest.approx([0.6, 0.6, 0.6, 0.6, 0.2])
     assert signals.session(candidates(0), np.zeros(0)).tolist() == []
-
-
-def test_brevity_fades_with_what_is_said():
-    values = signals.brevity(candidates(3, terms=[0.0, 3.0, 30.0]))
-    assert values.tolist() == pytest.approx([1.0, math.exp(-1), math.exp(-10)])
 
 
 def test_recency_is_the_place_by_time_alike_for_one_moment():

@@ -14,6 +14,7 @@ from memory.errors import MemosError
 from memory.evaluation import metrics
 from memory.evaluation.comparison import Comparison, compare
 from memory.evaluation.dataset import read_dataset
+from memory.evaluation.measure import ABLATIONS
 from memory.evaluation.runner import run_dataset, run_namespace
 from memory.management import arguments
 from memory.models import EvaluationRun
@@ -118,8 +119,8 @@ class Command(BaseCommand):
             rows += [(kind or "(no type)", one["questions"], one) for kind, one in sorted(found["by_type"].items())]
         write(_table(rows))
         if "arms" in found:
-            write("\nEach search arm alone, and all together:")
-            alone = [(arm, found["questions"], one) for arm, one in found["arms"].items()]
+            write("\nEach search arm alone, both without any signal, all but one signal, and all together:")
+            alone = [(name, found["questions"], found["arms"][name]) for name in ABLATIONS]
             write(_table([*alone, ("together", found["questions"], found["overall"])]))
         tokens, pollution, took = found["tokens"], found["pollution"], found["retrieval_ms"]
         write(f"\ntokens      {tokens['context']:,.0f} handed over ({tokens['hits']} hits) of {tokens['history']:,.0f} "

@@ -47,12 +47,11 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
 
 def exact(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     """As `search`, by scoring every memory that holds one of the terms. Raises SearchTimedOut."""
-    parameters = _parameters(scope, question, limit)
     # Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one
     # is in all of 100,000 memories.
     statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
     # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
-    rows = run(statement, parameters, prepared=question.predicate is None)
+    rows = run(statement, _parameters(scope, question, limit), prepared=question.predicate is None)
     return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]
 
 
@@ -66,8 +65,7 @@ SELECT score, place, found FROM (
 
 def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
     """Where a memory stands among all that share a word with the question and meet the predicate; None if it shares
-    none. Raises SearchTimedOut.
-    """
+    none. Raises SearchTimedOut."""
     if not question.terms:
         return None
     scored = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))

@@ -1,0 +1,38 @@
+"""What a ranking is learned from."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from memory.retrieval.pipeline import first_stage, retrieve
+from memory.services.search import questions
+
+SAID = ["The kiln is hot at noon.", "The kiln was repaired yesterday.", "When is the kiln hot?", "It rained."]
+
+
+def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> None:
+    for text in SAID:
+        remember(alice, text, speaker="Tove")
+    (question,) = questions(["When was the kiln repaired, Tove?"], now=timezone.now())
+
+    ranking, hits = first_stage(alice.scope, question, top_k=2)
+
+    assert len(ranking) == len(ranking.ids) == len(SAID)
+    assert set(ranking.values) == set(ranking.weights) >= {"dense", "lexical", "people", "neighbours"}
+    scores = sum(ranking.weights[name] * value for name, value in ranking.values.items())
+    for place, row in enumerate(ranking.order):
+        assert ranking.candidate(place).memory_id == ranking.ids[row]
+        assert ranking.candidate(place).score == pytest.approx(scores[row])
+    dated = {hit.text: hit.candidate.parts["dated"].raw for hit in hits if "dated" in hit.candidate.parts}
+    assert dated == {"The kiln was repaired yesterday.": 1.0}
+    assert "dated" not in ranking.values
+
+
+def test_it_is_what_retrieve_starts_from(alice, remember) -> None:
+    for text in SAID:
+        remember(alice, text)
+    (question,) = questions(["Is the kiln hot?"], now=timezone.now())
+    _, hits = first_stage(alice.scope, question, top_k=3)
+    assert [hit.id for hit in retrieve(alice.scope, question, top_k=3).hits] == [hit.id for hit in hits[:3]]
+    assert len(hits) == len(SAID)
