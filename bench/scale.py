@@ -19,7 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,7 +39,8 @@ from bench.serving import Client, spread
 from memory.models import Memory, MemoryVector, Namespace, VectorCell
 from memory.models.memory import content_hash
 from memory.retrieval.arms import ArmHit, dense, lexical
-from memory.retrieval.question import Question
+from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.question import Question, question
 from memory.services.embedding import active_model
 from memory.services.keys import issue_key
 from memory.services.large_namespaces import keep_up
@@ -246,17 +247,17 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
     texts = [row.text.split() for row in stored]
     vectors = np.array([_vector(scope, model_id, row.pk) for row in stored])
     asked = [
-        Question(" ".join(words), list(dict.fromkeys(words)), vector, model_id, 1.0)
+        _asked(words, vector, model_id)
         for words, vector in zip(
             (_question_words(world, chance, words) for words in texts), world.questions(chance, vectors), strict=True
         )
     ]
     settings.MEMOS_SEARCH_TIMEOUT_MS = 600_000
-    arms = {"dense": dense, "lexical": lexical}
+    arms = {"dense": (dense, DENSE_POOL), "lexical": (lexical, LEXICAL_POOL)}
     times, recalls, full = {}, {}, True
-    for name_of, arm in arms.items():
+    for name_of, (arm, pool) in arms.items():
         also = {"also": []} if arm is dense else {}
-        calls = [lambda q=q, arm=arm, also=also: arm.search(scope, q, limit=100, **also) for q in asked]
+        calls = [lambda q=q, arm=arm, pool=pool, also=also: arm.search(scope, q, limit=pool, **also) for q in asked]
         # First, for it leaves the caches as they are in a server that has run for a while.
         exact = [arm.exact(scope, question, limit=10, **also) for question in asked]
         found, times[name_of] = _timed(calls)
@@ -268,6 +269,12 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
         size, full, round(recalls["dense"], 4), round(recalls["lexical"], 4),
         spread(times["dense"]), spread(times["lexical"]), spread(http),
     )  # fmt: skip
+
+
+def _asked(words: list[str], vector: np.ndarray, model_id: int) -> Question:
+    text = " ".join(words)
+    asked = question(text, vector=vector, model_id=model_id, familiarity=1.0, now=timezone.now())
+    return replace(asked, terms=list(dict.fromkeys(words)))
 
 
 def _timed(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:

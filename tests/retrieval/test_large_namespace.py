@@ -14,6 +14,8 @@ from memory.models import MemoryVector, VectorMap
 from memory.models.sql import fetch, search
 from memory.retrieval import cells, size
 from memory.retrieval.arms import dense, lexical, near_cells, rare_terms
+from memory.retrieval.filters import Column, Condition, Not, Operator
+from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
 from memory.services import common_terms, curation, vector_cells
 from memory.services.embedding import active_model
@@ -58,9 +60,10 @@ def _ingest(items: list) -> list[uuid.UUID]:
     return ingest_batch(items, now=NOW).memory_ids
 
 
-def asked(text: str) -> Question:
+def asked(text: str, *, among: Predicate | None = None) -> Question:
     model = active_model()
-    return question(text, vector=model.provider.embed([text])[0], model_id=model.id, familiarity=1.0, now=NOW)
+    vector = model.provider.embed([text])[0]
+    return question(text, vector=vector, model_id=model.id, familiarity=1.0, now=NOW, predicate=among)
 
 
 def by_meaning(tenant: Any, text: str, *, limit: int = 10, also: tuple[uuid.UUID, ...] = ()) -> list:
@@ -159,6 +162,36 @@ def test_the_answer_is_full_when_most_near_members_are_gone(alice):
     keep_up(now=NOW)
     reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW)
     assert len(by_meaning(alice, "harbor bakery violin")) == 10
+
+
+def test_a_filter_is_exact_in_a_large_namespace(alice):
+    ids = fill(alice, [f"harbor bakery violin {text}" for text in told(600, seed=1)])
+    wanted = fill(alice, ["a bicycle", "a harbor", "the violin stays"], session="rare")
+    keep_up(now=NOW)
+    size.forget_known()
+    among = predicate(Condition(Column.SESSION, Operator.EQ, "rare"))
+    question_ = asked("harbor bakery violin", among=among)
+    by_meaning_ = dense.search(alice.scope, question_, limit=10, also=[ids[0]])
+    assert sorted(hit.memory_id for hit in by_meaning_) == wanted
+    assert {hit.memory_id for hit in lexical.search(alice.scope, question_, limit=10)} == set(wanted[1:])
+    others = predicate(Not(Condition(Column.SESSION, Operator.EQ, "rare")))
+    found = dense.search(alice.scope, asked("harbor bakery violin", among=others), limit=10, also=[])
+    assert len(found) == 10
+    assert not {hit.memory_id for hit in found} & set(wanted)
+
+
+def test_memories_of_many_passages_leave_room_for_others(alice):
+    long = fill(alice, [f"The zeppelin has landed, said voice {n}. " * 150 for n in range(4)])
+    fill(alice, [f"the zeppelin {text}" for text in told(300, seed=1)])
+    assert MemoryVector.objects.filter(memory_id=long[0]).count() > near_cells.COMPARED / 4
+    for stage in range(2):
+        found = by_meaning(alice, "the zeppelin has landed", limit=20)
+        exact = dense.exact(alice.scope, asked("the zeppelin has landed"), limit=20, also=[])
+        assert len({hit.memory_id for hit in found}) == 20, stage
+        assert {hit.memory_id for hit in found[:4]} == set(long)
+        assert [hit.score for hit in found[:4]] == pytest.approx([hit.score for hit in exact[:4]])
+        keep_up(now=NOW)
+    assert VectorMap.objects.exists()
 
 
 def test_a_process_that_knows_older_centroids_reads_them_again(alice):

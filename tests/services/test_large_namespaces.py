@@ -14,10 +14,11 @@ from django.db import connection
 from memory.models import CommonTerm, MemoryVector, NamespaceStat, Posting, VectorCell, VectorMap
 from memory.retrieval import cells
 from memory.services import common_terms, curation, large_namespaces, vector_cells
+from memory.services.documents import delete_document, put_document
 from memory.services.ingest import ingest_batch
 from memory.services.large_namespaces import Kept, keep_up
 from memory.services.reset import reset_session
-from memory.types import NewMemory, system_access
+from memory.types import NewDocument, NewMemory, system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 TOPICS = ["harbour ship crane tide", "bakery bread oven flour", "violin sonata bow tuning", "garden rose soil spade"]
@@ -125,6 +126,19 @@ def test_members_of_deleted_and_edited_memories_go_at_the_next_look(alice):
 
     assert sorted(members(alice)) == sorted(ids[1:250])
     assert MemoryVector.objects.get(filed=False).memory_id == ids[0]
+
+
+def test_members_of_a_deleted_document_go(alice):
+    ids = fill(alice, 250)
+    document = NewDocument(session="", document_id="d", text=f"{TOPICS[0]}. " * 300)
+    put_document(alice.scope, document=document, now=NOW)
+    keep_up(now=NOW)
+    assert len(set(members(alice))) > 251
+    delete_document(alice.scope, document_id="d", now=NOW + timedelta(minutes=5))
+
+    keep_up(now=NOW + timedelta(minutes=15))
+
+    assert sorted(members(alice)) == sorted(ids)
 
 
 def test_cells_are_looked_at_once_after_a_deletion(alice):

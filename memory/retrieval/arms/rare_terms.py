@@ -19,7 +19,7 @@ from memory.types import Scope
 # Held by this many memories, a term of a large namespace is counted by the worker.
 COMMON = 1000
 # Postings that a search reads.
-BUDGET = 12_000
+BUDGET = 20_000
 # Memories, for each one asked for, that the terms beyond the budget are looked up of.
 LOOKED_UP = 8
 
