@@ -25,7 +25,7 @@ from memory.types import Scope
 # What each arm hands over: far more than top_k, so that a memory that several signals like can pass one that a single
 # arm loves. Words are cheap to score, and a memory without them scores 0 for certain.
 DENSE_POOL = 120
-LEXICAL_POOL = 150
+LEXICAL_POOL = 200
 # What a time that the question names brings in besides.
 TIME_POOL = 50
 # The turns around so many of the best are looked at too.

@@ -12,7 +12,7 @@ import numpy as np
 # A memory that is cut into k passages has k chances to resemble the question by accident: the expected best of k grows
 # with log k. So much of it is taken back, in cosine and in shares of the best BM25 score.
 LENGTH_COSINE = 0.06
-LENGTH_LEXICAL = 0.1
+LENGTH_LEXICAL = 0.12
 PASSAGE_TOKENS = 75.0
 # A best cosine below this has recognised nothing: it is not stretched to 1.
 LEAST_COSINE = 0.2
