@@ -164,6 +164,21 @@ MEMOS_PACK_MAX_TOKENS = env.integer(
     maximum=200_000,
 )
 
+MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
+    "MEMOS_LARGE_NAMESPACE_MEMORIES",
+    10_000,
+    "Memories above which a namespace is large: the worker keeps cells of its vectors and counts of its common words, "
+    "and a search looks into the nearest cells and at the rarer words first. Below, every search is exact.",
+    minimum=1,
+)
+MEMOS_SEARCH_TIMEOUT_MS = env.integer(
+    "MEMOS_SEARCH_TIMEOUT_MS",
+    2000,
+    "Milliseconds after which PostgreSQL ends a statement of a search; the answer is then 503 `search_timeout`.",
+    minimum=10,
+    maximum=600_000,
+)
+
 # --- Reranking ---------------------------------------------------------------------------------------------------
 env.section("Reranking")
 MEMOS_RERANK_PROVIDER = env.text(
@@ -228,21 +243,6 @@ MEMOS_EVALUATION_TIMEOUT_SECONDS = env.integer(
     "Seconds after which an evaluation in the background is stopped. It keeps one worker busy meanwhile.",
     minimum=2,
     maximum=86_400,
-)
-
-MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
-    "MEMOS_LARGE_NAMESPACE_MEMORIES",
-    10_000,
-    "Memories above which a namespace is large: the worker keeps cells of its vectors and counts of its common words, "
-    "and a search looks into the nearest cells and at the rarer words first. Below, every search is exact.",
-    minimum=1,
-)
-MEMOS_SEARCH_TIMEOUT_MS = env.integer(
-    "MEMOS_SEARCH_TIMEOUT_MS",
-    2000,
-    "Milliseconds after which PostgreSQL ends a statement of a search; the answer is then 503 `search_timeout`.",
-    minimum=10,
-    maximum=600_000,
 )
 
 # --- Condensation ------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ LEFT JOIN memory_vectorcell c
 WHERE m.namespace_id = %(namespace_id)s AND m.model_id = %(model_id)s
 """
 
+# OFFSET 0 keeps the planner from reading the whole namespace by its key, which is in the order of the groups.
 _SCORES = """
 SELECT memory_id, 1 - min(distance)
 FROM (
@@ -55,10 +56,14 @@ FROM (
       AND memory_id = ANY(%(ids)b::uuid[])
     UNION ALL
     (
-        SELECT memory_id, min(embedding <=> %(vector)s::halfvec) AS distance
-        FROM memory_memoryvector
-        WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable AND NOT filed
-        GROUP BY memory_id ORDER BY distance LIMIT %(unfiled)s
+        SELECT memory_id, min(distance) AS distance
+        FROM (
+            SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
+            FROM memory_memoryvector
+            WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable AND NOT filed
+            OFFSET 0
+        ) AS unfiled
+        GROUP BY memory_id ORDER BY min(distance) LIMIT %(unfiled)s
     )
 ) AS compared
 GROUP BY memory_id
