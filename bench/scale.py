@@ -345,7 +345,11 @@ def main() -> None:
         name="bench", scopes=["read", "write"], namespaces=[], all_namespaces=True, expires_at=None,
         requests_per_minute=0, actor="bench", now=timezone.now(),
     )[1]  # fmt: skip
-    client = Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
+
+    def client() -> Client:
+        # A new one each time: the server closes connections that are idle while cells are made.
+        return Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
+
     result: dict[str, object] = {}
     written = 0
     for name, size in plan():
@@ -353,7 +357,8 @@ def main() -> None:
             continue
         written += size
         if written - size < 10_000 <= written:
-            result["ingest_ms_at_10_000"] = ingest_ms(client, "scale-growth-small")
+            result["ingest_ms_at_10_000"] = ingest_ms(client(), "scale-growth-small")
+            _say(str(result))
         if size > FILLER:
             _say(name)
     _say("filled")
@@ -361,11 +366,12 @@ def main() -> None:
         cursor.execute("VACUUM ANALYZE")
     _say("vacuumed")
     keep_up_all()
-    result["ingest_ms_at_1_000_000"] = ingest_ms(client, "scale-growth-large")
-    result["ingest_ms_into_the_largest"] = ingest_ms(client, f"scale-{max(SIZES)}-0")
+    result["ingest_ms_at_1_000_000"] = ingest_ms(client(), "scale-growth-large")
+    result["ingest_ms_into_the_largest"] = ingest_ms(client(), f"scale-{max(SIZES)}-0")
+    _say(str(result))
     sizes = []
     for size in SIZES:
-        sizes.append(measure(world, client, f"scale-{size}-0", size, model_id=model.id, questions=options.questions))
+        sizes.append(measure(world, client(), f"scale-{size}-0", size, model_id=model.id, questions=options.questions))
         _say(str(sizes[-1]))
     result["sizes"] = [vars(entry) for entry in sizes]
     print(json.dumps(result))
