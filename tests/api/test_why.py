@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memory.models import EmbeddingModel, Memory, MemoryVector, Namespace
 from memory.models.keys import new_id
+from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services import curation, embedding
 from memory.services.ingest import ingest_batch
 from memory.types import NewMemory, system_access
@@ -168,16 +169,18 @@ def test_variety(alice, remember):
 
 def test_not_a_candidate_says_its_exact_place_in_each_arm(alice, remember):
     memory = remember(alice, "The ship has docked.", session="s2")
-    crowd = [(alice.scope, NewMemory("s1", "user", f"Ann did move number {number}")) for number in range(205)]
+    crowd = [
+        (alice.scope, NewMemory("s1", "user", f"Ann did move number {number}")) for number in range(DENSE_POOL + 5)
+    ]
     ingest_batch(items=crowd, now=timezone.now())
 
     found = why(alice, memory)
 
     assert (found["verdict"], found["rank"], found["score"], found["parts"]) == ("not_a_candidate", None, None, {})
     place = found["details"]["dense"]
-    assert (place["rank"], place["of"], place["pool"]) == (206, 206, 200)
-    assert found["details"]["lexical"] == {"raw": None, "rank": None, "of": None, "pool": 300}
-    assert "number 206 of 206" in found["reason"]
+    assert (place["rank"], place["of"], place["pool"]) == (DENSE_POOL + 6, DENSE_POOL + 6, DENSE_POOL)
+    assert found["details"]["lexical"] == {"raw": None, "rank": None, "of": None, "pool": LEXICAL_POOL}
+    assert f"number {DENSE_POOL + 6} of {DENSE_POOL + 6}" in found["reason"]
     assert "shares no word" in found["reason"]
 
 
