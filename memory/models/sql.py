@@ -40,9 +40,10 @@ def search(statement: str, parameters: Mapping[str, Any], *, prepared: bool, bin
     with connection.wrap_database_errors, psycopg.Cursor(raw) as limit, psycopg.Cursor(raw) as cursor:
         try:
             with raw.pipeline():
-                limit.execute(f"SET statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
+                # Never prepared: when the search fails, psycopg would go on using a name that the server did not keep.
+                limit.execute(f"SET statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}", prepare=False)
                 cursor.execute(statement, parameters, prepare=prepared, binary=binary)
-                limit.execute("RESET statement_timeout")
+                limit.execute("RESET statement_timeout", prepare=False)
                 return cursor.fetchall()
         except psycopg.errors.QueryCanceled as error:
             raise SearchTimedOut(

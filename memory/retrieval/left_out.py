@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory.enums import Verdict
 from memory.retrieval.fusion import Candidate, Part
-from memory.retrieval.restated import Said, nearest
+from memory.retrieval.restated import Said, Words, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ def left_out(
     if not shown:
         return []
     hits = list(shown.values())
-    hits_said = [said[place] for place in shown]
+    hits_words = [Words(said[place]) for place in shown] if variety else []
     needed = hits[-1].score
     dropped: list[Dropped] = []
     for place, found in enumerate(candidates):
         if place in shown:
             continue
         candidate, alike = found, None
-        if variety and place < len(said):
-            candidate, alike = _less_likeness(found, said[place], hits, hits_said, variety)
+        if variety and place < len(said) and place not in again:
+            candidate, alike = _less_likeness(found, said[place], hits, hits_words, variety)
         if place in again:
             other = candidates[again[place]].memory_id
             also = "" if again[place] in shown else ", which did not come back either"
@@ -74,10 +74,10 @@ def left_out(
 
 
 def _less_likeness(
-    candidate: Candidate, said: Said, hits: Sequence[Candidate], hits_said: Sequence[Said], variety: float
+    candidate: Candidate, said: Said, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
     """The candidate less what its likeness to the nearest hit costs, and that hit."""
-    place, likeness = nearest(said, hits_said)
+    place, likeness = nearest(said, hits_words)
     cost = variety * likeness
     less = candidate.with_part("variety", Part(cost, None, -cost)) if cost else candidate
     return less, hits[place].memory_id

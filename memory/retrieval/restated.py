@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.text.analysis import CJK
@@ -38,17 +38,18 @@ class Said:
 
 
 class Words:
-    """The words of a text, compared with those of others."""
+    """The words of a text (of its first LONGEST characters), compared with those of others."""
 
-    __slots__ = ("all", "asks", "names", "sequence", "speaker", "text")
+    __slots__ = ("all", "asks", "names", "sequence", "speaker", "text", "turning")
 
     def __init__(self, said: Said) -> None:
         self.speaker = said.speaker
         self.text = said.text.strip()
         self.asks = self.text.endswith(("?", "？"))
-        found = _WORD.findall(self.text)
+        found = _WORD.findall(self.text[:LONGEST])
         self.sequence = [word.lower() for word in found]
         self.all = frozenset(self.sequence)
+        self.turning = frozenset(word for word in self.all if word in _TURNS or _NUMBER.search(word))
         # A capital inside a sentence mostly begins a name.
         self.names = frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
 
@@ -64,11 +65,10 @@ class Words:
             return False
         if len(self.all & other.all) < SAME_WORDS * len(self.all | other.all):
             return False
-        names = self.names | other.names
-        return self._marks(names) == other._marks(names)
-
-    def _marks(self, names: Collection[str]) -> list[str]:
-        return [word for word in self.sequence if word in names or word in _TURNS or _NUMBER.search(word)]
+        if self.turning != other.turning:
+            return False
+        marks = self.names | other.names | self.turning
+        return [word for word in self.sequence if word in marks] == [word for word in other.sequence if word in marks]
 
     def overlap(self, other: Words) -> float:
         """The share (0..1) of the words of both that they have in common (Jaccard)."""
@@ -124,9 +124,9 @@ def spread(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight
     return chosen
 
 
-def nearest(said: Said, others: Sequence[Said]) -> tuple[int, float]:
+def nearest(said: Said, others: Sequence[Words]) -> tuple[int, float]:
     """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
     words = Words(said)
-    likeness = [words.overlap(Words(other)) for other in others]
+    likeness = [words.overlap(other) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)
     return best, likeness[best]

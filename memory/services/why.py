@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from memory.enums import MemoryState, Verdict
-from memory.errors import NotFound
+from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
 from memory.models.sql import fetch
 from memory.retrieval.arms import Standing, dense, lexical
@@ -162,8 +162,17 @@ def _dropped(dropped: Dropped, retrieval: Retrieval) -> Diagnosis:
 def _no_candidate(
     scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval, *, top_k: int
 ) -> Diagnosis:
-    near = dense.standing(scope, asked, memory_id)
-    worded = lexical.standing(scope, asked, memory_id)
+    try:
+        near = dense.standing(scope, asked, memory_id)
+        worded = lexical.standing(scope, asked, memory_id)
+    except SearchTimedOut:
+        return Diagnosis(
+            memory_id,
+            Verdict.NOT_A_CANDIDATE,
+            "No arm has it among its best. How far from them it is would take longer to find out than "
+            "MEMOS_SEARCH_TIMEOUT_MS allows.",
+            details={"considered": retrieval.considered},
+        )
     pools = {"dense": max(DENSE_POOL, top_k), "lexical": max(LEXICAL_POOL, top_k)}
     by_meaning = (
         f"by meaning it is number {near.rank} of {near.of} (cosine {near.score:.4f}; the best {pools['dense']} are "

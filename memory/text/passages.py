@@ -31,6 +31,8 @@ def estimated_tokens(text: str) -> int:
 
     For English and Chinese that is rather more than it makes.
     """
+    if text.isascii():
+        return (len(text) + 3) // 4
     others = len(_NOT_ASCII.findall(text))
     return others + (len(text) - others + 3) // 4
 

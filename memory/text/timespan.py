@@ -234,7 +234,7 @@ def _rolling(groups: _Groups, now: datetime) -> list[Part]:
     """From so many units back until now; "a few" are FEW."""
     counts, unit = _amount(groups)
     start = _back(counts[-1], unit, now)
-    return [Part(start, now)] if start else []
+    return [Part(start, now)] if start and start < now else []
 
 
 def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:

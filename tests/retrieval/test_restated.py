@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.retrieval.restated import Said, nearest, restatements, spread
+from memory.retrieval.restated import Said, Words, nearest, restatements, spread
 
 
 def same(one: str, other: str) -> bool:
@@ -94,4 +94,4 @@ def test_scores_less_costs_never_rise():
 def test_the_nearest_is_the_one_with_most_words_in_common():
     said = Said("Ann", "red green blue")
     others = [Said("Bob", "ship"), Said("Ann", "red green"), Said("Ann", "red")]
-    assert nearest(said, others) == (1, pytest.approx(2 / 3))
+    assert nearest(said, [Words(other) for other in others]) == (1, pytest.approx(2 / 3))
