@@ -19,6 +19,8 @@ from memory.types import NewMemory, system_access
 
 UNKNOWN = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
 QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "memory_id": UNKNOWN}
+# Memories that fill the pool of the nearest.
+CROWD = DENSE_POOL + 5
 KEYS = {"memory_id", "verdict", "reason", "rank", "score", "parts", "details", "notes", "degraded"}
 
 
@@ -169,18 +171,16 @@ def test_variety(alice, remember):
 
 def test_not_a_candidate_says_its_exact_place_in_each_arm(alice, remember):
     memory = remember(alice, "The ship has docked.", session="s2")
-    crowd = [
-        (alice.scope, NewMemory("s1", "user", f"Ann did move number {number}")) for number in range(DENSE_POOL + 5)
-    ]
+    crowd = [(alice.scope, NewMemory("s1", "user", f"Ann did move number {number}")) for number in range(CROWD)]
     ingest_batch(items=crowd, now=timezone.now())
 
     found = why(alice, memory)
 
     assert (found["verdict"], found["rank"], found["score"], found["parts"]) == ("not_a_candidate", None, None, {})
     place = found["details"]["dense"]
-    assert (place["rank"], place["of"], place["pool"]) == (DENSE_POOL + 6, DENSE_POOL + 6, DENSE_POOL)
+    assert (place["rank"], place["of"], place["pool"]) == (CROWD + 1, CROWD + 1, DENSE_POOL)
     assert found["details"]["lexical"] == {"raw": None, "rank": None, "of": None, "pool": LEXICAL_POOL}
-    assert f"number {DENSE_POOL + 6} of {DENSE_POOL + 6}" in found["reason"]
+    assert f"number {CROWD + 1} of {CROWD + 1}" in found["reason"]
     assert "shares no word" in found["reason"]
 
 

@@ -33,7 +33,7 @@ def test_a_long_memory_gives_back_what_chance_gave_it():
 def test_words_are_the_bm25_over_the_best_less_what_length_gave():
     assert signals.by_words(candidates(3, bm25=[6.0, 3.0, 0.0])).tolist() == pytest.approx([1.0, 0.5, 0.0])
     long = signals.by_words(candidates(3, bm25=[4.0, 4.0, 0.0], tokens=[10.0, LONG, LONG]))
-    assert long.tolist() == pytest.approx([1.0, 1 - 0.1 * math.log(2), 0.0])
+    assert long.tolist() == pytest.approx([1.0, 1 - signals.LENGTH_LEXICAL * math.log(2), 0.0])
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0], [-0.2, -0.1]])
