@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -112,7 +113,7 @@ def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tu
 
     ranking, hits = first_stage(scope, question, top_k=10)
     row_of = {memory_id: row for row, memory_id in enumerate(ranking.ids)}
-    read = [row_of[hit.id] for hit in hits]
+    read = [row_of[str(hit.id)] for hit in hits]
     seen = set(read)
     order = [*read, *(row for row in ranking.order if row not in seen)]
     values = {name: value[order] for name, value in ranking.values.items()}
@@ -122,7 +123,7 @@ def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tu
     meaning = question.familiarity * (values["dense"] - values["lexical"])
     arms = [values["lexical"], meaning, standing_out(values["dense"]) * meaning]
     features = np.stack([*arms, *(values.get(name, nothing) for name in SIGNALS)], axis=1)
-    relevant = np.array([documents[ranking.ids[row]] in wanted for row in order], dtype=bool)
+    relevant = np.array([documents[uuid.UUID(ranking.ids[row])] in wanted for row in order], dtype=bool)
     ranked = {"words alone": values["lexical"], "meaning alone": values["dense"], SHIPPED: -np.arange(len(order))}
     return Asked(features.astype(np.float32), relevant, len(wanted), group), ranked
 

@@ -256,10 +256,9 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
     arms = {"dense": (dense, DENSE_POOL), "lexical": (lexical, LEXICAL_POOL)}
     times, recalls, full = {}, {}, True
     for name_of, (arm, pool) in arms.items():
-        also = {"also": []} if arm is dense else {}
-        calls = [lambda q=q, arm=arm, pool=pool, also=also: arm.search(scope, q, limit=pool, **also) for q in asked]
+        calls = [lambda q=q, arm=arm, pool=pool: arm.search(scope, q, limit=pool) for q in asked]
         # First, for it leaves the caches as they are in a server that has run for a while.
-        exact = [arm.exact(scope, question, limit=10, **also) for question in asked]
+        exact = [arm.exact(scope, question, limit=10) for question in asked]
         found, times[name_of] = _timed(calls)
         full &= all(len(hits[:10]) >= len(best) for hits, best in zip(found, exact, strict=True))
         recalls[name_of] = statistics.mean(_recall(*pair) for pair in zip(found, exact, strict=True))

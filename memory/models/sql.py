@@ -2,69 +2,107 @@
 
 from __future__ import annotations
 
+import math
 import select
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg.pq import TransactionStatus
 
 from memory.errors import SearchTimedOut
 
 
-def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool) -> list[tuple]:
+def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False) -> list[tuple]:
     """The rows that `statement` returns; part of the current transaction, if there is one.
 
     `prepared` keeps the parsed statement on the connection. Not for statements whose best plan depends on how large the
-    tenant is: PostgreSQL would go on using the plan that suited the first ones. Errors are Django's database errors.
+    tenant is: PostgreSQL would go on using the plan that suited the first ones. `binary` has values sent as they are
+    stored: quicker for times and long `bytea`. Errors are Django's database errors.
     """
-    if not connection.in_atomic_block:
-        _renew_if_lost()
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement, parameters, prepare=prepared)
+    database = _ready()
+    with database.wrap_database_errors, psycopg.Cursor(database.connection) as cursor:
+        cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()
 
 
-def search(statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False) -> list[tuple]:
-    """As `fetch`, for the statements of a search: PostgreSQL ends one that runs longer than MEMOS_SEARCH_TIMEOUT_MS.
+def uuid_array(ids: Iterable[str]) -> str:
+    """A parameter for `%(…)s::uuid[]`, written as PostgreSQL reads it: psycopg writes hundreds of ids one by one."""
+    return "{" + ",".join(ids) + "}"
 
-    `binary` has values sent as they are stored: for long `bytea`. Raises SearchTimedOut.
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """PostgreSQL ends each statement within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
+
+    Raises SearchTimedOut.
     """
-    if not connection.in_atomic_block:
-        _renew_if_lost()
-    connection.ensure_connection()
-    raw = connection.connection
-    # Sent together, so that the limit costs no round trip. When the statement fails, its setting is undone with it.
-    with connection.wrap_database_errors, psycopg.Cursor(raw) as limit, psycopg.Cursor(raw) as cursor:
-        try:
-            with raw.pipeline():
-                # Never prepared: when the search fails, psycopg would go on using a name that the server did not keep.
-                limit.execute(f"SET statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}", prepare=False)
-                cursor.execute(statement, parameters, prepare=prepared, binary=binary)
-                limit.execute("RESET statement_timeout", prepare=False)
-                return cursor.fetchall()
-        except psycopg.errors.QueryCanceled as error:
-            raise SearchTimedOut(
-                f"The search took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Ask with fewer "
-                "words, or try again when the server is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
-            ) from error
+    limit = settings.MEMOS_SEARCH_TIMEOUT_MS
+    _set(f"SET statement_timeout = {limit:d}")
+    try:
+        yield
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise
+        raise SearchTimedOut(
+            f"The search took longer than {limit} ms and was ended. Ask with fewer words, or try again when the server "
+            "is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+        ) from error
+    finally:
+        raw = connections[DEFAULT_DB_ALIAS].connection
+        # A lost connection has no settings; in a transaction that failed they are undone with it.
+        if raw is not None and raw.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
+            _set("RESET statement_timeout")
 
 
-def _renew_if_lost() -> None:
+def _set(statement: str) -> None:
+    database = _ready()
+    with database.wrap_database_errors, psycopg.Cursor(database.connection) as cursor:
+        cursor.execute(statement, prepare=False)
+
+
+def _ready() -> DatabaseWrapper:
+    """Django's connection of this thread, open."""
+    # Not `connection`: that is a proxy, which looks it up again for each attribute.
+    database = connections[DEFAULT_DB_ALIAS]
+    assert isinstance(database, DatabaseWrapper)
+    if not database.in_atomic_block and time.monotonic() - _seen_alive.at > _ALIVE_SECONDS:
+        _renew_if_lost(database)
+        _seen_alive.at = time.monotonic()
+    database.ensure_connection()
+    return database
+
+
+# The statements of one request look for a lost connection once: that costs each of them as much as a small one.
+_ALIVE_SECONDS = 0.05
+
+
+class _SeenAlive(threading.local):
+    at = -math.inf
+
+
+_seen_alive = _SeenAlive()
+
+
+def _renew_if_lost(database: DatabaseWrapper) -> None:
     """Closes a connection that the server has ended, so that the next use makes a new one.
 
     The server says nothing on an idle connection but that it is over: a look at the socket replaces the `SELECT 1` of
     Django's health check, which costs every request a round trip.
     """
-    raw = connection.connection
+    raw = database.connection
     if raw is None:
         return
     if raw.closed or _has_input(raw):
-        connection.close()
+        database.close()
     else:
-        connection.health_check_done = True  # type: ignore[attr-defined]
+        database.health_check_done = True  # type: ignore[attr-defined]
 
 
 def _has_input(raw: psycopg.Connection) -> bool:

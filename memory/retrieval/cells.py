@@ -115,7 +115,7 @@ class Candidates:
     distances: np.ndarray
     are_all: bool
 
-    def best(self, count: int) -> list[uuid.UUID]:
+    def best(self, count: int) -> list[str]:
         """The memories of the `count` nearest members by the second estimate, nearest first, each once."""
         rows = _smallest(self.distances, _FIRST * count)
         records, cell = self.records[rows], self.cell[rows]
@@ -129,7 +129,7 @@ class Candidates:
         refined = radius**2 + lengths - 2 * radius**2 * under / np.maximum(records["sum"], _TINY)
         order = _smallest(refined, count)
         order = order[np.argsort(refined[order])]
-        return [uuid.UUID(bytes=raw) for raw in dict.fromkeys(records["id"][order].tolist())]
+        return [str(uuid.UUID(bytes=raw)) for raw in dict.fromkeys(records["id"][order].tolist())]
 
 
 # How many more the first estimate hands to the second than that hands on.

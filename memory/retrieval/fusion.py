@@ -69,11 +69,11 @@ class Ranking:
 
     order: list[int]
     weights: dict[str, float]
-    ids: list[uuid.UUID]
+    ids: list[str]
     values: dict[str, np.ndarray]
     _raw: dict[str, np.ndarray]
     _shares: dict[str, np.ndarray]
-    _ranks: Mapping[str, Mapping[uuid.UUID, int]]
+    _ranks: Mapping[str, Mapping[str, int]]
 
     def __len__(self) -> int:
         return len(self.order)
@@ -84,7 +84,7 @@ class Ranking:
         row = self.order[place]
         memory_id = self.ids[row]
         return Candidate(
-            memory_id,
+            uuid.UUID(memory_id),
             {
                 name: Part(float(self._raw[name][row]), self._ranks.get(name, {}).get(memory_id), float(share[row]))
                 for name, share in self._shares.items()
@@ -94,7 +94,8 @@ class Ranking:
 
     def place_of(self, memory_id: uuid.UUID) -> int | None:
         """Where a memory stands (0 is the best), None if it is no candidate."""
-        return next((place for place, row in enumerate(self.order) if self.ids[row] == memory_id), None)
+        wanted = str(memory_id)
+        return next((place for place, row in enumerate(self.order) if self.ids[row] == wanted), None)
 
 
 def dense_weight(familiarity: float, standing_out: float) -> float:
@@ -110,7 +111,7 @@ def rank(
     question: Question,
     places: Places,
     *,
-    ranks: Mapping[str, Mapping[uuid.UUID, int]],
+    ranks: Mapping[str, Mapping[str, int]],
     taking_part: Collection[str],
 ) -> Ranking:
     """Every candidate by the sum of its parts; newer first among equals. `ranks`: places in each arm, from 1.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import orjson
 
 from memory.enums import MemoryState
-from memory.models.sql import fetch
+from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
@@ -176,13 +177,16 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     if "lexical" in taking_part:
         by_words = lexical.search(scope, question, limit=max(LEXICAL_POOL, pool))
         clock.lap("lexical")
+    # Waited for here, so that what the dense arm takes is its own.
+    _ = question.vector
+    clock.lap("vector")
     if "dense" in taking_part:
-        by_meaning = dense.search(scope, question, limit=max(DENSE_POOL, pool), also=[])
+        by_meaning = dense.search(scope, question, limit=max(DENSE_POOL, pool))
         clock.lap("dense")
     in_time: list[ArmHit] = []
     if question.spans and "time" in taking_part:
         then = replace(question, predicate=predicate.both(question.predicate, predicate.within(question.spans)))
-        in_time = dense.search(scope, then, limit=TIME_POOL, also=[])
+        in_time = dense.search(scope, then, limit=TIME_POOL)
         clock.lap("time")
     cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
     bm25 = {hit.memory_id: hit.score for hit in by_words}
@@ -190,24 +194,22 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     found = places.read(scope, question, cosines=cosines, bm25=bm25, strong=strong)
     clock.lap("places")
     ranks = {
-        arm: {hit.memory_id: hit.rank for hit in hits if hit.rank is not None}
-        for arm, hits in (("dense", by_meaning), ("lexical", by_words))
+        arm: {hit.memory_id: hit.rank for hit in hits} for arm, hits in (("dense", by_meaning), ("lexical", by_words))
     }
     ranking = rank(question, found, ranks=ranks, taking_part=taking_part)
     clock.lap("fusion")
     return ranking
 
 
-def _strong(question: Question, cosines: Mapping[uuid.UUID, float], bm25: Mapping[uuid.UUID, float]) -> list[uuid.UUID]:
+def _strong(question: Question, cosines: Mapping[str, float], bm25: Mapping[str, float]) -> list[str]:
     """The candidates that are likely to lend to their neighbours, by a first guess of their score."""
     best_cosine, best_bm25 = max(cosines.values(), default=0.0), max(bm25.values(), default=0.0)
     of_dense = question.familiarity / 2 / best_cosine if best_cosine > 0 else 0.0
     of_lexical = (1 - question.familiarity / 2) / best_bm25 if best_bm25 > 0 else 0.0
-    guess = {
-        memory_id: of_dense * cosines.get(memory_id, 0.0) + of_lexical * bm25.get(memory_id, 0.0)
-        for memory_id in {**cosines, **bm25}
-    }
-    return sorted(guess, key=lambda memory_id: guess[memory_id], reverse=True)[:STRONG]
+    guess = {memory_id: of_dense * cosine for memory_id, cosine in cosines.items()}
+    for memory_id, score in bm25.items():
+        guess[memory_id] = guess.get(memory_id, 0.0) + of_lexical * score
+    return heapq.nlargest(STRONG, guess, key=guess.__getitem__)
 
 
 def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
@@ -270,12 +272,12 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
         return []
     parameters = {
         "namespace_id": scope.namespace_id,
-        "ids": [candidate.memory_id for candidate in candidates],
+        "ids": uuid_array(str(candidate.memory_id) for candidate in candidates),
         "terms": question.terms,
         "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
-    rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True)}
+    rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
         _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,31 +26,39 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`vector`: float32 [dimensions] of the stored model `model_id`; `familiarity` (0..1): how far to trust it.
+    """`model_id`: the stored model that makes its vector; `familiarity` (0..1): how far to trust it.
 
     `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
     """
 
     text: str
     terms: list[str]
-    vector: np.ndarray
+    embedded: np.ndarray | Future[np.ndarray]
     model_id: int
     familiarity: float
     predicate: Predicate | None
     wants: Wants
     spans: list[Span]
 
+    @property
+    def vector(self) -> np.ndarray:
+        """float32 [dimensions]. Waits for it while it is being made. Raises EmbeddingUnavailable."""
+        return self.embedded.result() if isinstance(self.embedded, Future) else self.embedded
+
 
 def question(
     text: str,
     *,
-    vector: np.ndarray,
+    vector: np.ndarray | Future[np.ndarray],
     model_id: int,
     familiarity: float,
     now: datetime,
     predicate: Predicate | None = None,
 ) -> Question:
-    """A question with its distinct index terms, in order; "last week" is reckoned from `now`."""
+    """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
+
+    `vector` may still be in the making: the question is read and its words are searched meanwhile.
+    """
     wants = Wants(asks_when(text), asks_for_recent(text), asks_for_many(text), asks_agent(text))
     return Question(
         text, list(dict.fromkeys(terms(text))), vector, model_id, familiarity, predicate, wants, spans(text, now)

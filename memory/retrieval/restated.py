@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory.text.analysis import CJK
 
@@ -29,6 +30,11 @@ _TURNS = frozenset(
 )
 
 
+@lru_cache(maxsize=50_000)
+def _turns(word: str) -> bool:
+    return word in _TURNS or bool(_NUMBER.search(word))
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A hit as far as it matters here: who said what."""
@@ -40,40 +46,40 @@ class Said:
 class Words:
     """The words of a text (of its first LONGEST characters), compared with those of others."""
 
-    __slots__ = ("all", "asks", "names", "sequence", "speaker", "text", "turning")
+    __slots__ = ("all", "asks", "sequence", "speaker", "text", "turning")
 
     def __init__(self, said: Said) -> None:
         self.speaker = said.speaker
         self.text = said.text.strip()
         self.asks = self.text.endswith(("?", "？"))
-        found = _WORD.findall(self.text[:LONGEST])
-        self.sequence = [word.lower() for word in found]
+        self.sequence = _WORD.findall(self.text[:LONGEST].lower())
         self.all = frozenset(self.sequence)
-        self.turning = frozenset(word for word in self.all if word in _TURNS or _NUMBER.search(word))
-        # A capital inside a sentence mostly begins a name.
-        self.names = frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
+        self.turning = frozenset(filter(_turns, self.all))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """A capital inside a sentence mostly begins a name."""
+        found = _WORD.findall(self.text[:LONGEST])
+        return frozenset(word.lower() for word in found[1:] if word[0].isupper() and word != "I")
 
     def restates(self, other: Words) -> bool:
         """Whether both say the same: the same speaker, nearly the same words, the same numbers, names, negations and
         times in the same order, and both or neither a question. Texts without words are the same or are not."""
-        if self.speaker != other.speaker or self.asks != other.asks:
+        if self.speaker != other.speaker or self.asks != other.asks or self.turning != other.turning:
             return False
         if self.text == other.text:
             return True
-        few, many = sorted((len(self.all), len(other.all)))
-        if not few or few < SAME_WORDS * many:
-            return False
-        if len(self.all & other.all) < SAME_WORDS * len(self.all | other.all):
-            return False
-        if self.turning != other.turning:
+        both = len(self.all & other.all)
+        if not both or both < SAME_WORDS * (len(self.all) + len(other.all) - both):
             return False
         marks = self.names | other.names | self.turning
         return [word for word in self.sequence if word in marks] == [word for word in other.sequence if word in marks]
 
     def overlap(self, other: Words) -> float:
         """The share (0..1) of the words of both that they have in common (Jaccard)."""
-        together = len(self.all | other.all)
-        return len(self.all & other.all) / together if together else 0.0
+        both = len(self.all & other.all)
+        together = len(self.all) + len(other.all) - both
+        return both / together if together else 0.0
 
 
 def restatements(hits: Sequence[Said]) -> dict[int, int]:
@@ -81,31 +87,29 @@ def restatements(hits: Sequence[Said]) -> dict[int, int]:
 
     Texts of more than LONGEST characters are the same only when they are equal.
     """
-    words: dict[int, Words] = {}
     found: dict[int, int] = {}
+    long: dict[Said, int] = {}
+    # Only texts that agree in these can restate each other.
+    alike: dict[tuple[str, bool, frozenset[str]], list[tuple[int, Words]]] = {}
     for place, said in enumerate(hits):
-        for earlier in range(place):
-            if earlier not in found and _alike(hits[earlier], said) and _restates(hits, words, earlier, place):
+        if len(said.text) > LONGEST:
+            earlier = long.setdefault(said, place)
+            if earlier != place:
                 found[place] = earlier
-                break
+            continue
+        words = Words(said)
+        others = alike.setdefault((words.speaker, words.asks, words.turning), [])
+        again = next((one for one, before in others if _near(before, words) and words.restates(before)), None)
+        if again is None:
+            others.append((place, words))
+        else:
+            found[place] = again
     return found
 
 
-def _alike(one: Said, other: Said) -> bool:
-    """Whether two texts may say the same, by what costs nothing to compare."""
+def _near(one: Words, other: Words) -> bool:
     short, long = sorted((len(one.text), len(other.text)))
-    return one.speaker == other.speaker and (short >= SAME_LENGTH * long)
-
-
-def _restates(hits: Sequence[Said], words: dict[int, Words], one: int, other: int) -> bool:
-    if hits[one].text == hits[other].text:
-        return True
-    if len(hits[one].text) > LONGEST or len(hits[other].text) > LONGEST:
-        return False
-    for place in (one, other):
-        if place not in words:
-            words[place] = Words(hits[place])
-    return words[other].restates(words[one])
+    return short >= SAME_LENGTH * long
 
 
 def spread(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:

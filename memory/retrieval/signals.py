@@ -31,6 +31,8 @@ TURNS_AROUND = 2
 FURTHER = 0.7
 
 
+# Keeps the turns of one session, numbered with 32 bits, from those of the next.
+_TURNS_APART = 1 << 33
 _DISTANCES = [distance for distance in range(-TURNS_AROUND, TURNS_AROUND + 1) if distance]
 
 
@@ -90,34 +92,38 @@ def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, n
     Two arrays: what up to TURNS_AROUND turns before and after lend, and what the turn before lends if it is a question,
     which this one may answer. A short turn means little without the turns around it.
     """
-    sessions, turns = candidates.session.tolist(), candidates.turn.tolist()
-    place = {key: row for row, key in enumerate(zip(sessions, turns, strict=True))}
+    place = candidates.session * _TURNS_APART + candidates.turn
+    order = np.argsort(place)
+    ordered = place[order]
     lent = np.maximum(found - LENDING_FLOOR, 0.0) / (1 - LENDING_FLOOR)
     turnlike = np.exp(-np.maximum(candidates.tokens - TURN_TOKENS, 0.0) / TURN_TOKENS_FADE)
     lent *= turnlike
     around = np.zeros(len(candidates))
     answered = np.zeros(len(candidates))
-    occurred = candidates.occurred.tolist()
-    for giver in np.flatnonzero(lent).tolist():
-        for distance in _DISTANCES:
-            taker = place.get((sessions[giver], turns[giver] + distance))
-            if taker is None or abs(occurred[giver] - occurred[taker]) > PAUSE_SECONDS:
-                continue
-            around[taker] += lent[giver] * (1.0 if abs(distance) == 1 else FURTHER)
-            if distance == 1 and candidates.asks[giver]:
-                answered[taker] += lent[giver]
+    givers = np.flatnonzero(lent)
+    for distance in _DISTANCES:
+        wanted = place[givers] + distance
+        rows = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+        takers = order[rows]
+        near = np.abs(candidates.occurred[givers] - candidates.occurred[takers]) <= PAUSE_SECONDS
+        there = (ordered[rows] == wanted) & near
+        # A turn has one turn at each distance, so no taker is named twice.
+        takers, lending = takers[there], givers[there]
+        around[takers] += lent[lending] * (1.0 if abs(distance) == 1 else FURTHER)
+        if distance == 1:
+            asking = candidates.asks[lending]
+            answered[takers[asking]] += lent[lending[asking]]
     return around * turnlike, answered
 
 
 def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
     """The mean of the three best joint scores of the candidate's session: 0 to 1."""
-    best: dict[int, list[float]] = {}
-    numbers = candidates.session.tolist()
-    for row in np.argsort(-found, kind="stable").tolist():
-        scores = best.setdefault(numbers[row], [])
-        if len(scores) < SESSION_BEST:
-            scores.append(float(found[row]))
-    return np.array([sum(best[number]) / SESSION_BEST for number in numbers])
+    numbers = candidates.session
+    order = np.lexsort((-found, numbers))
+    first = np.searchsorted(numbers[order], numbers[order])
+    best = order[np.arange(len(order)) - first < SESSION_BEST]
+    totals = np.bincount(numbers[best], weights=found[best])
+    return np.asarray(totals[numbers] / SESSION_BEST)
 
 
 def recency(candidates: Candidates) -> np.ndarray:

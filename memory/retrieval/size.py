@@ -6,7 +6,7 @@ import time
 
 from django.conf import settings
 
-from memory.models.sql import search
+from memory.models.sql import fetch
 from memory.types import Scope
 
 # Either way of searching is right for every size; a count of a moment ago chooses the faster one.
@@ -35,7 +35,7 @@ def _memories(scope: Scope) -> int:
     seen = _known.get(scope.namespace_id)
     if seen is not None and now - seen[0] < KNOWN_SECONDS:
         return seen[1]
-    [(memories,)] = search(_COUNT, {"namespace_id": scope.namespace_id}, prepared=True)
+    [(memories,)] = fetch(_COUNT, {"namespace_id": scope.namespace_id}, prepared=True)
     if len(_known) >= _KNOWN_AT_MOST:
         _known.clear()
     _known[scope.namespace_id] = (now, int(memories))

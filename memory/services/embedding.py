@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from memory import audit
@@ -56,6 +59,16 @@ class ActiveModel:
                 "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
             )
         return vectors
+
+    def start_embedding(self, text: str) -> Future[np.ndarray]:
+        """The vector of one text, float32 [dimensions], in the making beside what the caller does meanwhile."""
+        return _beside().submit(lambda: self.embed([text])[0])
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """As many threads as a web process answers requests with: none waits for another's vector."""
+    return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
 _known: tuple[float, ActiveModel] | None = None

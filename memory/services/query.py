@@ -19,14 +19,13 @@ from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch
-from memory.retrieval.filters import Filter
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pack import build, card_of, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services import condense
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
-from memory.services.search import Found, details_of, find
+from memory.services.search import Ask, Found, details_of, find, start
 from memory.stores import window as window_store
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage
@@ -61,42 +60,22 @@ class Answer:
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
-def query(
-    scope: Scope,
-    *,
-    session: str,
-    text: str,
-    top_k: int,
-    now: datetime,
-    max_tokens: int | None = None,
-    dry_run: bool = False,
-    where: Filter | None = None,
-    as_of: datetime | None = None,
-    show_dropped: bool = False,
-) -> Answer:
+def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
-    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `where` narrows the
-    memories that are searched. `as_of` leaves out all that was recorded later, of the window and the summaries too, and
-    asks for no summary. With Redis away the window is empty and `degraded` says so. A `dry_run` answers the same,
-    stores nothing and asks for no summary. `show_dropped` lists the best candidates that did not come back; the pack
-    does not keep them.
+    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `ask.as_of` leaves out
+    what was recorded later of the window and the summaries too, and asks for no summary. With Redis away the window is
+    empty and `degraded` says so. A dry run keeps no pack and asks for no summary. The pack does not keep the candidates
+    that did not come back.
 
-    Raises EmbeddingUnavailable.
+    Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    found = find(
-        scope,
-        text=text,
-        top_k=top_k,
-        now=now,
-        where=where,
-        as_of=as_of,
-        dry_run=dry_run,
-        show_dropped=show_dropped,
-    )
-    context = session_context(scope, session=session, now=now, as_of=as_of)
+    now = ask.now
+    started = start(ask)
+    context = session_context(scope, session=session, now=now, as_of=ask.as_of)
     summary = context.summary
-    messages, degraded = _window(scope, session, as_of)
+    messages, degraded = _window(scope, session, ask.as_of)
+    found = find(scope, ask, started=started)
     card = card_of(summary.text) if summary else None
     tokenizer = settings.MEMOS_TOKENIZER
     handed_over = handover(
@@ -111,7 +90,7 @@ def query(
     pack = build(
         scope,
         session=session,
-        query_text=text,
+        query_text=ask.text,
         procedural=context.procedural,
         window=messages,
         summary=card,
@@ -120,7 +99,7 @@ def query(
         handed_over=handed_over,
     )
     answer = Answer(
-        pack_id=None if dry_run else new_id(),
+        pack_id=None if ask.dry_run else new_id(),
         pack=pack,
         retrieval=found.retrieval,
         explanations=found.explanations,
@@ -132,9 +111,9 @@ def query(
         token_condensed=handed_over.tokens,
         degraded=[*found.degraded, *degraded],
     )
-    if dry_run:
+    if ask.dry_run:
         return answer
-    row = _pack_row(scope, answer, found, session=session, text=text, now=now)
+    row = _pack_row(scope, answer, found, session=session, text=ask.text, now=now)
     enqueued = _store(scope, answer, row, session=session, summary_due=context.summary_due, now=now)
     return replace(answer, summary_enqueued=enqueued)
 
@@ -178,7 +157,8 @@ INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, a
                              created_at)
 SELECT e.id, %(namespace_id)s::bigint, %(namespace)s::text, %(session)s::text, e.event_type, %(actor)s::text,
        %(id)s::uuid::text, e.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
-FROM unnest(%(event_ids)s::uuid[], %(event_types)s::text[], %(details)s::text[]) AS e (id, event_type, details)
+FROM (VALUES (%(query_event_id)s::uuid, %(query_event)s::text, %(query_details)s::text),
+             (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details)
 RETURNING id
 """
 
@@ -220,7 +200,10 @@ def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text:
         "now": now,
         "actor": scope.actor,
         "request_id": scope.request_id,
-        "event_ids": [new_id(), new_id()],
-        "event_types": [AuditEvent.QUERY.value, AuditEvent.CONTEXT_PACK.value],
-        "details": [orjson.dumps(query_details).decode(), orjson.dumps(pack_details).decode()],
+        "query_event_id": new_id(),
+        "query_event": AuditEvent.QUERY.value,
+        "query_details": orjson.dumps(query_details).decode(),
+        "pack_event_id": new_id(),
+        "pack_event": AuditEvent.CONTEXT_PACK.value,
+        "pack_details": orjson.dumps(pack_details).decode(),
     }

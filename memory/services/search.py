@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from memory import audit
 from memory.enums import AuditEvent
+from memory.models.sql import limited
 from memory.retrieval.explain import explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
-from memory.services.embedding import active_model
+from memory.services.embedding import ActiveModel, active_model
 from memory.types import Scope
 
 # How many of the candidates that did not come back are listed for who asks for them.
 DROPPED_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of a namespace's memories, already validated: the `top_k` that answer `text` best at `now`.
+
+    `where` narrows the memories that are searched; `as_of` leaves out all that was recorded later. A `dry_run` answers
+    the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
+    """
+
+    text: str
+    top_k: int
+    now: datetime
+    where: Filter | None = None
+    as_of: datetime | None = None
+    dry_run: bool = False
+    show_dropped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,77 +73,70 @@ def questions(
     """
     model = active_model(choose=choose)
     return [
-        question(
-            text,
-            vector=vector,
-            model_id=model.id,
-            familiarity=model.provider.familiarity(text),
-            now=now,
-            predicate=among,
-        )
+        _question(text, model, vector, now=now, among=among)
         for text, vector in zip(texts, model.embed(texts), strict=True)
     ]
 
 
-def find(
-    scope: Scope,
-    *,
-    text: str,
-    top_k: int,
-    now: datetime,
-    dry_run: bool,
-    where: Filter | None = None,
-    as_of: datetime | None = None,
-    show_dropped: bool = False,
-) -> Found:
-    """The `top_k` memories that answer `text` best, among those that meet `where` and were recorded by `as_of`.
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A question whose vector is being made by `model` while other work goes on."""
 
-    `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back. Stores nothing but, unless `dry_run`,
-    the choice of a first model.
+    model: ActiveModel
+    vector: Future[np.ndarray]
 
-    Raises EmbeddingUnavailable.
+
+def start(ask: Ask) -> Started:
+    """Has the question embedded beside what the caller does next. Raises EmbeddingUnavailable."""
+    model = active_model(choose=not ask.dry_run)
+    return Started(model, model.start_embedding(ask.text))
+
+
+def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
+    """The memories that answer best, among those that meet `ask.where` and were recorded by `ask.as_of`.
+
+    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    started = time.perf_counter()
-    (asked,) = questions([text], now=now, among=predicate(where, as_of=as_of), choose=not dry_run)
-    reading = round((time.perf_counter() - started) * 1000, 3)
-    retrieval = retrieve(scope, asked, top_k=top_k, show_dropped=DROPPED_SHOWN if show_dropped else 0)
+    began = time.perf_counter()
+    started = started or start(ask)
+    among = predicate(ask.where, as_of=ask.as_of)
+    question = _question(ask.text, started.model, started.vector, now=ask.now, among=among)
+    reading = round((time.perf_counter() - began) * 1000, 3)
+    with limited():
+        shown = DROPPED_SHOWN if ask.show_dropped else 0
+        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown)
     return Found(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
         degraded=list(retrieval.degraded),
-        narrowed={"filtered": where is not None, "as_of": as_of.isoformat() if as_of else None},
+        narrowed={"filtered": ask.where is not None, "as_of": ask.as_of.isoformat() if ask.as_of else None},
     )
 
 
-def search(
-    scope: Scope,
-    *,
-    text: str,
-    top_k: int,
-    now: datetime,
-    where: Filter | None = None,
-    as_of: datetime | None = None,
-    dry_run: bool = False,
-    show_dropped: bool = False,
-) -> Found:
-    """The memories that `find` finds; an audit event says that it was asked, unless `dry_run`.
+def search(scope: Scope, ask: Ask) -> Found:
+    """The memories that `find` finds; an audit event says that it was asked, unless `ask.dry_run`.
 
-    Raises EmbeddingUnavailable.
+    Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    found = find(
-        scope,
-        text=text,
-        top_k=top_k,
-        now=now,
-        where=where,
-        as_of=as_of,
-        dry_run=dry_run,
-        show_dropped=show_dropped,
-    )
-    if not dry_run:
-        audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=now)
+    found = find(scope, ask)
+    if not ask.dry_run:
+        audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
     return found
+
+
+def _question(
+    text: str,
+    model: ActiveModel,
+    vector: np.ndarray | Future[np.ndarray],
+    *,
+    now: datetime,
+    among: Predicate | None,
+) -> Question:
+    familiarity = model.provider.familiarity(text)
+    return question(text, vector=vector, model_id=model.id, familiarity=familiarity, now=now, predicate=among)
 
 
 def details_of(found: Found, degraded: list[str]) -> dict[str, Any]:

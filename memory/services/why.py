@@ -13,7 +13,7 @@ import orjson
 from memory.enums import MemoryState, Verdict
 from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
-from memory.models.sql import fetch
+from memory.models.sql import fetch, limited
 from memory.retrieval.arms import Standing, dense, lexical
 from memory.retrieval.explain import differences, parts, reason
 from memory.retrieval.filters import Filter, entries, spelled
@@ -21,7 +21,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.types import Scope
 
 NO_VECTOR = "no_vector"
@@ -51,19 +51,10 @@ class Diagnosis:
     degraded: list[str] = field(default_factory=list)
 
 
-def why(
-    scope: Scope,
-    *,
-    memory_id: uuid.UUID,
-    text: str,
-    top_k: int,
-    now: datetime,
-    where: Filter | None = None,
-    as_of: datetime | None = None,
-) -> Diagnosis:
-    """Answers `text` as `search` does, and says what became of the memory.
+def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
+    """Answers the question as `search` does, and says what became of the memory. A dry run always.
 
-    Raises NotFound when the namespace has no such memory, EmbeddingUnavailable.
+    Raises NotFound when the namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
     """
     memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at").first()
     if memory is None:
@@ -72,12 +63,14 @@ def why(
         )
     if memory["state"] != MemoryState.ACTIVE:
         return Diagnosis(memory_id, Verdict.ARCHIVED, f"It is {memory['state']}: only active memories are searched.")
-    if as_of is not None and memory["created_at"] > as_of:
-        return _recorded_later(memory_id, memory["created_at"], as_of)
-    if where is not None and (failed := _failed(scope, memory_id, where)):
+    if ask.as_of is not None and memory["created_at"] > ask.as_of:
+        return _recorded_later(memory_id, memory["created_at"], ask.as_of)
+    if ask.where is not None and (failed := _failed(scope, memory_id, ask.where)):
         return _filtered(memory_id, failed)
-    (asked,) = questions([text], now=now, among=predicate(where, as_of=as_of), choose=False)
-    retrieval = retrieve(scope, asked, top_k=top_k, show_dropped=sys.maxsize)
+    among = predicate(ask.where, as_of=ask.as_of)
+    (asked,) = questions([ask.text], now=ask.now, among=among, choose=False)
+    with limited():
+        retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize)
     hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
     dropped = next((dropped for dropped in retrieval.dropped if dropped.candidate.memory_id == memory_id), None)
     if hit:
@@ -85,7 +78,7 @@ def why(
     elif dropped:
         found = _dropped(dropped, retrieval)
     else:
-        found = _no_candidate(scope, asked, memory_id, retrieval, top_k=top_k)
+        found = _no_candidate(scope, asked, memory_id, retrieval, top_k=ask.top_k)
     vectors = MemoryVector.objects.in_scope(scope).filter(model_id=asked.model_id, memory_id=memory_id)
     notes = [] if vectors.exists() else [NO_VECTOR]
     return replace(found, notes=notes, degraded=retrieval.degraded)
@@ -163,8 +156,9 @@ def _no_candidate(
     scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval, *, top_k: int
 ) -> Diagnosis:
     try:
-        near = dense.standing(scope, asked, memory_id)
-        worded = lexical.standing(scope, asked, memory_id)
+        with limited():
+            near = dense.standing(scope, asked, memory_id)
+            worded = lexical.standing(scope, asked, memory_id)
     except SearchTimedOut:
         return Diagnosis(
             memory_id,

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 from rs_bpe.bpe import openai as _encodings
 
 TOKENIZERS = ("o200k_base", "cl100k_base")
 DEFAULT_TOKENIZER = "o200k_base"
+# Counts of texts up to this length are kept: a few MB of them at most.
+_SHORT_CHARS = 1_000
 
 
 class _Encoding(Protocol):
@@ -28,6 +30,12 @@ def _encoding(name: str) -> _Encoding:
 
 def count_tokens(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     """How many tokens `text` costs under the named encoding."""
+    return _of_short(text, tokenizer) if len(text) <= _SHORT_CHARS else _encoding(tokenizer).count(text)
+
+
+@lru_cache(maxsize=4096)
+def _of_short(text: str, tokenizer: str) -> int:
+    """The turns of a session's window are counted anew with each question of the session."""
     return _encoding(tokenizer).count(text)
 
 

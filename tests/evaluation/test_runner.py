@@ -29,7 +29,7 @@ from memory.services import evaluations, judgements
 from memory.services.evaluations import Options
 from memory.services.judgements import Mark
 from memory.services.query import query
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.stores import redis as redis_store
 from tests.evaluation.conftest import CORPUS
 
@@ -149,7 +149,7 @@ def test_kept_namespaces_stay_and_can_be_asked(dataset):
 def test_its_ranking_is_the_products(dataset, alice, remember):
     for document in read_dataset(dataset).groups["a"]:
         remember(alice, document.text, speaker=document.speaker, role=document.role)
-    answer = query(alice.scope, session="s", text="How many days does glaze dry?", top_k=50, now=timezone.now())
+    answer = query(alice.scope, Ask("How many days does glaze dry?", 50, timezone.now()), session="s")
     place = [hit.text for hit in answer.retrieval.hits].index("Glaze dries for two days.") + 1
     evaluate(dataset)
 

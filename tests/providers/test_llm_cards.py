@@ -13,6 +13,7 @@ from memory.models import Condensation, Memory
 from memory.providers.llm import configured_llm
 from memory.services.condense import EXTRACTIVE, condense_session
 from memory.services.query import query
+from memory.services.search import Ask
 from tests.providers.endpoint import Endpoint, serving
 
 TURNS = ["I prefer green tea.", "We decided to ship on Friday.", "Never call before nine."]
@@ -164,7 +165,7 @@ def test_a_model_that_does_not_answer_in_time_is_replaced(alice, told, endpoint,
 def test_a_nul_in_the_models_card_does_not_break_the_sessions_queries(alice, told, endpoint):
     endpoint.answer = lambda body: only({"text": "Ann\0ships on Friday.", "sources": [2]})
     condense(alice)
-    assert query(alice.scope, session="s1", text="When?", top_k=3, now=timezone.now()).summary is not None
+    assert query(alice.scope, Ask("When?", 3, timezone.now()), session="s1").summary is not None
 
 
 def test_long_answers_are_cut(alice, told, endpoint):

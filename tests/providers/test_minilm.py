@@ -23,7 +23,7 @@ from memory.providers.minilm_graph import graph_filename
 from memory.services import embedding
 from memory.services.diagnosis import diagnose
 from memory.services.query import query
-from memory.services.search import search
+from memory.services.search import Ask, search
 
 SENTENCES = [
     "I moved to Lisbon in March.",
@@ -255,7 +255,7 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
     with override_settings(MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_MODEL_DIR=model_dir):
         for text in ("The invoice of May was paid twice.", "My daughter is allergic to peanuts.", "It rained."):
             remember(alice, text)
-        answer = query(alice.scope, session="s1", text="food that a kid cannot eat", top_k=3, now=timezone.now())
+        answer = query(alice.scope, Ask("food that a kid cannot eat", 3, timezone.now()), session="s1")
         assert provider_for("minilm", DEFAULT_MODEL).dimensions == 384
 
     assert "peanuts" in answer.retrieval.hits[0].text
@@ -274,7 +274,7 @@ def embedding_choice() -> tuple[str, str, str]:
 
 def test_a_server_of_the_former_default_goes_on_until_it_is_switched(alice, remember, model_dir, monkeypatch):
     def best(text: str) -> tuple[str, float]:
-        found = search(alice.scope, text=text, top_k=1, now=timezone.now())
+        found = search(alice.scope, Ask(text, 1, timezone.now()))
         return found.hits[0].text, found.retrieval.weights["dense"]
 
     monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from django.utils import timezone
 
@@ -22,7 +24,7 @@ def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> 
     assert set(ranking.values) == set(ranking.weights) >= {"dense", "lexical", "people", "neighbours"}
     scores = sum(ranking.weights[name] * value for name, value in ranking.values.items())
     for place, row in enumerate(ranking.order):
-        assert ranking.candidate(place).memory_id == ranking.ids[row]
+        assert ranking.candidate(place).memory_id == uuid.UUID(ranking.ids[row])
         assert ranking.candidate(place).score == pytest.approx(scores[row])
     dated = {hit.text: hit.candidate.parts["dated"].raw for hit in hits if "dated" in hit.candidate.parts}
     assert dated == {"The kiln was repaired yesterday.": 1.0}

@@ -23,6 +23,10 @@ def identity(number: int) -> uuid.UUID:
     return uuid.UUID(int=number)
 
 
+def key(number: int) -> str:
+    return str(identity(number))
+
+
 def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
     return Question("q", [], np.zeros(1), 1, familiarity, None, Wants(**wants), [])
 
@@ -30,7 +34,7 @@ def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
 def ranked(
     count: int, *, taking_part: Any = ARMS, question: Question | None = None, ranks: Any = None, **arrays: Any
 ) -> Ranking:
-    places = Places([identity(number) for number in range(count)], candidates(count, **arrays))
+    places = Places([key(number) for number in range(count)], candidates(count, **arrays))
     return rank(question or asked(), places, ranks=ranks or {}, taking_part=taking_part)
 
 
@@ -56,7 +60,7 @@ def test_meaning_weighs_more_as_it_stands_out_and_nothing_where_it_cannot_read(f
 
 def test_a_score_is_the_weighted_sum_of_both_arms():
     # Of two candidates none stands out: meaning has 0.4 + 0.8 × 0.25.
-    found = ranked(2, cosine=[0.6, 0.8], bm25=[8.0, 2.0], ranks={"dense": {identity(1): 1}, "lexical": {}})
+    found = ranked(2, cosine=[0.6, 0.8], bm25=[8.0, 2.0], ranks={"dense": {key(1): 1}, "lexical": {}})
 
     assert found.weights == pytest.approx({"dense": 0.6, "lexical": 0.4})
     assert order(found) == [0, 1]

@@ -33,9 +33,9 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
     return places.read(
         tenant.scope,
         question,
-        cosines={uuid.UUID(one): score for one, score in (cosines or {}).items()},
-        bm25={uuid.UUID(one): score for one, score in (bm25 or {}).items()},
-        strong=[uuid.UUID(one) for one in strong],
+        cosines=cosines or {},
+        bm25=bm25 or {},
+        strong=strong,
     )
 
 

@@ -21,6 +21,7 @@ from memory.providers.hashing import HashEmbedding
 from memory.services import curation, embedding
 from memory.services.embedding import active_model, embed_or_none, embed_pending, pending_count, prune_retired, reembed
 from memory.services.query import query
+from memory.services.search import Ask
 from memory.types import system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -65,7 +66,7 @@ def switch(name: str = "hash-64", progress: Callable[[int, int], None] = lambda 
 
 
 def best(tenant: Any, text: str) -> str:
-    return query(tenant.scope, session="s1", text=text, top_k=1, now=timezone.now()).retrieval.hits[0].text
+    return query(tenant.scope, Ask(text, 1, timezone.now()), session="s1").retrieval.hits[0].text
 
 
 def vectors_of(name: str) -> Any:

@@ -17,6 +17,7 @@ from memory.models import AuditLog, ContextPack, Session
 from memory.services.condense import condense_session
 from memory.services.query import Answer, query
 from memory.services.reset import reset_session
+from memory.services.search import Ask
 from memory.services.seeding import ensure_procedures
 from memory.stores import redis as redis_store
 from memory.stores import window
@@ -34,7 +35,7 @@ def ask(
     now: datetime = NOW,
     as_of: datetime | None = None,
 ) -> Answer:
-    return query(tenant.scope, session=session, text=text, top_k=top_k, now=now, as_of=as_of)
+    return query(tenant.scope, Ask(text, top_k, now, as_of=as_of), session=session)
 
 
 def test_an_empty_namespace_is_answered_with_nothing(alice):

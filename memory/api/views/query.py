@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.serializers.query import AnswerSerializer, QuerySerializer
 from memory.api.views.base import MemosViewSet
+from memory.api.views.search import asked
 from memory.enums import AccessScope, Tier
 from memory.services.query import Answer, query
 
@@ -26,15 +26,9 @@ class QueryViewSet(MemosViewSet):
         values = self.valid(QuerySerializer, request.data)
         answer = query(
             self.scope(values["namespace"], create=not values["dry_run"]),
+            asked(values),
             session=values["session_id"],
-            text=values["query"],
-            top_k=values["top_k"],
             max_tokens=values["max_tokens"],
-            dry_run=values["dry_run"],
-            now=timezone.now(),
-            where=values["filter"],
-            as_of=values["as_of"],
-            show_dropped=values["explain"],
         )
         return Response(_body(answer))
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -9,7 +12,7 @@ from memory.api.serializers.search import FoundSerializer, SearchSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.retrieval.pack import chunk
-from memory.services.search import search
+from memory.services.search import Ask, search
 
 
 class SearchViewSet(MemosViewSet):
@@ -25,16 +28,7 @@ class SearchViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(SearchSerializer, request.data)
-        found = search(
-            self.scope(values["namespace"], create=False),
-            text=values["query"],
-            top_k=values["top_k"],
-            where=values["filter"],
-            as_of=values["as_of"],
-            dry_run=values["dry_run"],
-            show_dropped=values["explain"],
-            now=timezone.now(),
-        )
+        found = search(self.scope(values["namespace"], create=False), asked(values))
         explained = zip(found.hits, found.explanations, strict=True)
         return Response(
             {
@@ -46,3 +40,16 @@ class SearchViewSet(MemosViewSet):
                 "degraded": found.degraded,
             }
         )
+
+
+def asked(values: Mapping[str, Any]) -> Ask:
+    """The validated fields that every question has, as the services take them."""
+    return Ask(
+        text=values["query"],
+        top_k=values["top_k"],
+        now=timezone.now(),
+        where=values["filter"],
+        as_of=values["as_of"],
+        dry_run=values.get("dry_run", True),
+        show_dropped=values.get("explain", False),
+    )

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.serializers.why import DiagnosisSerializer, WhySerializer
 from memory.api.views.base import MemosViewSet
+from memory.api.views.search import asked
 from memory.enums import AccessScope
 from memory.services.why import why
 
@@ -26,13 +26,6 @@ class WhyViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(WhySerializer, request.data)
-        diagnosis = why(
-            self.scope(values["namespace"], create=False),
-            memory_id=values["memory_id"],
-            text=values["query"],
-            top_k=values["top_k"],
-            where=values["filter"],
-            as_of=values["as_of"],
-            now=timezone.now(),
-        )
+        scope = self.scope(values["namespace"], create=False)
+        diagnosis = why(scope, asked(values), memory_id=values["memory_id"])
         return Response(asdict(diagnosis))

@@ -16,7 +16,7 @@ from memory.management import arguments
 from memory.retrieval.filters import Column, Condition, Operator
 from memory.retrieval.pipeline import Hit
 from memory.services.namespaces import scope_of_existing
-from memory.services.search import find
+from memory.services.search import Ask, find
 
 MAX_QUESTION_CHARS = 2_000
 MAX_COLUMNS = 140
@@ -43,7 +43,8 @@ class Command(BaseCommand):
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
             where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
-            found = find(scope, text=question, top_k=top_k, now=timezone.now(), where=where, dry_run=True).retrieval
+            asked = Ask(question, top_k, timezone.now(), where=where, dry_run=True)
+            found = find(scope, asked).retrieval
         except MemosError as error:
             raise CommandError(error.message) from error
         style = self.style if self.stdout.isatty() else no_style()
@@ -65,7 +66,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"    {line}")
             if len(lines) > MAX_LINES:
                 self.stdout.write("    …")
-        whole, reading = sum(found.milliseconds.values()), found.milliseconds["question"]
+        whole, reading = sum(found.milliseconds.values()), found.milliseconds["question"] + found.milliseconds["vector"]
         self.stdout.write(
             f"{found.considered} memories considered in {whole:.0f} ms "
             f"({reading:.0f} to load the model and read the question, {whole - reading:.0f} to search)"

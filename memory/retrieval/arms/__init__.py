@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import NamedTuple
 
 
 class ArmHit(NamedTuple):
     """One memory as one arm sees it: `score` in the arm's own unit, higher is better; 0 and below is no relation.
 
-    `rank` is its place in the arm (1 is first), None for a memory that the arm was only asked to score.
+    `memory_id` is the id as text: hundreds of them are keys of a question's dictionaries, and text is hashed once.
+    `rank` is its place in the arm (1 is first).
     """
 
-    memory_id: uuid.UUID
+    memory_id: str
     score: float
-    rank: int | None
+    rank: int
 
 
 class Standing(NamedTuple):

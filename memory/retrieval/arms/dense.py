@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 
-from memory.models.sql import search as run
+from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit, Standing, near_cells
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
@@ -20,54 +19,44 @@ WITH passages AS MATERIALIZED (
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {narrowing}
     ORDER BY embedding <=> %(vector)s::halfvec
     LIMIT %(passages)s
-), nearest AS MATERIALIZED (
-    SELECT memory_id, min(distance) AS distance FROM passages GROUP BY memory_id ORDER BY min(distance) LIMIT %(limit)s
 )
-SELECT memory_id, 1 - distance, row_number() OVER (ORDER BY distance), (SELECT count(*) FROM passages) FROM nearest
-UNION ALL
-SELECT memory_id, 1 - min(embedding <=> %(vector)s::halfvec), NULL, NULL
-FROM memory_memoryvector
-WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
-  {narrowing} AND memory_id = ANY(%(also)s::uuid[]) AND memory_id NOT IN (SELECT memory_id FROM nearest)
-GROUP BY memory_id
+SELECT memory_id::text, 1 - min(distance), (SELECT count(*) FROM passages)
+FROM passages GROUP BY memory_id ORDER BY min(distance) LIMIT %(limit)s
 """
 
 # Passages that are looked at for each memory wanted: more only where the nearest are of few memories.
 _PASSAGES_EACH = 2
 
 
-def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
-    """The `limit` nearest searchable memories, and the scores of those named in `also`; 1 − cosine distance (−1..1).
+def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+    """The `limit` nearest searchable memories that meet the predicate, or all if they are fewer; 1 − cosine distance
+    (−1..1).
 
-    A memory is as near as its nearest passage. With `limit` searchable memories that meet the predicate there are
-    always `limit` nearest.
-    Tenant and predicate are part of the search: no other row is looked at, so none can be crowded out. Scores are exact
-    always; in a large namespace, without a predicate, a few of the nearest may be missing (`near_cells`). Raises
-    SearchTimedOut.
+    A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
+    so none can be crowded out. Scores are exact always; in a large namespace, without a predicate, a few of the nearest
+    may be missing (`near_cells`).
     """
     if question.predicate is None and is_large(scope):
-        return near_cells.search(scope, question, limit=limit, also=also)
-    return exact(scope, question, limit=limit, also=also)
+        return near_cells.search(scope, question, limit=limit)
+    return exact(scope, question, limit=limit)
 
 
-def exact(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
-    """As `search`, by comparing every vector of the namespace that the predicate leaves. Raises SearchTimedOut."""
+def exact(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+    """As `search`, by comparing every vector of the namespace that the predicate leaves."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
         "limit": limit,
-        "also": list(also),
         **(question.predicate.parameters if question.predicate else {}),
     }
     statement = _NEAREST.format(narrowing=narrowing(question.predicate, "memory_id"))
     passages = limit * _PASSAGES_EACH
     while True:
         # Exact search has one plan for every size of tenant, but not for every filter.
-        rows = run(statement, {**parameters, "passages": passages}, prepared=question.predicate is None)
-        looked_at = [row[3] for row in rows if row[2] is not None]
-        if len(looked_at) == limit or not looked_at or looked_at[0] < passages:
-            return [ArmHit(*row[:3]) for row in rows]
+        rows = fetch(statement, {**parameters, "passages": passages}, prepared=question.predicate is None)
+        if len(rows) == limit or not rows or rows[0][2] < passages:
+            return [ArmHit(memory_id, score, rank) for rank, (memory_id, score, _) in enumerate(rows, start=1)]
         # Many of the nearest passages are of the same memories: look further.
         passages *= 4
 
@@ -84,10 +73,7 @@ FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.dista
 
 
 def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
-    """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them.
-
-    Raises SearchTimedOut.
-    """
+    """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
@@ -96,5 +82,5 @@ def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing
         **(question.predicate.parameters if question.predicate else {}),
     }
     statement = _STANDING.format(narrowing=narrowing(question.predicate, "memory_id"))
-    rows = run(statement, parameters, prepared=False)
+    rows = fetch(statement, parameters, prepared=False)
     return Standing(*rows[0]) if rows else None

@@ -7,12 +7,11 @@ every hit is read from its vector, which says whether it is still there and sear
 from __future__ import annotations
 
 import threading
-import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import numpy as np
 
-from memory.models.sql import search as run
+from memory.models.sql import fetch, uuid_array
 from memory.retrieval import cells
 from memory.retrieval.arms import ArmHit
 from memory.retrieval.cells import Candidates, CellMap
@@ -48,12 +47,12 @@ WHERE m.namespace_id = %(namespace_id)s AND m.model_id = %(model_id)s
 
 # OFFSET 0 keeps the planner from reading the whole namespace by its key, which is in the order of the groups.
 _SCORES = """
-SELECT memory_id, 1 - min(distance)
+SELECT memory_id::text, 1 - min(distance)
 FROM (
     SELECT memory_id, embedding <=> %(vector)s::halfvec AS distance
     FROM memory_memoryvector
     WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable
-      AND memory_id = ANY(%(ids)b::uuid[])
+      AND memory_id = ANY(%(ids)s::uuid[])
     UNION ALL
     (
         SELECT memory_id, min(distance) AS distance
@@ -70,17 +69,16 @@ GROUP BY memory_id
 """
 
 
-def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.UUID]) -> list[ArmHit]:
+def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     """As `dense.search`, without a predicate: of the nearest 10 at least 98 in 100 are there (bench/scale.py).
 
     A memory is as near as its nearest passage: a passage farther off may not be looked at, and need not be.
-    Raises SearchTimedOut.
     """
     count = max(COMPARED, COMPARED_PER_HIT * limit)
     depth = cells.CANDIDATES
     candidates = _candidates(scope, question, depth=depth)
     shortlist = candidates.best(count) if candidates else []
-    compared = {*shortlist, *also}
+    compared = set(shortlist)
     found = _scores(scope, question, compared, unfiled=limit)
     while True:
         there = sum(1 for identity in shortlist if identity in found)
@@ -97,11 +95,8 @@ def search(scope: Scope, question: Question, *, limit: int, also: Sequence[uuid.
         shortlist = candidates.best(count) if candidates else []
         found |= _scores(scope, question, {*shortlist} - compared, unfiled=0)
         compared.update(shortlist)
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    ranked = [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered[:limit], start=1)]
-    named = set(also)
-    rest = [ArmHit(identity, score, None) for identity, score in ordered[limit:] if identity in named]
-    return ranked + rest
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
+    return [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered, start=1)]
 
 
 def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates | None:
@@ -113,7 +108,7 @@ def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates |
     while known is not None:
         rows = known.nearest(vector, members=depth)
         numbers = known.numbers[rows].tolist()
-        read = run(_MEMBERS, {**place, "numbers": numbers}, prepared=False, binary=True)
+        read = fetch(_MEMBERS, {**place, "numbers": numbers}, prepared=False, binary=True)
         if read and read[0][0] == known.version:
             packed = {number: members for _, number, members in read}
             parts = [packed[number] for number in numbers]
@@ -125,7 +120,7 @@ def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates |
 
 
 def _read_map(key: tuple[int, int]) -> CellMap | None:
-    read = run(_MAP, {"namespace_id": key[0], "model_id": key[1]}, prepared=False, binary=True)
+    read = fetch(_MAP, {"namespace_id": key[0], "model_id": key[1]}, prepared=False, binary=True)
     with _maps_lock:
         _maps.pop(key, None)
         if not read:
@@ -138,13 +133,13 @@ def _read_map(key: tuple[int, int]) -> CellMap | None:
         return fresh
 
 
-def _scores(scope: Scope, question: Question, ids: Collection[uuid.UUID], *, unfiled: int) -> dict[uuid.UUID, float]:
+def _scores(scope: Scope, question: Question, ids: Collection[str], *, unfiled: int) -> dict[str, float]:
     """Exact scores of those of `ids` that are searchable, and of the `unfiled` nearest that no cell holds yet."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
-        "ids": list(ids),
+        "ids": uuid_array(ids),
         "unfiled": unfiled,
     }
-    return dict(run(_SCORES, parameters, prepared=False))
+    return dict(fetch(_SCORES, parameters, prepared=False))

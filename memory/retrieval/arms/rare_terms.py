@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from memory.models.sql import search as run
+from memory.models.sql import fetch
 from memory.retrieval.arms import ArmHit
 from memory.retrieval.arms.bm25 import idf, weight
 from memory.retrieval.question import Question
@@ -58,7 +58,7 @@ WITH best AS MATERIALIZED (
     ) AS scored
     GROUP BY memory_id ORDER BY sum(score + guess) DESC, memory_id DESC LIMIT %(looked_up)s
 )
-SELECT b.memory_id, b.score + coalesce(l.score, 0) AS score
+SELECT b.memory_id::text, b.score + coalesce(l.score, 0) AS score
 FROM best b
 LEFT JOIN (
     SELECT p.memory_id, sum({weight("s.idf", "p", _MEAN)}) AS score
@@ -72,11 +72,8 @@ ORDER BY score DESC, b.memory_id DESC LIMIT %(limit)s
 
 
 def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
-    """As `lexical.search`; scores are BM25, under counts of common terms that may be a tenth old.
-
-    Raises SearchTimedOut.
-    """
-    rows = run(_HOLDING, {"namespace_id": scope.namespace_id, "terms": list(question.terms)}, prepared=False)
+    """As `lexical.search`; scores are BM25, under counts of common terms that may be a tenth old."""
+    rows = fetch(_HOLDING, {"namespace_id": scope.namespace_id, "terms": list(question.terms)}, prepared=False)
     memories, mean_length = rows[0][:2]
     holding = sorted((int(held), term) for _, _, term, held in rows if held)
     # From the rarest on, as many as the budget allows; the rarest is left out only when it alone is beyond it.
@@ -96,5 +93,5 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "looked_up": LOOKED_UP * limit if skipped else limit,
         "limit": limit,
     }
-    found = run(_BM25, parameters, prepared=False)
+    found = fetch(_BM25, parameters, prepared=False)
     return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(found, start=1)]
