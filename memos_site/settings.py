@@ -179,6 +179,13 @@ MEMOS_SEARCH_TIMEOUT_MS = env.integer(
     maximum=600_000,
 )
 
+MEMOS_DURABLE_READS = env.flag(
+    "MEMOS_DURABLE_READS",
+    False,
+    "Answer a query only when its record (the pack and the audit events) is on the disk. Without, a crash of the "
+    "database server may lose the records of the last second's queries; what is ingested always waits for the disk.",
+)
+
 # --- Reranking ---------------------------------------------------------------------------------------------------
 env.section("Reranking")
 MEMOS_RERANK_PROVIDER = env.text(

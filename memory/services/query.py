@@ -14,6 +14,7 @@ import orjson
 from django.conf import settings
 from django.db import transaction
 
+from memory.audit import commit_of_reads
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import Memory
@@ -147,7 +148,9 @@ def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summa
 
 
 _STORE = """
-WITH pack AS (
+WITH commit AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', coalesce(%(commit)s, current_setting('synchronous_commit')), true)
+), pack AS (
     INSERT INTO memory_contextpack (id, namespace_id, session, query_text, session_summary_id, retrieved_count,
                                     token_original, token_condensed, pack, created_at)
     VALUES (%(id)s, %(namespace_id)s, %(session)s, %(query_text)s, %(summary_id)s, %(hits)s, %(token_original)s,
@@ -158,7 +161,8 @@ INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, a
 SELECT e.id, %(namespace_id)s::bigint, %(namespace)s::text, %(session)s::text, e.event_type, %(actor)s::text,
        %(id)s::uuid::text, e.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
 FROM (VALUES (%(query_event_id)s::uuid, %(query_event)s::text, %(query_details)s::text),
-             (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details)
+             (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details),
+     commit
 RETURNING id
 """
 
@@ -198,6 +202,7 @@ def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text:
         "token_condensed": answer.token_condensed,
         "pack": orjson.dumps(answer.pack).decode(),
         "now": now,
+        "commit": commit_of_reads(),
         "actor": scope.actor,
         "request_id": scope.request_id,
         "query_event_id": new_id(),

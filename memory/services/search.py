@@ -123,7 +123,7 @@ def search(scope: Scope, ask: Ask) -> Found:
     """
     found = find(scope, ask)
     if not ask.dry_run:
-        audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
+        audit.record_read(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
     return found
 
 
