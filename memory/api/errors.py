@@ -41,7 +41,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
 
 def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
     if isinstance(error, MemosError):
-        return error.status, error.code, error.message, error.detail, {}
+        headers = {"Retry-After": "1"} if error.status == 503 else {}
+        return error.status, error.code, error.message, error.detail, headers
     if isinstance(error, OperationalError | InterfaceError):
         log.exception("database unavailable")
         message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import orjson
@@ -47,6 +48,17 @@ class StrictIntegerField(serializers.IntegerField):
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictUUIDField(serializers.UUIDField):
+    """A UUID as a JSON string (a number is refused)."""
+
+    default_error_messages = {"invalid": "must be a UUID."}
+
+    def to_internal_value(self, data: Any) -> uuid.UUID:
+        if not isinstance(data, str | uuid.UUID):
+            self.fail("invalid", value=data)
         return super().to_internal_value(data)
 
 

@@ -170,12 +170,13 @@ def _no_candidate(
     pools = {"dense": max(DENSE_POOL, top_k), "lexical": max(LEXICAL_POOL, top_k)}
     by_meaning = (
         f"by meaning it is number {near.rank} of {near.of} (cosine {near.score:.4f}; the best {pools['dense']} are "
-        "candidates)"
+        f"candidates{_overlooked(near, pools['dense'])})"
         if near
         else "it has no vector yet"
     )
     by_words = (
-        f"by its words number {worded.rank} of {worded.of} (BM25 {worded.score:.4f}; the best {pools['lexical']} are)"
+        f"by its words number {worded.rank} of {worded.of} (BM25 {worded.score:.4f}; the best {pools['lexical']} are"
+        f"{_overlooked(worded, pools['lexical'])})"
         if worded
         else "it shares no word with the question"
     )
@@ -189,6 +190,11 @@ def _no_candidate(
             "lexical": _figures(worded, pools["lexical"]),
         },
     )
+
+
+def _overlooked(standing: Standing, pool: int) -> str:
+    """Of a memory that is among the best and is no candidate all the same."""
+    return "; the approximate search of a large namespace overlooked it" if standing.rank <= pool else ""
 
 
 def _figures(standing: Standing | None, pool: int) -> dict[str, float | None]:

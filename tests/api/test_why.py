@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memory.models import EmbeddingModel, Memory, MemoryVector, Namespace
 from memory.models.keys import new_id
+from memory.retrieval.arms import dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services import curation, embedding
 from memory.services.ingest import ingest_batch
@@ -42,6 +43,7 @@ def why(tenant: Any, memory_id: str, query: str = "Where did Ann move?", **field
     [
         ({"memory_id": None}, "memory_id"),
         ({"memory_id": "one"}, "memory_id"),
+        ({"memory_id": 1}, "memory_id"),
         ({"query": ""}, "query"),
         ({"query": "q" * 2001}, "query"),
         ({"top_k": 0}, "top_k"),
@@ -106,6 +108,19 @@ def test_with_the_embedding_provider_away_it_says_so(alice, remember):
 
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "embedding_unavailable"
+    assert answer["Retry-After"] == "1"
+
+
+def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, remember, monkeypatch):
+    memory = remember(alice, "Ann moved to Lisbon.")
+    # As the cells of a large namespace may: the exact standing is right all the same.
+    for arm in (dense, lexical):
+        monkeypatch.setattr(arm, "search", lambda *_, **__: [])
+
+    reason = why(alice, memory)["reason"]
+
+    assert "number 1 of 1 " in reason
+    assert reason.count("overlooked it") == 2
 
 
 def test_returned(alice, remember):

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
+from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField, StrictUUIDField
 from memory.services.evaluations import DEFAULT_TOP_K, Options
 
 
@@ -63,8 +63,8 @@ class EvaluationDetailSerializer(serializers.Serializer):
 
 
 class CompareSerializer(serializers.Serializer):
-    base = serializers.UUIDField(help_text="The run to compare with")
-    run = serializers.UUIDField(help_text="The run in question")
+    base = StrictUUIDField(help_text="The run to compare with")
+    run = StrictUUIDField(help_text="The run in question")
     tolerance = serializers.FloatField(
         min_value=0, max_value=100, default=0, help_text="Points that a run may be worse before it is a regression"
     )

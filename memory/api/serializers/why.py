@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.fields import StrictUUIDField
 from memory.api.serializers.query import QuestionFields
 from memory.enums import Verdict
 
@@ -9,7 +10,7 @@ from memory.enums import Verdict
 class WhySerializer(QuestionFields):
     """A question, and a memory that might have answered it."""
 
-    memory_id = serializers.UUIDField()
+    memory_id = StrictUUIDField()
 
 
 class DiagnosisSerializer(serializers.Serializer):
