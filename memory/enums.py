@@ -72,6 +72,33 @@ class Verdict(TextChoices):
     ARCHIVED = "archived", "it takes no part in retrieval"
 
 
+class GateDecision(TextChoices):
+    """What the gate says of a turn before it is stored. What is quarantined takes no part in retrieval."""
+
+    ACCEPT = "accept", "stored as it is"
+    ACCEPT_REDACTED = "accept_redacted", "stored with marks in place of what must not be kept"
+    QUARANTINE = "quarantine", "kept apart until a person or a policy releases or discards it"
+    REJECT = "reject", "not stored"
+
+
+class GateAction(TextChoices):
+    """What a policy wants done with a turn in which the gate finds something of a kind."""
+
+    OFF = "off", "not looked for"
+    ACCEPT = "accept", "noted and let through"
+    REDACT = "redact", "replaced by a mark"
+    QUARANTINE = "quarantine"
+    REJECT = "reject"
+
+
+class PersonalDataKind(TextChoices):
+    EMAIL = "email", "e-mail address"
+    PHONE = "phone", "phone number"
+    CARD = "card", "bank card number"
+    IBAN = "iban", "bank account number"
+    IDENTITY = "identity", "identity number"
+
+
 class EvaluationStatus(TextChoices):
     """A run is `queued` until a worker takes it; `failed` says in its `error` why."""
 
