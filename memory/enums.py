@@ -25,6 +25,30 @@ class MemoryState(TextChoices):
     ARCHIVED = "archived"
 
 
+class Feedback(TextChoices):
+    """What someone thinks of a memory; each of them has one opinion of it, the latest."""
+
+    USEFUL = "useful"
+    WRONG = "wrong"
+    OUTDATED = "outdated"
+
+
+class Review(TextChoices):
+    """Why a memory waits for someone to look at it; empty: it does not."""
+
+    WRONG = "wrong"
+    OUTDATED = "outdated"
+    CONTRADICTION = "contradiction"
+
+
+class LinkKind(TextChoices):
+    """What a memory is to another: the first named supersedes, restates or contradicts the second."""
+
+    SUPERSEDES = "supersedes"
+    RESTATES = "restates"
+    CONTRADICTS = "contradicts"
+
+
 class AccessScope(TextChoices):
     READ = "read"
     WRITE = "write"
@@ -51,6 +75,11 @@ class AuditEvent(TextChoices):
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
+    MEMORY_SUPERSEDE = "MEMORY_SUPERSEDE"
+    MEMORY_REINSTATE = "MEMORY_REINSTATE"
+    MEMORY_PIN = "MEMORY_PIN"
+    MEMORY_UNPIN = "MEMORY_UNPIN"
+    MEMORY_FEEDBACK = "MEMORY_FEEDBACK"
     KEY_ISSUE = "KEY_ISSUE"
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"

@@ -8,10 +8,10 @@ import uuid
 from django.conf import settings
 from django.utils import timezone
 
-from memory.errors import EmbeddingUnavailable
+from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, evaluations, idempotency, large_namespaces
+from memory.services import audit_chain, audit_proof, condense, embedding, evaluations, idempotency, large_namespaces
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -61,3 +61,20 @@ def evaluate(namespace_id: int, run_id: str) -> bool:
 def fail_lost_evaluations() -> int:
     """Fails the evaluations whose process has ended before them."""
     return evaluations.fail_lost(now=timezone.now())
+
+
+def seal_audit() -> int:
+    """Seals the audit events that are settled; returns how many."""
+    return audit_chain.seal(now=timezone.now())
+
+
+def verify_audit() -> int:
+    """Verifies the audit chain; returns how many events hold. Fails when one does not, so that `doctor` shows it."""
+    proof = audit_proof.verify()
+    if proof.faults:
+        first = proof.faults[0]
+        raise AuditBroken(
+            f"The audit log does not hold: seal {first.number}: {first.what}. "
+            "`manage.py verify_audit` names the events."
+        )
+    return proof.events

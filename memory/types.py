@@ -89,6 +89,15 @@ class Idempotency:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeTerms:
+    """How a caller wants one memory changed: only in one of these `revisions` (None: in any), once for each key."""
+
+    revisions: frozenset[int] | None = None
+    idempotency: Idempotency | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class WindowMessage:
     """One message of the session window (L1)."""
 

@@ -16,6 +16,7 @@ _REFUSALS = {
     405: "The route does not know the method.",
     409: "The request contradicts an earlier one.",
     411: "The body has no length.",
+    412: "The memory was changed since it was read: the ETag is another.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     429: "More requests than the key's limit; Retry-After says when to come again.",

@@ -8,6 +8,7 @@ from memory.api.views.documents import DocumentViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.judgement import JudgementViewSet
+from memory.api.views.memories import MemoryViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.query import QueryViewSet
@@ -24,6 +25,17 @@ urlpatterns = [
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v1/memories", MemoryViewSet.as_view({"get": "list"})),
+    path(
+        "v1/memories/<uuid:memory_id>",
+        MemoryViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/memories/<uuid:memory_id>/history", MemoryViewSet.as_view({"get": "history"})),
+    path("v1/memories/<uuid:memory_id>/restore", MemoryViewSet.as_view({"post": "restore"})),
+    path("v1/memories/<uuid:memory_id>/supersede", MemoryViewSet.as_view({"post": "supersede"})),
+    path("v1/memories/<uuid:memory_id>/pin", MemoryViewSet.as_view({"post": "pin"})),
+    path("v1/memories/<uuid:memory_id>/unpin", MemoryViewSet.as_view({"post": "unpin"})),
+    path("v1/memories/<uuid:memory_id>/feedback", MemoryViewSet.as_view({"post": "feedback"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/why", WhyViewSet.as_view({"post": "create"})),

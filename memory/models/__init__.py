@@ -1,12 +1,13 @@
 """The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
 
 from memory.models.access import ApiKey
-from memory.models.audit import AuditLog
+from memory.models.audit import AuditLog, AuditSeal
 from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
+from memory.models.life import MemoryFeedback, MemoryLink
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
@@ -17,6 +18,7 @@ from memory.models.session import Session
 __all__ = [
     "ApiKey",
     "AuditLog",
+    "AuditSeal",
     "CommonTerm",
     "Condensation",
     "ContextPack",
@@ -28,6 +30,8 @@ __all__ = [
     "EvaluationRun",
     "IdempotencyRecord",
     "Memory",
+    "MemoryFeedback",
+    "MemoryLink",
     "MemoryVector",
     "MemoryVersion",
     "Namespace",

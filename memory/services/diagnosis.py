@@ -28,6 +28,7 @@ from memory.providers.embedding import configured, provider_for
 from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
 from memory.services import stats
+from memory.services.audit_proof import verify
 from memory.services.embedding import pending_count
 from memory.services.recount import differences
 from memory.stores.redis import RedisAway, call, resume
@@ -40,6 +41,9 @@ MIN_PGVECTOR = (0, 7)
 RECOUNTED_NAMESPACES = 50
 LOW_DISK, FULL_DISK = 2 * 2**30, 300 * 2**20
 RECENT = timedelta(days=1)
+# What of the audit log is proved here: as much as takes a moment.
+PROVED_EVENTS = 50_000
+UNSEALED = timedelta(minutes=30)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 START_WORKER = "start it: `make run` has one, elsewhere `manage.py qcluster`"
@@ -74,7 +78,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
             return
     for check in (_embedding_works, _embedding_agrees, _vectors, _counters, _worker):
         yield _guarded(check)
-    for dated in (_queue, _failures, _keys):
+    for dated in (_queue, _failures, _audit_log, _keys):
         yield _guarded(partial(dated, now=now))
     yield _guarded(partial(_schedules, wanted=schedules))
     yield _guarded(_staff)
@@ -311,6 +315,19 @@ def _failures(*, now: datetime) -> Finding:
         return Finding(OK, "failed jobs", f"none within a day ({failed.count()} earlier)")
     what = f"{recent.count()} within a day, the last: {last.func}: {_first_line(last.result)}"
     return Finding(WARN, "failed jobs", what, "repair what it names; the rows are at /admin/django_q/failure/")
+
+
+def _audit_log(*, now: datetime) -> Finding:
+    proof = verify(newest=PROVED_EVENTS)
+    if proof.faults:
+        first = proof.faults[0]
+        fix = "manage.py verify_audit names the events: restore them from a backup, and see who can write to the tables"
+        return Finding(FAIL, "audit log", f"does not hold: seal {first.number}: {first.what}", fix)
+    what = f"{proof.total} events sealed, the newest {proof.events} hold, {proof.waiting} wait"
+    if proof.waiting_since is not None and proof.waiting_since < now - UNSEALED:
+        fix = f"a transaction is open for long (see pg_stat_activity), or no worker: {START_WORKER}"
+        return Finding(WARN, "audit log", f"{what} since {proof.waiting_since:%Y-%m-%d %H:%M} UTC", fix)
+    return Finding(OK, "audit log", what)
 
 
 def _schedules(*, wanted: Collection[str]) -> Finding:

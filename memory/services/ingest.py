@@ -54,16 +54,16 @@ def ingest_batch(
             sessions = write(rows, embedded, now=now)
     else:
         sessions = write(rows, embedded, now=now)
-    _ask_for_summaries(rows, sessions, now=now)
+    ask_for_summaries(rows, sessions, now=now)
     degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
-    if not _append_to_windows(rows, now=now):
+    if not append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
     return Ingested(ids, degraded)
 
 
-def _ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, now: datetime) -> None:
+def ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, now: datetime) -> None:
     """Asks for the summaries that are due. The memories are stored already: what fails here the schedule finds."""
     scopes = {row.scope.namespace_id: row.scope for row in rows}
     due = [session for session in sessions if session.summary_due]
@@ -83,7 +83,7 @@ def _answered(idempotency: Idempotency) -> Ingested | None:
     return Ingested([uuid.UUID(value) for value in record.memory_ids], record.degraded, replayed=True)
 
 
-def _append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
+def append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
     """Adds the rows to their session windows; False (logged) when Redis is away."""
     messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)
     for row in rows:

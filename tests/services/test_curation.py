@@ -171,7 +171,7 @@ class TestRestore:
 
 @pytest.mark.django_db
 class TestEdit:
-    def edit(self, memory_id: uuid.UUID, access: Access = STAFF, **changes) -> Memory:
+    def edit(self, memory_id: uuid.UUID, access: Access = STAFF, **changes) -> dict:
         return curation.edit(access, memory_id=memory_id, reason="typo", now=NOW + timedelta(hours=1), **changes)
 
     def test_refusals(self):
