@@ -98,6 +98,7 @@ class Verdict(TextChoices):
     NOT_A_CANDIDATE = "not_a_candidate", "no arm has it among its best"
     FILTERED = "filtered", "the filter leaves it out"
     RECORDED_LATER = "recorded_later", "it was recorded after `as_of`"
+    NOT_HOLDING = "not_holding", "it does not hold at the time that is asked about"
     ARCHIVED = "archived", "it takes no part in retrieval"
 
 

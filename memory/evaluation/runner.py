@@ -21,7 +21,7 @@ from memory.services import evaluations, judgements
 from memory.services.embedding import active_model
 from memory.services.evaluations import Measured, Options
 from memory.services.scratch import embed_batches, scratch_namespace
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -163,7 +163,9 @@ def embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
-    return {question.text: question for batch in batches for question in questions(batch, now=now)}
+    return {
+        question.text: question for batch in batches for question in questions([Ask(text, 1, now) for text in batch])
+    }
 
 
 @contextmanager

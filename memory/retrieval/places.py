@@ -38,7 +38,8 @@ WITH around AS MATERIALIZED (
     FROM (
         SELECT * FROM memory_memory WHERE id = ANY(%(known)s::uuid[] || (SELECT ids FROM around)) OFFSET 0
     ) m
-    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s {narrowing}
+    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s
+      AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity')) {narrowing}
     ORDER BY m.id
 ), compared AS MATERIALIZED (
     SELECT memory_id, 1 - min(embedding <=> %(vector)s::halfvec) AS cosine FROM memory_memoryvector
@@ -86,6 +87,7 @@ def read(
         "around": TURNS_AROUND,
         "question_tokens": _QUESTION_TOKENS,
         "agent": Role.AGENT.value,
+        "holding_at": question.holding_at,
         "state": MemoryState.ACTIVE.value,
     }
     narrowing = ""

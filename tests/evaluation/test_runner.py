@@ -289,7 +289,7 @@ def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(ali
 def test_arms_that_do_not_take_part_weigh_nothing(alice, remember):
     remember(alice, "The kiln is hot.")
     remember(alice, "Nothing of the kind.")
-    (question,) = questions(["kiln"], now=timezone.now())
+    (question,) = questions([Ask("kiln", 1, timezone.now())])
     both = measure.retrieve(alice.scope, question, top_k=10)
     words = measure.retrieve(alice.scope, question, top_k=10, arms=["lexical"])
     meaning = measure.retrieve(alice.scope, question, top_k=10, arms=["dense"])

@@ -14,10 +14,9 @@ from memory.models import Memory
 from memory.retrieval import places
 from memory.retrieval.filters import parse
 from memory.retrieval.pipeline import retrieve
-from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
 from memory.services import curation
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.text.timespan import Span
 from memory.types import system_access
 
@@ -25,7 +24,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 def asked(text: str, where: Any = None) -> Question:
-    (question,) = questions([text], now=NOW, among=predicate(parse(where)) if where else None)
+    (question,) = questions([Ask(text, 5, NOW, where=parse(where) if where else None)])
     return question
 
 
