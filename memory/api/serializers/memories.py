@@ -82,13 +82,16 @@ class MemoryChangeSerializer(ReasonSerializer):
     occurred_at = MomentField(required=False, help_text="ISO 8601")
     reviewed = StrictBooleanField(required=False, help_text="true: takes it off the review list")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        known = list(self.fields.keys())
-        unknown = sorted(set(self.initial_data) - set(known))
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        attrs: dict[str, Any] = super().to_internal_value(data)
+        unknown = sorted(set(data) - set(self.fields.keys()))
         if unknown:
             raise serializers.ValidationError(dict.fromkeys(unknown, "cannot be changed."))
+        return attrs
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.keys() == {"reason"}:
-            names = ", ".join(name for name in known if name != "reason")
+            names = ", ".join(name for name in self.fields if name != "reason")
             raise serializers.ValidationError(f"names nothing to change: give one of {names}.")
         return attrs
 
