@@ -146,8 +146,12 @@ class DocumentFormat(TextChoices):
 
 
 class SummaryTrigger(TextChoices):
+    """Why a session's summary was made: it had none, or this was enough that the last one does not cover."""
+
     BOOTSTRAP = "bootstrap_summary"
     NEW_MESSAGES = "new_messages_threshold"
+    NEW_TOKENS = "new_tokens_threshold"
+    IDLE = "idle_session"
 
 
 class ProcedureKind(TextChoices):

@@ -11,7 +11,16 @@ from django.utils import timezone
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import audit_chain, audit_proof, condense, embedding, evaluations, idempotency, large_namespaces
+from memory.services import (
+    audit_chain,
+    audit_proof,
+    condense,
+    embedding,
+    evaluations,
+    idempotency,
+    large_namespaces,
+    refresh,
+)
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -44,7 +53,7 @@ def forget_idempotency_keys() -> int:
 
 def request_missing_summaries() -> int:
     """Queues summaries that are due but were never asked for, or whose job was lost."""
-    return condense.request_overdue(now=timezone.now())
+    return refresh.request_overdue(now=timezone.now())
 
 
 def keep_up_large_namespaces() -> int:

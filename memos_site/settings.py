@@ -261,6 +261,19 @@ MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(
     "until the window (MEMOS_WINDOW_MESSAGES) would lose one.",
     minimum=1,
 )
+MEMOS_SUMMARY_REFRESH_TOKENS = env.integer(
+    "MEMOS_SUMMARY_REFRESH_TOKENS",
+    1000,
+    "The same for fewer new messages that hold so many tokens together.",
+    minimum=1,
+)
+MEMOS_SUMMARY_IDLE_SECONDS = env.integer(
+    "MEMOS_SUMMARY_IDLE_SECONDS",
+    900,
+    "A summary takes in the last few new messages once the session has been quiet so long. 0: never.",
+    minimum=0,
+    maximum=31_536_000,
+)
 MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
     "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
 )

@@ -11,8 +11,8 @@ from datetime import datetime
 from django.db import DatabaseError, transaction
 
 from memory.errors import WindowUnavailable
-from memory.services import condense
 from memory.services import idempotency as answers
+from memory.services import refresh
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.write import Row, SessionState, prepare, write
 from memory.stores import window
@@ -70,7 +70,7 @@ def ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, 
     try:
         for session in due:
             with transaction.atomic():
-                condense.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
+                refresh.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
     except DatabaseError as error:
         log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
 

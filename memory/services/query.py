@@ -23,7 +23,7 @@ from memory.models.sql import fetch
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pack import build, card_of, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
-from memory.services import condense
+from memory.services import refresh
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
 from memory.services.search import Ask, Found, details_of, find, start
@@ -176,7 +176,7 @@ def _store(
         return False
     with transaction.atomic():
         fetch(_STORE, row, prepared=True)
-        return condense.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
+        return refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
 def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text: str, now: datetime) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class MemoryChangeSerializer(ReasonSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs.keys() == {"reason"}:
-            names = ", ".join(name for name in self.fields if name != "reason")
+            names = ", ".join(name for name in self.fields.keys() if name != "reason")  # noqa: SIM118 - typed so
             raise serializers.ValidationError(f"names nothing to change: give one of {names}.")
         return attrs
 
