@@ -121,7 +121,8 @@ def search(
         show_dropped=show_dropped,
     )
     if not dry_run:
-        audit.record(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=now)
+        ids = [str(hit.id) for hit in found.hits]
+        audit.record(scope, AuditEvent.QUERY, details={**details_of(found, found.degraded), "memory_ids": ids}, now=now)
     return found
 
 
