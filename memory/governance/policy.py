@@ -59,7 +59,7 @@ class Knob:
 
     def read(self, env: Environment) -> Value:
         """The value that the environment gives, or the default; declares the setting."""
-        help_text = f"Policy `{self.key}` of namespaces that say nothing else: {self.help}"
+        help_text = f"`{self.key}`: {self.help}"
         if isinstance(self.default, bool):
             return env.flag(self.setting, self.default, help_text)
         if isinstance(self.default, str):
