@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import Counter
+from collections.abc import Mapping
 
 from django.db import connection, transaction
 
-from memory.governance.importance import MOST_REPEATS, Importance, Learned, importance
+from memory.governance.importance import MOST_REPEATS, Learned, importance
 from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
 
 BATCH = 500
@@ -31,6 +33,18 @@ ON CONFLICT (namespace_id, memory_id) DO UPDATE SET repeats = EXCLUDED.repeats, 
 """
 
 
+_RATED = """
+UPDATE memory_memory m SET importance = v.importance
+FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
+WHERE m.namespace_id = %s AND m.id = v.memory_id
+"""
+_SETTLED = """
+UPDATE memory_memoryupkeep u SET importance = v.importance, stale = false
+FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
+WHERE u.namespace_id = %s AND u.memory_id = v.memory_id
+"""
+
+
 def rate(namespace_id: int, *, deadline: float) -> int:
     """Brings the importance of the namespace's memories up to date; returns how many got another one.
 
@@ -39,43 +53,46 @@ def rate(namespace_id: int, *, deadline: float) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_REPEATS, {"namespace_id": namespace_id, "most": MOST_REPEATS})
     changed = 0
-    while time.monotonic() < deadline:
-        read, written = _rate_batch(namespace_id)
+    after: uuid.UUID | None = uuid.UUID(int=0)
+    while after is not None and time.monotonic() < deadline:
+        written, after = _rate_batch(namespace_id, after=after)
         changed += written
-        if read < BATCH:
-            break
     return changed
 
 
-def rated(memory: Memory, learned: Learned) -> Importance:
-    """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
-    return importance(memory.text, memory.role, memory.terms, learned)
-
-
-def _rate_batch(namespace_id: int) -> tuple[int, int]:
+def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
+    """How many memories got another importance, and where the next batch starts."""
     with transaction.atomic():
         rows = {
             row.memory_id: row
-            for row in MemoryUpkeep.objects.filter(namespace_id=namespace_id, stale=True)
+            for row in MemoryUpkeep.objects.filter(namespace_id=namespace_id, memory_id__gt=after, stale=True)
             .order_by("memory_id")
             .select_for_update(skip_locked=True, no_key=True)[:BATCH]
         }
-        of_namespace = Memory.objects.filter(namespace_id=namespace_id)
-        memories = of_namespace.filter(pk__in=rows).only("id", "text", "role", "terms", "importance")
+        # Others lock a memory before its upkeep: whoever has it now goes first, and it stays stale until the next run.
+        memories = (
+            Memory.objects.filter(namespace_id=namespace_id, pk__in=rows)
+            .only("id", "text", "role", "terms", "importance")
+            .select_for_update(skip_locked=True, no_key=True)
+        )
         useful, not_useful = _marks(namespace_id, list(rows))
-        written = 0
+        rated: dict[uuid.UUID, float] = {}
+        settled: dict[uuid.UUID, float | None] = {}
         for memory in memories:
             row = rows[memory.pk]
             learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
-            value = rated(memory, learned).value
+            value = importance(memory.text, memory.role, memory.terms, learned).value
             if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
-                # Compared again by the database: a person may have set another one since.
-                same = of_namespace.filter(pk=memory.pk, importance=memory.importance)
-                written += same.update(importance=value)
-                row.importance = value
-            row.stale = False
-        MemoryUpkeep.objects.bulk_update(rows.values(), ["importance", "stale"])
-    return len(rows), written
+                rated[memory.pk] = row.importance = value
+            settled[memory.pk] = row.importance
+        _write(_RATED, namespace_id, rated)
+        _write(_SETTLED, namespace_id, settled)
+    return len(rated), max(rows) if len(rows) == BATCH else None
+
+
+def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float | None]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [list(values), list(values.values()), namespace_id])
 
 
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
