@@ -20,6 +20,8 @@ from memory.services import (
     idempotency,
     large_namespaces,
     refresh,
+    sweep,
+    upkeep,
 )
 from memory.types import Scope
 
@@ -87,3 +89,18 @@ def verify_audit() -> int:
             "`manage.py verify_audit` names the events."
         )
     return proof.events
+
+
+def count_uses() -> int:
+    """Counts what packs and searches have carried since the last time."""
+    return upkeep.count_uses(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+def sweep_memories() -> int:
+    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep."""
+    swept = sweep.sweep(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    if swept.paused:
+        log.warning("sweep paused", extra={"reason": swept.paused})
+    for namespace, problem in swept.skipped.items():
+        log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
+    return swept.total.decayed + swept.total.expired

@@ -58,6 +58,13 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     description="Same key and same body: the same answer, stored once. Same key and another body: 409.",
 )
 
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    description="The ETag of what was read: the change is made only if it is still that, else 412.",
+)
+
 
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """drf-spectacular's postprocessing hook: every route may answer every refusal, in one shape."""

@@ -36,7 +36,7 @@ def _goes_with_memory(table, column):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0010_large_namespaces_storage'),
+        ('memory', '0013_summary_triggers'),
     ]
 
     operations = [

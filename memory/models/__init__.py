@@ -11,9 +11,11 @@ from memory.models.life import MemoryFeedback, MemoryLink
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
+from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 
 __all__ = [
     "ApiKey",
@@ -32,14 +34,17 @@ __all__ = [
     "Memory",
     "MemoryFeedback",
     "MemoryLink",
+    "MemoryUpkeep",
     "MemoryVector",
     "MemoryVersion",
     "Namespace",
+    "NamespacePolicy",
     "NamespaceStat",
     "Posting",
     "Procedure",
     "RelevanceJudgement",
     "Session",
+    "UpkeepMark",
     "VectorCell",
     "VectorMap",
 ]

@@ -18,7 +18,7 @@ from memory.errors import InvalidInput, NotFound
 from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
-from memory.services import index, queue
+from memory.services import index, queue, upkeep
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
 from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
@@ -196,8 +196,7 @@ def _archive_batch(
         memories = _locked(access, memory_ids, MemoryState.ACTIVE)
         if not memories:
             return 0
-        take_out(memories)
-        _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
+        put_away(memories)
         _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
     return len(memories)
 
@@ -210,9 +209,15 @@ def _restore_batch(
         if not memories:
             return 0
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
-        bring_back(memories)
+        bring_back(memories, now=now)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return len(memories)
+
+
+def put_away(memories: Sequence[Memory]) -> None:
+    """Archives active memories, locked by the caller."""
+    take_out(memories)
+    _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
 
 
 def take_out(memories: Sequence[Memory]) -> None:
@@ -222,8 +227,9 @@ def take_out(memories: Sequence[Memory]) -> None:
     index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
 
 
-def bring_back(memories: Sequence[Memory]) -> None:
+def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     """Brings memories, locked by the caller and active again, back into the search index."""
+    upkeep.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
     entries = [Indexed.of(memory, text=memory.text) for memory in memories]
     index.insert_postings(entries)
     index.mark_searchable(memories, searchable=True)

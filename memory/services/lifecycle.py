@@ -41,7 +41,7 @@ def restore_one(
         done = _moved(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
         # The index looks at the row for whether it needs a vector.
         memory.save(update_fields=["state"])
-        bring_back([memory])
+        bring_back([memory], now=now)
         return done
 
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)

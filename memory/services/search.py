@@ -131,7 +131,8 @@ def search(scope: Scope, ask: Ask) -> Found:
     """
     found = find(scope, ask)
     if not ask.dry_run:
-        audit.record_read(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
+        details = {**details_of(found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
 
