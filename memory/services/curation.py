@@ -108,6 +108,7 @@ def edit(
                 # Someone changed the text between our look and the lock: its vector is made by the worker.
                 embedded = None
             _put_text(memory, text)
+            index.forget_entities(memory)
             index.replace_vectors(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
             if embedded is None and memory.state == MemoryState.ACTIVE:
                 queue.enqueue(queue.EMBED_PENDING)
