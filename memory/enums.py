@@ -108,6 +108,9 @@ class AuditEvent(TextChoices):
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"
     MEMORY_JUDGE = "MEMORY_JUDGE"
+    ENTITY_MERGE = "ENTITY_MERGE"
+    ENTITY_SPLIT = "ENTITY_SPLIT"
+    ENTITY_REBUILD = "ENTITY_REBUILD"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     POLICY_CHANGE = "POLICY_CHANGE"
@@ -172,6 +175,41 @@ class DocumentFormat(TextChoices):
 
     TEXT = "text"
     MARKDOWN = "markdown"
+
+
+class EntityKind(TextChoices):
+    PERSON = "person"
+    PLACE = "place"
+    ORGANISATION = "organisation"
+    PROJECT = "project"
+    THING = "thing"
+
+
+class Predicate(TextChoices):
+    """What one entity is to another, as said in a memory: subject, predicate, object."""
+
+    WORKS_AT = "works_at"
+    STUDIES_AT = "studies_at"
+    LIVES_IN = "lives_in"
+    COMES_FROM = "comes_from"
+    MEMBER_OF = "member_of"
+    WORKS_ON = "works_on"
+    FAMILY = "family"
+    FRIEND_OF = "friend_of"
+    COLLEAGUE_OF = "colleague_of"
+    OWNS = "owns"
+    PART_OF = "part_of"
+    LIKES = "likes"
+
+
+class AliasLink(TextChoices):
+    """Why a name stands for its entity."""
+
+    OWN = "own", "the entity was made for it"
+    RULE = "rule", "it is the first or last name of one full name only"
+    STATED = "stated", "a memory says so"
+    APART = "apart", "memories say different things of it: it stays apart"
+    STAFF = "staff", "a person merged or split it"
 
 
 class SummaryTrigger(TextChoices):

@@ -19,6 +19,8 @@ class Entry:
 SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
+    Entry("memos: index entities", "memory.tasks.index_entities", 1),
+    Entry("memos: forget unmentioned entities", "memory.tasks.forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
     Entry("memos: seal audit events", "memory.tasks.seal_audit", 1),
     Entry("memos: count uses", "memory.tasks.count_uses", 1),

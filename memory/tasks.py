@@ -16,6 +16,7 @@ from memory.services import (
     audit_proof,
     condense,
     embedding,
+    entities,
     evaluations,
     idempotency,
     large_namespaces,
@@ -62,6 +63,16 @@ def keep_up_large_namespaces() -> int:
     """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
+
+
+def index_entities() -> int:
+    """Reads names and relations in the memories that came or changed; what is left waits a minute."""
+    return entities.index_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+def forget_unmentioned_entities() -> int:
+    """Deletes the names that no memory has any more."""
+    return entities.forget_unmentioned_everywhere()
 
 
 def evaluate(namespace_id: int, run_id: str) -> bool:

@@ -294,6 +294,9 @@ MEMOS_LLM_API_KEY = env.text(
 )
 MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
+MEMOS_LLM_ENTITIES = env.flag(
+    "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
+)
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
 )

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
+from memory.api.views.entities import EntityViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -46,6 +47,11 @@ urlpatterns = [
     path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
     path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/entities", EntityViewSet.as_view({"get": "list"})),
+    path("v1/entities/<uuid:entity_id>", EntityViewSet.as_view({"get": "retrieve"})),
+    path("v1/entities/<uuid:entity_id>/merge", EntityViewSet.as_view({"post": "merge"})),
+    path("v1/entities/<uuid:entity_id>/split", EntityViewSet.as_view({"post": "split"})),
+    path("v1/graph", EntityViewSet.as_view({"get": "graph"})),
     path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),

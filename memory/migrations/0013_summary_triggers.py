@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """Names two more reasons for a summary; the database stores them as before."""
 
-    dependencies = [('memory', '0011_policy_and_decay')]
+    dependencies = [('memory', '0012_entities')]
 
     operations = [
         migrations.AlterField(

@@ -4,6 +4,14 @@ from memory.models.access import ApiKey
 from memory.models.audit import AuditLog, AuditSeal
 from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
+from memory.models.entity import (
+    Entity,
+    EntityAlias,
+    EntityMention,
+    EntityPending,
+    EntityRelation,
+    EntityWatermark,
+)
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
@@ -28,6 +36,12 @@ __all__ = [
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
+    "Entity",
+    "EntityAlias",
+    "EntityMention",
+    "EntityPending",
+    "EntityRelation",
+    "EntityWatermark",
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",

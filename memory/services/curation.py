@@ -147,6 +147,7 @@ def rewrite(
             current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
             memory.speaker = new.get("speaker", memory.speaker)
             _put_text(memory, new.get("text", memory.text))
+            index.forget_entities(memory)
             index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
             degraded = current is None
             if degraded and memory.state == MemoryState.ACTIVE:
