@@ -19,6 +19,7 @@ from memory.models import EvaluationRun
 from memory.retrieval.question import Question
 from memory.services import evaluations, judgements
 from memory.services.embedding import active_model
+from memory.services.entities import index_namespace
 from memory.services.evaluations import Measured, Options
 from memory.services.scratch import embed_batches, scratch_namespace
 from memory.services.search import Ask, questions
@@ -183,4 +184,6 @@ def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, 
         keep=keep,
         now=now(),
     ) as scope:
+        # As the worker does within a minute.
+        index_namespace(scope, now=now())
         yield scope

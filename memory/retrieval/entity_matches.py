@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ MAX_WORDS = 5
 MAX_CJK_CHARS = 8
 # Names that are looked up of one question.
 MAX_KEYS = 800
+# An entity that so many memories mention tells nothing of any of them.
+TOLD_OF = 200
 
 _WORD = re.compile(rf"[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*\.?", re.UNICODE)
 _RUN = re.compile(f"[{CJK}]+")
@@ -69,6 +72,22 @@ def entity_matches(scope: Scope, text: str, *, limit: int = 200) -> list[EntityM
     parameters = {"namespace_id": scope.namespace_id, "keys": keys, "limit": limit}
     found = [EntityMatch(*row) for row in fetch(_MATCHES, parameters, prepared=False)]
     return [match for match in found if not _part_of_another(match, found)]
+
+
+def mentions(scope: Scope, text: str) -> dict[str, float]:
+    """How much each memory says of the entities that `text` names: 0 to 1, by its id.
+
+    An entity counts the more, the fewer memories mention it: 1 − log n / log TOLD_OF of n, nothing from TOLD_OF on. Of
+    several named entities what they count is added up.
+    """
+    found: dict[str, float] = {}
+    for match in entity_matches(scope, text, limit=TOLD_OF):
+        rarity = 1 - math.log(len(match.memory_ids)) / math.log(TOLD_OF)
+        if rarity > 0:
+            for memory_id in match.memory_ids:
+                key = str(memory_id)
+                found[key] = min(1.0, found.get(key, 0.0) + rarity)
+    return found
 
 
 def _part_of_another(match: EntityMatch, found: list[EntityMatch]) -> bool:

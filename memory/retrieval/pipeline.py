@@ -16,6 +16,7 @@ from memory.enums import MemoryState
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank
 from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.left_out import Dropped, left_out
 from memory.retrieval.question import Question
@@ -177,6 +178,10 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     if "lexical" in taking_part:
         by_words = lexical.search(scope, question, limit=max(LEXICAL_POOL, pool))
         clock.lap("lexical")
+    named: dict[str, float] = {}
+    if "entities" in taking_part:
+        named = mentions(scope, question.text)
+        clock.lap("entities")
     # Waited for here, so that what the dense arm takes is its own.
     _ = question.vector
     clock.lap("vector")
@@ -191,7 +196,7 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
     bm25 = {hit.memory_id: hit.score for hit in by_words}
     strong = _strong(question, cosines, bm25) if "neighbours" in taking_part else []
-    found = places.read(scope, question, cosines=cosines, bm25=bm25, strong=strong)
+    found = places.read(scope, question, cosines=cosines, bm25=bm25, mentions=named, strong=strong)
     clock.lap("places")
     ranks = {
         arm: {hit.memory_id: hit.rank for hit in hits} for arm, hits in (("dense", by_meaning), ("lexical", by_words))

@@ -63,6 +63,17 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     return total
 
 
+def index_namespace(scope: Scope, *, now: datetime) -> int:
+    """Reads what waits in one namespace that nobody else reads or writes; returns how many memories were read."""
+    total = 0
+    while works := _works(scope.namespace_id):
+        read = sum(_index(work, now=now) for work in works)
+        if not read:
+            break
+        total += read
+    return total
+
+
 def rebuild(scope: Scope, *, now: datetime) -> None:
     """Has every memory of the namespace read again by the next runs; what people decided about names stays."""
     with transaction.atomic():
@@ -152,26 +163,28 @@ _WORKS = """
     FROM memory_session s
     JOIN memory_namespace n ON n.id = s.namespace_id
     LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
-    WHERE s.message_count > coalesce(w.turn, 0)
+    WHERE s.message_count > coalesce(w.turn, 0) AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
     ORDER BY s.last_message_at LIMIT %(listed)s
 ) UNION ALL (
     SELECT d.namespace_id, n.name, %(prefix)s || d.id, d.version
     FROM memory_document d
     JOIN memory_namespace n ON n.id = d.namespace_id
     LEFT JOIN memory_entitywatermark w ON w.namespace_id = d.namespace_id AND w.session = %(prefix)s || d.id
-    WHERE d.version <> coalesce(w.turn, 0)
+    WHERE d.version <> coalesce(w.turn, 0) AND d.namespace_id = coalesce(%(only)s, d.namespace_id)
     LIMIT %(listed)s
 ) UNION ALL (
     SELECT p.namespace_id, n.name, '', 0
     FROM (SELECT DISTINCT namespace_id FROM memory_entitypending LIMIT %(listed)s) p
     JOIN memory_namespace n ON n.id = p.namespace_id
+    WHERE p.namespace_id = coalesce(%(only)s, p.namespace_id)
 )
 """
 
 
-def _works() -> list[_Work]:
+def _works(only: int | None = None) -> list[_Work]:
+    """What waits, of one namespace or of all."""
     with connection.cursor() as cursor:
-        cursor.execute(_WORKS, {"listed": _LISTED, "prefix": SESSION_PREFIX})
+        cursor.execute(_WORKS, {"listed": _LISTED, "prefix": SESSION_PREFIX, "only": only})
         return [_Work(Scope(row[0], row[1], WORKER), row[2], row[3]) for row in cursor.fetchall()]
 
 

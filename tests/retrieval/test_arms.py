@@ -196,7 +196,17 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
 def test_an_empty_namespace_has_no_hits(alice):
     found = retrieve(alice.scope, asked("anything"), top_k=5)
     assert (found.hits, found.considered) == ([], 0)
-    assert set(found.milliseconds) == {"lexical", "vector", "dense", "places", "fusion", "read", "rerank", "restated"}
+    assert set(found.milliseconds) == {
+        "lexical",
+        "entities",
+        "vector",
+        "dense",
+        "places",
+        "fusion",
+        "read",
+        "rerank",
+        "restated",
+    }
 
 
 def test_overlap_is_the_share_of_the_questions_words(alice, remember):

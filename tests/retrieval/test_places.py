@@ -34,6 +34,7 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
         question,
         cosines=cosines or {},
         bm25=bm25 or {},
+        mentions={},
         strong=strong,
     )
 
