@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from memory.conf import ConfigurationError
 from memory.enums import Role
+from memory.governance.latest import Found, latest_first
 from memory.governance.supersession import Retired, live_text, settle, wanted_terms
 from memory.text.analysis import terms
 from memory.text.changes import is_prose, object_terms
@@ -109,9 +110,10 @@ def _measure(folder: Path, *, show: int) -> None:
         ready = questions([text for text, _ in mine], now=datetime.now(UTC))
         for way, indexed in ((WITHOUT, whole), (WITH, governed)):
             with _namespace(f"stale-{way}-{group}", memories, indexed) as scope:
-                for question, (_, one) in zip(ready, mine, strict=True):
+                for question, (text, one) in zip(ready, mine, strict=True):
                     hits = retrieve(scope, question, top_k=TOP).hits
-                    one.found[way] = [hit.metadata["doc_id"] for hit in hits]
+                    order = latest_first(text, [_found(hit) for hit in hits]) if way == WITH else range(len(hits))
+                    one.found[way] = [hits[place].metadata["doc_id"] for place in order]
         asked += [one for _, one in mine]
     print(f"\n{dataset.name}: {len(asked)} questions, statements retired in {len(touched)} documents, review {reviews}")
     for way in (WITHOUT, WITH):
@@ -185,6 +187,12 @@ def _namespace(name: str, memories: Sequence[NewMemory], indexed: Mapping[str, I
             ]
             write(rows, embed_memories(texts), now=now)
         yield scope
+
+
+def _found(hit) -> Found:
+    """Memories of one moment are told apart by their turns."""
+    said = statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT)
+    return Found(said, hit.occurred_at + timedelta(microseconds=hit.turn))
 
 
 def _questions(folder: Path) -> dict[str, list[tuple[str, Asked]]]:

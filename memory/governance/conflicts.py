@@ -23,8 +23,10 @@ COVERED = 0.75
 # Share of the terms of two statements that makes them of one topic, and of one frame but for the values.
 TOPIC = 0.3
 # Share of an earlier statement's own terms that a short object must make up: a statement on it, not one that names it.
-FOCUS = 0.2
+FOCUS = 0.1
 SHORT = 3
+# The same for a plan that is done.
+PLAN_FOCUS = 0.25
 FRAME = 0.6
 # How sure each ground is.
 BY_CUE, BY_CONTAINER, BY_SLOT, BY_OPINION, BY_WORD, BY_DENIAL = 0.9, 0.8, 0.75, 0.7, 0.65, 0.6
@@ -87,6 +89,8 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     names = _names(change.old)
     named = bool(names) and names <= held
     asked, said = slots(f"{change.cue} {change.old}").attributes, slots(old.text).attributes
+    if change.kind is ChangeKind.CLOSES and len(wanted & held) < PLAN_FOCUS * len(held):
+        return False
     if change.kind is ChangeKind.CLOSES:
         return share >= COVERED and (bool({"plans", "time"} & said) or bool(asked & said))
     if len(wanted) < SHORT and len(wanted & held) < FOCUS * len(held):
@@ -142,7 +146,7 @@ def _by_value(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> Dec
     shared = mine.attributes & theirs.attributes
     if "likes" in shared and mine.likes is not theirs.likes and _overlap(mine, theirs) >= TOPIC:
         return _replaced(new, old, "likes", BY_OPINION, (new.text,))
-    moved = shared & {"lives", "works"}
+    moved = shared & {"lives", "works"} if mine.places and theirs.places else frozenset()
     if mine.conditions != theirs.conditions or not mine.values or not theirs.values:
         return None
     if (mine.event or theirs.event) and not moved:
@@ -150,7 +154,7 @@ def _by_value(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> Dec
     if mine.values & theirs.values == mine.values:
         return None
     single = shared & SINGLE
-    if moved and new.speaker == old.speaker:
+    if moved and new.speaker == old.speaker and mine.places.isdisjoint(theirs.places):
         return _replaced(new, old, min(moved), BY_SLOT, tuple(sorted(mine.values | theirs.values)))
     frame = _overlap(mine, theirs)
     if single and frame >= FRAME:

@@ -191,6 +191,8 @@ def _about(statements: Sequence[Statement], place: int, terms: frozenset[str]) -
         if said.turn - at > TURNS_ABOUT:
             break
         if said.by_agent and said.turn == at + 1:
+            # What the agent asks back is about it, and so is the answer.
+            unbroken = True
             continue
         names = bool(terms) and len(terms & object_terms(said.text)) * 2 >= len(terms)
         if names or (unbroken and _REFERS.search(said.text)):

@@ -8,7 +8,7 @@ time of the patterns is bounded too.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.enums import ChangeKind
 from memory.text.analysis import terms
@@ -123,7 +123,7 @@ _NOWADAYS = re.compile(r"\b(?:now|lately|these\s+days|nowadays|recently|instead)
 _NOT_MEANT = re.compile(
     r"\b(?:don't|do\s+not|never|won't|can't|didn't|couldn't|not)\s+(?:to\s+)?(?:forget|remove|delete|drop)\b"
     r"|\b(?:trying|try|planning|thinking|hoping|wondering|tempted)\s+(?:to|of|about|if|whether)\b|\b(?:considering"
-    r"|might|whether)\b"
+    r"|exploring|mak(?:e|ing)\s+sure|might|whether)\b"
     r"|别忘|不要忘|不会忘|忘不了|\bif\s+(?:i|we|you)\b|\bhow\s+(?:do|can|to|should)\b|\bshould\s+(?:i|we)\b"
     r"|如果|怎么|如何|要不要",
     re.IGNORECASE,
@@ -196,6 +196,9 @@ def changes(sentence: str) -> list[Change]:
         change = _change(kind, groups.get("old"), groups.get("new"), groups.get("what"), match.group())
         if change and not any(change.old in other.cue or other.old in change.cue for other in found):
             found.append(change)
+    # "I have done it, so take it off my list": what is over is taken back, too.
+    if any(one.kind is ChangeKind.RETRACTS and not object_terms(one.old) for one in found):
+        found = [replace(one, kind=ChangeKind.RETRACTS) if one.kind is ChangeKind.CLOSES else one for one in found]
     return found
 
 

@@ -69,9 +69,12 @@ _VALUE = re.compile(
     r"|november|december)\b|(?:周|星期)[一二三四五六日天]|[一二三四五六七八九十]{1,3}[月日点个号]",
     re.IGNORECASE,
 )
+# Where somebody lives or works, right after the verb that says so.
 _PLACE = re.compile(
-    r"\b(?:in|to|at|for|with|near)\s+(?P<name>(?-i:[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*))"
-    r"|(?:住在|搬到|搬去|定居在?|就职于|在)(?P<zh>[\u4e00-\u9fff]{2,8}?)(?=上班|工作|任职|[了的住，。；！]|$)",
+    r"\b(?:liv(?:e|es|ing|ed)|resid\w+|based|moved|relocated|work(?:s|ed|ing)?|employed|job)\s+(?:in|to|at|near|for)\s+"
+    r"(?P<name>(?-i:[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*))|\bjoined\s+(?P<joined>(?-i:[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*))"
+    r"|(?:住在|搬到|搬去|定居在?|就职于|入职)(?P<zh>[\u4e00-\u9fff]{2,8}?)(?=[了的住，。；！]|$)"
+    r"|在(?P<zh_work>[\u4e00-\u9fff]{2,8}?)(?=上班|工作|任职)",
     re.IGNORECASE,
 )
 # What is told of one day is an event of that day, and no state that another replaces.
@@ -94,13 +97,15 @@ _CONDITION = re.compile(
 class Slots:
     """`subject`: "" for the speaker, else who or what is named first. `attributes`: what is said of it.
 
-    `values`: numbers, dates and names in lower case. `about`: the other index terms. `conditions`: when it holds.
-    `likes`: whether an opinion is a good one; None when there is none. `event`: it is told of one day.
+    `values`: numbers, dates and `places` (which follow a verb of living or working), in lower case. `about`: the other
+    index terms. `conditions`: when it holds. `likes`: whether an opinion is a good one; None when there is none.
+    `event`: it is told of one day.
     """
 
     subject: str
     attributes: frozenset[str]
     values: frozenset[str]
+    places: frozenset[str]
     about: frozenset[str]
     conditions: frozenset[str]
     likes: bool | None
@@ -112,14 +117,15 @@ def slots(sentence: str) -> Slots:
     plain = sentence.replace("’", "'")
     attributes = frozenset(name for name, pattern in _FIND.items() if pattern.search(plain))
     values = {match.group().lower().replace(",", "").strip() for match in _VALUE.finditer(plain)}
-    if attributes & {"lives", "works"}:
-        values |= {(match.group("name") or match.group("zh")).lower() for match in _PLACE.finditer(plain)}
+    places = {next(filter(None, match.groups())).lower() for match in _PLACE.finditer(plain)}
+    values |= places
     of_values = frozenset(term for value in values for term in terms(value))
     likes = None if "likes" not in attributes else _DISLIKES.search(plain) is None
     return Slots(
         _subject(plain),
         attributes,
         frozenset(values),
+        frozenset(places),
         frozenset(terms(plain)) - of_values,
         frozenset(match.group().lower().strip() for match in _CONDITION.finditer(plain)),
         likes,
