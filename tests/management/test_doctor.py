@@ -14,9 +14,11 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule
 
 from memory.demo.seed import seed_demo_namespace
+from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
-from memory.services import diagnosis, stats
+from memory.services import stats
+from memory.services.diagnosis import host, search
 from memory.stores import redis as redis_store
 from memory.types import system_access
 from tests.providers.cross_encoder import build
@@ -31,7 +33,7 @@ def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("issue_api_key", "tests", "--all-namespaces", stdout=StringIO())
     get_user_model().objects.create_user("ann", is_staff=True)
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.ALIVE)
-    monkeypatch.setattr(diagnosis, "LOW_DISK", 0)
+    monkeypatch.setattr(host, "LOW_DISK", 0)
 
 
 def examine(*arguments: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
@@ -69,8 +71,8 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     settings.MEMOS_HOST = "0.0.0.0"
     settings.MEMOS_EMBEDDING_MODEL = "hash-64"
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.NO_HEARTBEAT)
-    monkeypatch.setattr(diagnosis, "LOW_DISK", 2**60)
-    monkeypatch.setattr(diagnosis, "FULL_DISK", 2**60)
+    monkeypatch.setattr(host, "LOW_DISK", 2**60)
+    monkeypatch.setattr(host, "FULL_DISK", 2**60)
     MemoryVector.objects.filter(pk__in=list(MemoryVector.objects.values_list("pk", flat=True)[:3])).delete()
     NamespaceStat.objects.update(memories=70)
     OrmQ.objects.create(key="memos", payload="x", lock=now - timedelta(hours=1))
@@ -156,9 +158,9 @@ def test_a_migration_that_is_missing_stops_what_reads_tables() -> None:
 
 def test_a_model_that_cannot_be_loaded_is_a_finding(settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(provider: str, name: str):
-        raise diagnosis.EmbeddingUnavailable("The MiniLM weights are not installed")
+        raise EmbeddingUnavailable("The MiniLM weights are not installed")
 
-    monkeypatch.setattr(diagnosis, "provider_for", broken)
+    monkeypatch.setattr(search, "provider_for", broken)
     status, found = examine()
     assert status == 1
     assert found["embedding model"][:2] == ("fail", "hash/hash-256: The MiniLM weights are not installed")
@@ -204,7 +206,7 @@ def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> No
     def broken() -> int:
         raise RuntimeError("unexpected")
 
-    monkeypatch.setattr(diagnosis, "pending_count", broken)
+    monkeypatch.setattr(search, "pending_count", broken)
     status, found = examine()
     assert status == 1
     assert found["vectors"][1] == "the check itself broke: RuntimeError: unexpected"
