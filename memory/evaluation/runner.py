@@ -42,7 +42,10 @@ def run_dataset(
     now: Clock,
     progress: Progress,
 ) -> EvaluationRun:
-    """Evaluates `dataset` in scratch namespaces and stores the run. Raises InvalidInput, EmbeddingUnavailable."""
+    """Evaluates `dataset` in scratch namespaces and stores the run.
+
+    Raises InvalidInput, EmbeddingUnavailable, and Conflict while the same dataset is evaluated elsewhere.
+    """
     chosen_groups(dataset, options)
     run = evaluations.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
     return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
@@ -51,7 +54,8 @@ def run_dataset(
 def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, progress: Progress) -> EvaluationRun:
     """Evaluates a namespace by its own judgements, which are only read, as is the namespace; stores the run.
 
-    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable.
+    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable, and Conflict while it is evaluated
+    elsewhere.
     """
     judged_dataset(scope)
     run = evaluations.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
