@@ -57,6 +57,8 @@ class AuditEvent(TextChoices):
     MEMORY_JUDGE = "MEMORY_JUDGE"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
+    JOB_REPLAY = "JOB_REPLAY"
+    JOB_DISCARD = "JOB_DISCARD"
 
 
 class Verdict(TextChoices):
@@ -79,6 +81,16 @@ class EvaluationStatus(TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
+
+
+class JobState(TextChoices):
+    """A job is `queued` until a worker takes it, and again between attempts; `failed` waits for a person."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DISCARDED = "discarded"
 
 
 class DocumentFormat(TextChoices):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils import timezone
 from django_q.models import Schedule
+
+from memory.services.jobs import mend_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,10 @@ SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
+    Entry("memos: recover lost jobs", "memory.tasks.recover_lost_jobs", 1),
     Entry("memos: fail lost evaluations", "memory.tasks.fail_lost_evaluations", 5),
     Entry("memos: forget idempotency keys", "memory.tasks.forget_idempotency_keys", 60),
+    Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
 )
 
 
@@ -37,5 +42,8 @@ def ensure_schedules() -> None:
                 "schedule_type": Schedule.MINUTES,
                 "minutes": entry.minutes,
                 "repeats": -1,
+                # What the task's run is recorded under (memory.tasks.job).
+                "kwargs": repr({"schedule": entry.name}),
             },
         )
+    mend_clock(now=timezone.now())

@@ -7,6 +7,7 @@ from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
@@ -33,6 +34,10 @@ urlpatterns = [
     path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
     path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/ops/jobs", JobViewSet.as_view({"get": "recent"})),
+    path("v1/ops/jobs/<uuid:job_id>", JobViewSet.as_view({"get": "retrieve"})),
+    path("v1/ops/jobs/<uuid:job_id>/replay", JobViewSet.as_view({"post": "replay"})),
+    path("v1/ops/jobs/<uuid:job_id>/discard", JobViewSet.as_view({"post": "discard"})),
     path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),

@@ -62,7 +62,7 @@ def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, pro
     return _carried_out(run, lambda: judged_dataset(scope), keep=False, now=now, progress=progress)
 
 
-def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock) -> bool:
+def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress: Progress) -> bool:
     """Carries out a run that was queued; False when there is nothing to do (over, or another process is at it)."""
     run = EvaluationRun.objects.filter(namespace_id=namespace_id, pk=run_id).first()
     if run is None:
@@ -76,7 +76,7 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock) -> bool:
     with evaluations.claimed(run, now=now()) as mine:
         if mine:
             try:
-                _carry_out(run, read, keep=False, now=now, progress=lambda done, total: None)
+                _carry_out(run, read, keep=False, now=now, progress=progress)
             except MemosError as error:
                 # The run says so itself; the job has done what it could.
                 log.warning("evaluation failed", extra={"run": str(run.pk), "reason": error.message})

@@ -6,6 +6,7 @@ from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.job import Job
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
@@ -27,6 +28,7 @@ __all__ = [
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",
+    "Job",
     "Memory",
     "MemoryVector",
     "MemoryVersion",

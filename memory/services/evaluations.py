@@ -16,9 +16,9 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, EvaluationStatus
+from memory.enums import AuditEvent, EvaluationStatus, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
-from memory.models import EvaluationResult, EvaluationRun
+from memory.models import EvaluationResult, EvaluationRun, Job
 from memory.services import queue
 from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
@@ -182,8 +182,16 @@ def fail(run: EvaluationRun, *, reason: str, now: datetime) -> None:
 
 
 def fail_lost(*, now: datetime) -> int:
-    """Fails the runs that say they are running while no process is at them; returns how many."""
+    """Fails the runs that say they are running while no process is at them, and those whose job was discarded.
+
+    Returns how many.
+    """
     lost = 0
+    for run in EvaluationRun.objects.filter(status=EvaluationStatus.QUEUED):
+        of_run = Job.objects.filter(namespace_id=run.namespace_id, kind=queue.EVALUATE.name, arguments__1=str(run.pk))
+        if of_run.filter(state=JobState.DISCARDED).exists():
+            fail(run, reason="Its job was discarded. Start it again.", now=now)
+            lost += 1
     for run in EvaluationRun.objects.filter(status=EvaluationStatus.RUNNING):
         if not _lock(run.pk):
             continue

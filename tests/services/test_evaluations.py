@@ -12,9 +12,9 @@ from django_q.models import OrmQ
 
 from memory.enums import EvaluationStatus
 from memory.errors import Conflict
-from memory.models import EvaluationRun
+from memory.models import EvaluationRun, Job
 from memory.models.keys import new_id
-from memory.services import evaluations
+from memory.services import evaluations, jobs
 from memory.services.evaluations import Options
 from memory.types import system_access
 
@@ -52,7 +52,7 @@ def test_of_many_equal_requests_in_one_instant_one_is_queued(alice, bob):
 
     (run,) = made
     assert refused == [str(run.pk)] * 7
-    assert EvaluationRun.objects.count() == OrmQ.objects.count() == 1
+    assert EvaluationRun.objects.count() == Job.objects.count() == OrmQ.objects.count() == 1
     assert request(bob.scope).status == EvaluationStatus.QUEUED
 
 
@@ -69,6 +69,16 @@ def test_a_run_whose_process_was_killed_is_failed_by_the_next_request(alice):
     lost.refresh_from_db()
     assert (lost.status, run.status) == (EvaluationStatus.FAILED, EvaluationStatus.QUEUED)
     assert "has ended" in lost.error
+
+
+def test_a_run_whose_job_was_discarded_is_failed(alice):
+    run = request(alice.scope)
+    assert evaluations.fail_lost(now=timezone.now()) == 0
+    jobs.discard(STAFF, job_id=Job.objects.get().pk, reason="changed our mind", now=timezone.now())
+
+    assert evaluations.fail_lost(now=timezone.now()) == 1
+    run.refresh_from_db()
+    assert (run.status, run.error) == (EvaluationStatus.FAILED, "Its job was discarded. Start it again.")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -35,9 +35,10 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
         *(storage.counters, background.worker),
     ):
         yield _guarded(check)
-    for dated in (background.queue, background.failures, host.keys):
-        yield _guarded(partial(dated, now=now))
-    yield _guarded(partial(background.schedules, wanted=schedules))
+    yield _guarded(partial(background.queue, now=now))
+    yield _guarded(background.failures)
+    yield _guarded(partial(host.keys, now=now))
+    yield _guarded(partial(background.schedules, wanted=schedules, now=now))
     yield _guarded(host.staff)
 
 

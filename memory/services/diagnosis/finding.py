@@ -1,4 +1,4 @@
-"""What a check of the doctor finds, and the words that several of them use."""
+"""What a check of the doctor finds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,3 @@ class Finding:
     name: str
     what: str
     fix: str = ""
-
-
-def first_line(value: object) -> str:
-    lines = str(value).strip().splitlines()
-    return lines[-1 if lines and lines[0].startswith("Traceback") else 0] if lines else ""

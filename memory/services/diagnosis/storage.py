@@ -8,7 +8,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from memory.models import Namespace
-from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding, first_line
+from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 from memory.services.recount import differences
 from memory.stores.redis import RedisAway, call, resume
 
@@ -24,7 +24,7 @@ def database() -> Finding:
             cursor.execute("SHOW server_version")
             version = str(cursor.fetchone()[0])
     except (DatabaseError, InterfaceError) as error:
-        return Finding(FAIL, "database", f"does not answer: {first_line(error)}", fix)
+        return Finding(FAIL, "database", f"does not answer: {_first_line(error)}", fix)
     major = int(version.partition(".")[0])
     if major < MIN_POSTGRES:
         return Finding(FAIL, "database", f"PostgreSQL {version} is too old", f"use PostgreSQL {MIN_POSTGRES} or later")
@@ -88,9 +88,13 @@ def redis() -> Finding:
         info, saves = call(look)
     except RedisAway as error:
         fix = "check REDIS_URL and that Redis or Valkey runs; until then queries go without the session window"
-        return Finding(FAIL, "redis", f"does not answer: {first_line(error)}", fix)
+        return Finding(FAIL, "redis", f"does not answer: {_first_line(error)}", fix)
     version = str(info.get("valkey_version") or info.get("redis_version"))
     if not info.get("aof_enabled") and not saves:
         what = f"{version}, keeps nothing on disk: session windows end with its restart"
         return Finding(WARN, "redis", what, "start it with `appendonly yes`")
     return Finding(OK, "redis", f"{version}, {'appends to disk' if info.get('aof_enabled') else 'saves snapshots'}")
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")
