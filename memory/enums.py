@@ -118,6 +118,8 @@ class AuditEvent(TextChoices):
     RETENTION_DELETE = "RETENTION_DELETE"
     SWEEP_PAUSE = "SWEEP_PAUSE"
     SWEEP_RESUME = "SWEEP_RESUME"
+    JOB_REPLAY = "JOB_REPLAY"
+    JOB_DISCARD = "JOB_DISCARD"
 
 
 class Verdict(TextChoices):
@@ -168,6 +170,16 @@ class EvaluationStatus(TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
+
+
+class JobState(TextChoices):
+    """A job is `queued` until a worker takes it, and again between attempts; `failed` waits for a person."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DISCARDED = "discarded"
 
 
 class DocumentFormat(TextChoices):

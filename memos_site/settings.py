@@ -320,6 +320,13 @@ MEMOS_JOB_RETRY_SECONDS = env.integer(
     maximum=172_800,
 )
 MEMOS_JOB_ATTEMPTS = env.integer("MEMOS_JOB_ATTEMPTS", 5, "Times a failing job is tried.", minimum=1, maximum=100)
+MEMOS_JOBS_KEEP_DAYS = env.integer(
+    "MEMOS_JOBS_KEEP_DAYS",
+    7,
+    "Days that a job that ended well or was discarded stays listed; a failed one stays until someone sees to it.",
+    minimum=1,
+    maximum=3650,
+)
 
 # Names of the settings that the environment sets.
 MEMOS_GIVEN = frozenset(env.given)
@@ -446,7 +453,8 @@ Q_CLUSTER = {
     "poll": 0.2,
     "guard_cycle": 1,
     "catch_up": False,
-    "save_limit": 1000,
+    # How a job ended is in our own table of jobs.
+    "save_limit": -1,
     "recycle": 2000,
     "label": "Background jobs",
     "cache": "default",

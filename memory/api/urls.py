@@ -8,6 +8,7 @@ from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.memories import MemoryViewSet
 from memory.api.views.openapi import OpenAPIView
@@ -52,6 +53,10 @@ urlpatterns = [
     path("v1/entities/<uuid:entity_id>/merge", EntityViewSet.as_view({"post": "merge"})),
     path("v1/entities/<uuid:entity_id>/split", EntityViewSet.as_view({"post": "split"})),
     path("v1/graph", EntityViewSet.as_view({"get": "graph"})),
+    path("v1/ops/jobs", JobViewSet.as_view({"get": "recent"})),
+    path("v1/ops/jobs/<uuid:job_id>", JobViewSet.as_view({"get": "retrieve"})),
+    path("v1/ops/jobs/<uuid:job_id>/replay", JobViewSet.as_view({"post": "replay"})),
+    path("v1/ops/jobs/<uuid:job_id>/discard", JobViewSet.as_view({"post": "discard"})),
     path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),

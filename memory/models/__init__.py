@@ -14,6 +14,7 @@ from memory.models.entity import (
 )
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.job import Job
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.life import MemoryFeedback, MemoryLink
 from memory.models.memory import Memory, MemoryVersion
@@ -45,6 +46,7 @@ __all__ = [
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",
+    "Job",
     "Memory",
     "MemoryFeedback",
     "MemoryLink",

@@ -45,8 +45,12 @@ class MemosViewSet(ViewSet):
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
-        request_id = getattr(self.request._request, "request_id", "")
-        return scope_for(self.access, name=namespace, request_id=request_id, create=create)
+        return scope_for(self.access, name=namespace, request_id=self.request_id, create=create)
+
+    @property
+    def request_id(self) -> str:
+        """Names the request in the log and in audit events."""
+        return str(getattr(self.request._request, "request_id", ""))
 
     def idempotency(self) -> Idempotency | None:
         """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""
