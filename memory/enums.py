@@ -25,6 +25,30 @@ class MemoryState(TextChoices):
     ARCHIVED = "archived"
 
 
+class MemoryKind(TextChoices):
+    """How fast a memory fades; each kind has a half-life of its own."""
+
+    SAID = "said", "what a person said"
+    ANSWERED = "answered", "what an agent, a system or a tool said"
+    EPISODE = "episode", "talk that says little"
+    DOCUMENT = "document", "a chunk of a document"
+
+
+class PolicyOrigin(TextChoices):
+    """Where a policy's value comes from."""
+
+    DEFAULT = "default"
+    ENVIRONMENT = "environment"
+    NAMESPACE = "namespace"
+
+
+class SweepRule(TextChoices):
+    """Why the sweep archives a memory."""
+
+    DECAYED = "decayed", "its strength fell below the floor"
+    EXPIRED = "expired", "its time to live is over"
+
+
 class AccessScope(TextChoices):
     READ = "read"
     WRITE = "write"
@@ -57,6 +81,11 @@ class AuditEvent(TextChoices):
     MEMORY_JUDGE = "MEMORY_JUDGE"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
+    POLICY_CHANGE = "POLICY_CHANGE"
+    POLICY_EXEMPTION = "POLICY_EXEMPTION"
+    RETENTION_DELETE = "RETENTION_DELETE"
+    SWEEP_PAUSE = "SWEEP_PAUSE"
+    SWEEP_RESUME = "SWEEP_RESUME"
 
 
 class Verdict(TextChoices):

@@ -36,6 +36,13 @@ class IdempotencyConflict(Conflict):
     code = "idempotency_key_reused"
 
 
+class PreconditionFailed(MemosError):
+    """What the caller wants to change is no longer what it has read."""
+
+    status = 412
+    code = "precondition_failed"
+
+
 class InvalidInput(MemosError):
     status = 400
     code = "invalid_request"

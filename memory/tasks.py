@@ -11,7 +11,7 @@ from django.utils import timezone
 from memory.errors import EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, evaluations, idempotency, large_namespaces
+from memory.services import condense, embedding, evaluations, idempotency, large_namespaces, sweep, upkeep
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -61,3 +61,18 @@ def evaluate(namespace_id: int, run_id: str) -> bool:
 def fail_lost_evaluations() -> int:
     """Fails the evaluations whose process has ended before them."""
     return evaluations.fail_lost(now=timezone.now())
+
+
+def count_uses() -> int:
+    """Counts what packs and searches have carried since the last time."""
+    return upkeep.count_uses(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+def sweep_memories() -> int:
+    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep."""
+    swept = sweep.sweep(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    if swept.paused:
+        log.warning("sweep paused", extra={"reason": swept.paused})
+    for namespace, problem in swept.skipped.items():
+        log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
+    return swept.total.decayed + swept.total.expired

@@ -8,6 +8,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment
+from memory.governance.policy import BY_KEY, KNOBS, contradictions
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -284,6 +285,11 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
 )
 
+# --- Policy ------------------------------------------------------------------------------------------------------
+env.section("Policy")
+# By key, as memory.governance.policy declares them. A setting that is declared above governs under its own name.
+MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
+
 # --- Background work ---------------------------------------------------------------------------------------------
 env.section("Background work")
 MEMOS_JOB_WORKERS = env.integer("MEMOS_JOB_WORKERS", 1, "Background worker processes.", minimum=1, maximum=64)
@@ -298,6 +304,9 @@ MEMOS_JOB_RETRY_SECONDS = env.integer(
     maximum=172_800,
 )
 MEMOS_JOB_ATTEMPTS = env.integer("MEMOS_JOB_ATTEMPTS", 5, "Times a failing job is tried.", minimum=1, maximum=100)
+
+# Names of the settings that the environment sets.
+MEMOS_GIVEN = frozenset(env.given)
 
 if not SECRET_KEY:
     raise ConfigurationError(
@@ -315,6 +324,8 @@ if MEMOS_JOB_RETRY_SECONDS <= MEMOS_JOB_TIMEOUT_SECONDS:
         f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or a slow job would run twice at once"
     )
 
+for _key, _problem in contradictions({**MEMOS_POLICY, "summary.messages": MEMOS_SUMMARY_REFRESH_MESSAGES}).items():
+    raise ConfigurationError(f"{BY_KEY[_key].setting} (policy `{_key}`) {_problem}")
 if MEMOS_LLM_ENABLED and MEMOS_LLM_TIMEOUT_SECONDS > MEMOS_JOB_TIMEOUT_SECONDS / 2:
     raise ConfigurationError(
         f"MEMOS_LLM_TIMEOUT_SECONDS={MEMOS_LLM_TIMEOUT_SECONDS:g} must be at most half of "
@@ -473,8 +484,8 @@ STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
 CORS_ALLOWED_ORIGINS = MEMOS_CORS_ORIGINS
-CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "x-request-id")
-CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after")
+CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "if-match", "x-request-id")
+CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_COOKIE_HTTPONLY = True

@@ -10,9 +10,11 @@ from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
+from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 
 __all__ = [
     "ApiKey",
@@ -28,14 +30,17 @@ __all__ = [
     "EvaluationRun",
     "IdempotencyRecord",
     "Memory",
+    "MemoryUpkeep",
     "MemoryVector",
     "MemoryVersion",
     "Namespace",
+    "NamespacePolicy",
     "NamespaceStat",
     "Posting",
     "Procedure",
     "RelevanceJudgement",
     "Session",
+    "UpkeepMark",
     "VectorCell",
     "VectorMap",
 ]

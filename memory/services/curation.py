@@ -17,7 +17,7 @@ from memory.errors import InvalidInput, NotFound
 from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
-from memory.services import index, queue
+from memory.services import index, queue, upkeep
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.text.tokens import count_tokens
@@ -138,6 +138,14 @@ def edit(
     return memory
 
 
+def take_out(memories: Sequence[Memory]) -> None:
+    """Takes active memories, whose rows the caller has locked, out of retrieval. They need `terms` and `length`."""
+    index.delete_postings(memories)
+    index.mark_searchable(memories, searchable=False)
+    _rows(memories).update(state=MemoryState.ARCHIVED)
+    index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
+
+
 def checked_reason(reason: str) -> str:
     """The reason without white space around it. Raises InvalidInput when it says nothing or is too long."""
     reason = reason.strip()
@@ -178,10 +186,7 @@ def _archive_batch(
         memories = _locked(access, memory_ids, MemoryState.ACTIVE)
         if not memories:
             return 0
-        index.delete_postings(memories)
-        index.mark_searchable(memories, searchable=False)
-        _rows(memories).update(state=MemoryState.ARCHIVED)
-        index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
+        take_out(memories)
         _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
     return len(memories)
 
@@ -198,6 +203,7 @@ def _restore_batch(
         index.mark_searchable(memories, searchable=True)
         _rows(memories).update(state=MemoryState.ACTIVE)
         _keep_new_terms(memories, entries)
+        upkeep.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
         index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
         if _any_without_vector(memories):
             queue.enqueue(queue.EMBED_PENDING)

@@ -23,13 +23,14 @@ from django_q.models import Failure, OrmQ, Schedule
 
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
-from memory.models import ApiKey, EmbeddingModel, Memory, MemoryVector, Namespace
+from memory.models import ApiKey, EmbeddingModel, Memory, MemoryVector, Namespace, UpkeepMark
 from memory.providers.embedding import configured, provider_for
 from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
 from memory.services import stats
 from memory.services.embedding import pending_count
 from memory.services.recount import differences
+from memory.services.sweep import SWEEP
 from memory.stores.redis import RedisAway, call, resume
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -74,7 +75,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
             return
     for check in (_embedding_works, _embedding_agrees, _vectors, _counters, _worker):
         yield _guarded(check)
-    for dated in (_queue, _failures, _keys):
+    for dated in (_queue, _failures, _keys, _sweep):
         yield _guarded(partial(dated, now=now))
     yield _guarded(partial(_schedules, wanted=schedules))
     yield _guarded(_staff)
@@ -318,6 +319,19 @@ def _schedules(*, wanted: Collection[str]) -> Finding:
     if missing:
         return Finding(FAIL, "schedules", f"missing: {', '.join(missing)}", "manage.py bootstrap")
     return Finding(OK, "schedules", f"{len(set(wanted))} present")
+
+
+def _sweep(*, now: datetime) -> Finding:
+    mark = UpkeepMark.objects.filter(name=SWEEP).first()
+    if mark is None or mark.trusted_at is None:
+        return Finding(OK, "sweep", "none yet")
+    if mark.doubted_at is not None:
+        jump = (
+            f"from {mark.trusted_at:%Y-%m-%d %H:%M} to {mark.doubted_at:%Y-%m-%d %H:%M} UTC, now {now:%Y-%m-%d %H:%M}"
+        )
+        fix = "set the clock right; if it is right now, `manage.py sweep --accept-clock`, or wait a day"
+        return Finding(WARN, "sweep", f"paused, nothing fades or expires: the clock went {jump}", fix)
+    return Finding(OK, "sweep", f"last at {mark.trusted_at:%Y-%m-%d %H:%M} UTC")
 
 
 def _keys(*, now: datetime) -> Finding:

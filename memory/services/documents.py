@@ -15,6 +15,7 @@ from django.db.models import Count
 from memory import audit
 from memory.enums import AuditEvent, DocumentFormat, EmbeddingState, Role
 from memory.errors import InvalidInput, NotFound
+from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
@@ -25,7 +26,6 @@ from memory.services import index, queue
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
-from memory.services.write import DEFAULT_IMPORTANCE
 from memory.text.documents import Chunk, chunks
 from memory.text.tokens import count_tokens
 from memory.types import Idempotency, NewDocument, Scope, StoredDocument
@@ -165,7 +165,6 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
         speaker=document.title[:MAX_SPEAKER_CHARS],
         text=text,
         context=place.heading,
-        importance=DEFAULT_IMPORTANCE,
         occurred_at=document.occurred_at or now,
         created_at=now,
         content_hash=content_hash(text),
@@ -222,6 +221,7 @@ def _insert(
         memory.session = row.chunk_session
         memory.turn = position - len(memories)
         memory.terms, memory.length = list(entry.frequencies), entry.length
+        memory.importance = importance(memory.text, memory.role, memory.terms).value
         memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
     Memory.objects.bulk_create(memories, batch_size=500)
     DocumentChunk.objects.bulk_create(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +11,7 @@ from django.db import connection
 
 from memory.enums import EmbeddingState
 from memory.services import common_terms, vector_cells
+from memory.services.alone import alone
 from memory.services.vector_cells import Place
 
 # PostgreSQL advisory lock of the one run that changes cells and counts.
@@ -36,8 +35,8 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     """
     deadline = time.monotonic() + seconds
     filed = cells = counted = 0
-    with _alone() as alone:
-        if not alone:
+    with alone(_RUN_LOCK) as first:
+        if not first:
             return Kept()
         for namespace_id, memories in _large():
             counted += common_terms.count(namespace_id, memories=memories)
@@ -48,18 +47,6 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
             if time.monotonic() > deadline:
                 break
     return Kept(filed, cells, counted)
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
-        got = bool(cursor.fetchone()[0])
-        try:
-            yield got
-        finally:
-            if got:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
 
 
 def _large() -> list[tuple[int, int]]:

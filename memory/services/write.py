@@ -13,6 +13,7 @@ import orjson
 from django.conf import settings
 
 from memory.enums import AuditEvent, MemoryState, Tier
+from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
@@ -25,7 +26,6 @@ from memory.types import NewMemory, Scope
 
 # A term said more often than this in one memory says nothing more.
 MAX_FREQUENCY = 32_767
-DEFAULT_IMPORTANCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ WITH input AS (
     SELECT * FROM unnest(
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
-        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[]
+        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[], %(importance)s::float8[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
-            length, tokens)
+            length, tokens, importance)
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -87,7 +87,7 @@ WITH input AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
                                occurred_at, created_at, content_hash, terms, length, tokens)
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
-           i.metadata::jsonb, %(importance)s::float8, %(tier)s::text, %(state)s::text, i.occurred_at,
+           i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
            coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
@@ -144,6 +144,7 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "terms": [" ".join(row.frequencies) for row in rows],
         "length": [row.length for row in rows],
         "tokens": [row.tokens for row in rows],
+        "importance": [importance(row.memory.text, row.memory.role, row.frequencies).value for row in rows],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
@@ -168,7 +169,6 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
         "refresh": max(settings.MEMOS_SUMMARY_REFRESH_MESSAGES, settings.MEMOS_WINDOW_MESSAGES),
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
-        "importance": DEFAULT_IMPORTANCE,
         "tier": Tier.L2.value,
         "state": MemoryState.ACTIVE.value,
         "shards": NamespaceStat.SHARDS,

@@ -211,7 +211,7 @@ class TestEdit:
     def test_no_difference_writes_nothing(self):
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
-        self.edit(memory_id, text=TURNS[0], importance=0.5, metadata={})
+        self.edit(memory_id, text=TURNS[0], importance=Memory.objects.get().importance, metadata={})
         assert not MemoryVersion.objects.exists()
         assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EDIT).exists()
 

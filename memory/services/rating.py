@@ -1,0 +1,94 @@
+"""Computes importance anew where something that it is made of has changed: uses, marks, repetition."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from django.db import connection, transaction
+
+from memory.governance.importance import MOST_REPEATS, Importance, Learned, importance
+from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
+
+BATCH = 500
+# What memories were given before importance was computed.
+UNRATED = 0.5
+_SAME = 0.0005
+
+# Texts are told apart by their hash, which an index holds: no text is read.
+_REPEATS = """
+WITH repeated AS (
+    SELECT content_hash, least(count(*), %(most)s)::smallint AS repeats
+    FROM memory_memory WHERE namespace_id = %(namespace_id)s GROUP BY content_hash HAVING count(*) > 1
+)
+INSERT INTO memory_memoryupkeep AS k (namespace_id, memory_id, repeats, stale)
+SELECT m.namespace_id, m.id, r.repeats, true
+FROM repeated r JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.content_hash = r.content_hash
+LEFT JOIN memory_memoryupkeep u ON u.namespace_id = m.namespace_id AND u.memory_id = m.id
+WHERE coalesce(u.repeats, 1) <> r.repeats
+ORDER BY m.id FOR KEY SHARE OF m
+ON CONFLICT (namespace_id, memory_id) DO UPDATE SET repeats = EXCLUDED.repeats, stale = true
+"""
+
+
+def rate(namespace_id: int, *, deadline: float) -> int:
+    """Brings the importance of the namespace's memories up to date; returns how many got another one.
+
+    What a person has set stays. Ends at `deadline` (of time.monotonic) and goes on in the next run.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_REPEATS, {"namespace_id": namespace_id, "most": MOST_REPEATS})
+    changed = 0
+    while time.monotonic() < deadline:
+        read, written = _rate_batch(namespace_id)
+        changed += written
+        if read < BATCH:
+            break
+    return changed
+
+
+def rated(memory: Memory, learned: Learned) -> Importance:
+    """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
+    return importance(memory.text, memory.role, memory.terms, learned)
+
+
+def _rate_batch(namespace_id: int) -> tuple[int, int]:
+    with transaction.atomic():
+        rows = {
+            row.memory_id: row
+            for row in MemoryUpkeep.objects.filter(namespace_id=namespace_id, stale=True)
+            .order_by("memory_id")
+            .select_for_update(skip_locked=True, no_key=True)[:BATCH]
+        }
+        of_namespace = Memory.objects.filter(namespace_id=namespace_id)
+        memories = of_namespace.filter(pk__in=rows).only("id", "text", "role", "terms", "importance")
+        useful, not_useful = _marks(namespace_id, list(rows))
+        written = 0
+        for memory in memories:
+            row = rows[memory.pk]
+            learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
+            value = rated(memory, learned).value
+            if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
+                # Compared again by the database: a person may have set another one since.
+                same = of_namespace.filter(pk=memory.pk, importance=memory.importance)
+                written += same.update(importance=value)
+                row.importance = value
+            row.stale = False
+        MemoryUpkeep.objects.bulk_update(rows.values(), ["importance", "stale"])
+    return len(rows), written
+
+
+def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
+    if row.importance is not None:
+        return abs(memory.importance - row.importance) > _SAME
+    at_first = importance(memory.text, memory.role, memory.terms).value
+    return min(abs(memory.importance - at_first), abs(memory.importance - UNRATED)) > _SAME
+
+
+def _marks(namespace_id: int, memory_ids: list) -> tuple[Counter, Counter]:
+    found = RelevanceJudgement.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids)
+    useful: Counter = Counter()
+    not_useful: Counter = Counter()
+    for memory_id, relevant in found.values_list("memory_id", "relevant"):
+        (useful if relevant else not_useful)[memory_id] += 1
+    return useful, not_useful
