@@ -121,25 +121,11 @@ def search(scope: Scope, ask: Ask) -> Found:
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
-<<<<<<< HEAD
     found = find(scope, ask)
     if not ask.dry_run:
-        audit.record_read(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
-=======
-    found = find(
-        scope,
-        text=text,
-        top_k=top_k,
-        now=now,
-        where=where,
-        as_of=as_of,
-        dry_run=dry_run,
-        show_dropped=show_dropped,
-    )
-    if not dry_run:
         ids = [str(hit.id) for hit in found.hits]
-        audit.record(scope, AuditEvent.QUERY, details={**details_of(found, found.degraded), "memory_ids": ids}, now=now)
->>>>>>> h-policy
+        details = {**details_of(found, found.degraded), "memory_ids": ids}
+        audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
 
