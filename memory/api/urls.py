@@ -11,6 +11,7 @@ from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.policy import PolicyViewSet
+from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
@@ -38,6 +39,10 @@ urlpatterns = [
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
     path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/quarantine", QuarantineViewSet.as_view({"get": "recent"})),
+    path("v1/quarantine/<uuid:item_id>", QuarantineViewSet.as_view({"get": "retrieve"})),
+    path("v1/quarantine/<uuid:item_id>/release", QuarantineViewSet.as_view({"post": "release"})),
+    path("v1/quarantine/<uuid:item_id>/discard", QuarantineViewSet.as_view({"post": "discard"})),
     path("v1/policy", PolicyViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("v1/policy/preview", PolicyViewSet.as_view({"post": "preview"})),
     path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),

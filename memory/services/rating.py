@@ -7,8 +7,10 @@ from collections import Counter
 
 from django.db import connection, transaction
 
-from memory.governance.importance import MOST_REPEATS, Importance, Learned, importance
+from memory.gate.worth import worth
+from memory.governance.importance import MOST_REPEATS, NOTHING_LEARNED, Importance, Learned, importance
 from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
+from memory.services.policy import in_force
 
 BATCH = 500
 # What memories were given before importance was computed.
@@ -47,9 +49,9 @@ def rate(namespace_id: int, *, deadline: float) -> int:
     return changed
 
 
-def rated(memory: Memory, learned: Learned) -> Importance:
+def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
     """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
-    return importance(memory.text, memory.role, memory.terms, learned)
+    return importance(memory.text, memory.role, memory.terms, learned, small_talk=small_talk)
 
 
 def _rate_batch(namespace_id: int) -> tuple[int, int]:
@@ -61,13 +63,16 @@ def _rate_batch(namespace_id: int) -> tuple[int, int]:
             .select_for_update(skip_locked=True, no_key=True)[:BATCH]
         }
         of_namespace = Memory.objects.filter(namespace_id=namespace_id)
-        memories = of_namespace.filter(pk__in=rows).only("id", "text", "role", "terms", "importance")
+        memories = of_namespace.filter(pk__in=rows).only("id", "turn", "text", "role", "terms", "importance")
+        threshold = in_force(namespace_id).policy.worth_threshold
         useful, not_useful = _marks(namespace_id, list(rows))
         written = 0
         for memory in memories:
             row = rows[memory.pk]
             learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
-            value = rated(memory, learned).value
+            # A document is given on purpose: no chunk of it is small talk.
+            small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
+            value = rated(memory, learned, small_talk=small_talk).value
             if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
                 # Compared again by the database: a person may have set another one since.
                 same = of_namespace.filter(pk=memory.pk, importance=memory.importance)
@@ -81,8 +86,9 @@ def _rate_batch(namespace_id: int) -> tuple[int, int]:
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
     if row.importance is not None:
         return abs(memory.importance - row.importance) > _SAME
-    at_first = importance(memory.text, memory.role, memory.terms).value
-    return min(abs(memory.importance - at_first), abs(memory.importance - UNRATED)) > _SAME
+    # What counts as small talk may have changed since, with the policy.
+    at_first = [rated(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
+    return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME
 
 
 def _marks(namespace_id: int, memory_ids: list) -> tuple[Counter, Counter]:
