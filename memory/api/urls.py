@@ -11,6 +11,7 @@ from memory.api.views.judgement import JudgementViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.policy import PolicyViewSet
+from memory.api.views.protocol import ProtocolViewSet
 from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
@@ -48,6 +49,8 @@ urlpatterns = [
     path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
+    path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
+    path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
 ]
