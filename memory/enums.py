@@ -66,6 +66,14 @@ class PolicyOrigin(TextChoices):
     NAMESPACE = "namespace"
 
 
+class QuarantineState(TextChoices):
+    """What became of a text that was kept apart."""
+
+    PENDING = "pending", "waits for a decision"
+    RELEASED = "released", "it is a memory now"
+    DISCARDED = "discarded", "its text was deleted"
+
+
 class SweepRule(TextChoices):
     """Why the sweep archives a memory."""
 
@@ -116,6 +124,10 @@ class AuditEvent(TextChoices):
     POLICY_CHANGE = "POLICY_CHANGE"
     POLICY_EXEMPTION = "POLICY_EXEMPTION"
     RETENTION_DELETE = "RETENTION_DELETE"
+    INGEST_REJECT = "INGEST_REJECT"
+    QUARANTINE = "QUARANTINE"
+    QUARANTINE_RELEASE = "QUARANTINE_RELEASE"
+    QUARANTINE_DISCARD = "QUARANTINE_DISCARD"
     SWEEP_PAUSE = "SWEEP_PAUSE"
     SWEEP_RESUME = "SWEEP_RESUME"
     JOB_REPLAY = "JOB_REPLAY"
@@ -143,6 +155,11 @@ class GateDecision(TextChoices):
     ACCEPT_REDACTED = "accept_redacted", "stored with marks in place of what must not be kept"
     QUARANTINE = "quarantine", "kept apart until a person or a policy releases or discards it"
     REJECT = "reject", "not stored"
+
+    @property
+    def lets_in(self) -> bool:
+        """Whether the turn becomes a memory."""
+        return self in (GateDecision.ACCEPT, GateDecision.ACCEPT_REDACTED)
 
 
 class GateAction(TextChoices):

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memory.models import Namespace
 from memory.retrieval import size
-from memory.services import embedding, health, namespaces
+from memory.services import embedding, health, namespaces, policy
 from memory.services.ingest import ingest
 from memory.services.keys import issue_key
 from memory.stores import redis as redis_store
@@ -61,6 +61,7 @@ def _fresh_process_state() -> Iterator[None]:
     embedding.forget_active_model()
     redis_store.resume()
     namespaces.forget_known()
+    policy.forget_known()
     health.forget_probe()
     size.forget_known()
     # Namespaces get the ids of earlier ones when a test makes the tables anew.

@@ -14,6 +14,8 @@ from memory.api.views.memories import MemoryViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
 from memory.api.views.policy import PolicyViewSet
+from memory.api.views.protocol import ProtocolViewSet
+from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
@@ -61,11 +63,17 @@ urlpatterns = [
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
     path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/quarantine", QuarantineViewSet.as_view({"get": "recent"})),
+    path("v1/quarantine/<uuid:item_id>", QuarantineViewSet.as_view({"get": "retrieve"})),
+    path("v1/quarantine/<uuid:item_id>/release", QuarantineViewSet.as_view({"post": "release"})),
+    path("v1/quarantine/<uuid:item_id>/discard", QuarantineViewSet.as_view({"post": "discard"})),
     path("v1/policy", PolicyViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("v1/policy/preview", PolicyViewSet.as_view({"post": "preview"})),
     path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
+    path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
+    path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
 ]

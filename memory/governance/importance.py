@@ -1,10 +1,11 @@
 """How important a memory is, from 0 to 1, as a sum of parts that can each be named.
 
-Four parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
-whether it has numbers or dates. Three are learned later, by the sweep: that it was said again, that people marked it,
-that it was handed to agents. A sum and not a product, so that no part can hide another; the shares are set so that the
-sum is in 0..1 without clipping. The parts are those of "importance" in Park et al. 2023 (Generative Agents) and of the
-salience features of Kupiec, Pedersen & Chen 1995, without a model to ask.
+Five parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
+whether it has numbers or dates, and whether the gate takes it for small talk. Three are learned later, by the sweep:
+that it was said again, that people marked it, that it was handed to agents. A sum and not a product, so that no part
+can hide another; the shares are set so that the sum is in 0..1 without clipping. The parts are those of "importance" in
+Park et al. 2023 (Generative Agents) and of the salience features of Kupiec, Pedersen & Chen 1995, without a model to
+ask.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ ENOUGH_NAMES, ENOUGH_NUMBERS = 2, 2
 READ_CHARS = 600
 REPETITION_SHARE = 0.06
 MOST_REPEATS = 8
+# What the gate finds worth too little (memory.gate.worth) loses so much: unless it is specific, it is an episode then.
+SMALL_TALK_SHARE = -0.12
 FEEDBACK_SHARE = 0.18
 # Marks that give half of the share.
 FEEDBACK_HALF = 1.0
@@ -75,7 +78,9 @@ class Importance:
     shares: dict[str, float]
 
 
-def importance(text: str, role: str, terms: Collection[str], learned: Learned = NOTHING_LEARNED) -> Importance:
+def importance(
+    text: str, role: str, terms: Collection[str], learned: Learned = NOTHING_LEARNED, *, small_talk: bool = False
+) -> Importance:
     """The importance of a memory with the distinct index terms `terms`; 0 to 1. No I/O."""
     specific = specificity(terms)
     shares = {
@@ -85,6 +90,8 @@ def importance(text: str, role: str, terms: Collection[str], learned: Learned = 
         "names": NAMES_SHARE * _share_found(_NAME, text, ENOUGH_NAMES),
         "numbers": NUMBERS_SHARE * _share_found(_NUMBER, text, ENOUGH_NUMBERS),
     }
+    if small_talk:
+        shares["small_talk"] = SMALL_TALK_SHARE
     if learned is not NOTHING_LEARNED:
         # "Thanks!" said a hundred times is still no news.
         shares["repetition"] = REPETITION_SHARE * specific * _of_logarithm(learned.repeats - 1, MOST_REPEATS - 1)

@@ -22,6 +22,7 @@ from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
 from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
+from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
@@ -58,9 +59,11 @@ __all__ = [
     "NamespaceStat",
     "Posting",
     "Procedure",
+    "QuarantinedItem",
     "RelevanceJudgement",
     "Session",
     "UpkeepMark",
     "VectorCell",
     "VectorMap",
+    "WritesOfDay",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,14 @@ from django.conf import settings
 from django.db import transaction
 
 from memory import audit
-from memory.enums import AuditEvent
+from memory.enums import AuditEvent, GateAction
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
+from memory.gate.policy import GatePolicy
 from memory.governance.policy import (
     BY_KEY,
     KNOBS,
     Effective,
+    Policy,
     Value,
     contradictions,
     effective,
@@ -30,6 +33,9 @@ from memory.types import Scope
 MAX_PROBLEMS = 50
 MAX_REASON_CHARS = 300
 _SHOWN_KEY_CHARS = 100
+# How long a process goes on with the policy that it knows after another process has changed it.
+KNOWN_SECONDS = 2.0
+_KNOWN_AT_MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,45 @@ class Governing:
     reason: str = ""
     updated_by: str = ""
     updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A namespace's policy as writes need it: `gate` is what it says to the gate."""
+
+    policy: Policy
+    gate: GatePolicy
+
+
+_known: dict[int, tuple[float, InForce]] = {}
+
+
+def in_force(namespace_id: int) -> InForce:
+    """As `governing`, known for KNOWN_SECONDS without asking the database: for what happens with every write."""
+    now = time.monotonic()
+    seen = _known.get(namespace_id)
+    if seen is not None and now - seen[0] < KNOWN_SECONDS:
+        return seen[1]
+    policy = governing(namespace_id).effective.policy
+    gate = GatePolicy(
+        strict=policy.strict,
+        worth_threshold=policy.worth_threshold,
+        secrets=GateAction(policy.secrets),
+        personal_data=GateAction(policy.personal_data),
+        injection=GateAction(policy.injection),
+    )
+    if len(_known) >= _KNOWN_AT_MOST:
+        _known.clear()
+    _known[namespace_id] = (now, InForce(policy, gate))
+    return _known[namespace_id][1]
+
+
+def forget_known(namespace_id: int | None = None) -> None:
+    """Makes the next `in_force` of the namespace, or of every one, ask the database."""
+    if namespace_id is None:
+        _known.clear()
+    else:
+        _known.pop(namespace_id, None)
 
 
 def governing(namespace_id: int) -> Governing:
@@ -114,6 +159,7 @@ def put_policy(
             },
             now=now,
         )
+    forget_known(scope.namespace_id)
     return after
 
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 
 from django.db import connection, transaction
 
-from memory.governance.importance import MOST_REPEATS, Learned, importance
+from memory.gate.worth import worth
+from memory.governance.importance import MOST_REPEATS, NOTHING_LEARNED, Importance, Learned, importance
 from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
+from memory.services.policy import in_force
 
 BATCH = 500
 # What memories were given before importance was computed.
@@ -60,6 +62,11 @@ def rate(namespace_id: int, *, deadline: float) -> int:
     return changed
 
 
+def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
+    """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
+    return importance(memory.text, memory.role, memory.terms, learned, small_talk=small_talk)
+
+
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
     """How many memories got another importance, and where the next batch starts."""
     with transaction.atomic():
@@ -72,22 +79,25 @@ def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID 
         # Others lock a memory before its upkeep: whoever has it now goes first, and it stays stale until the next run.
         memories = (
             Memory.objects.filter(namespace_id=namespace_id, pk__in=rows)
-            .only("id", "text", "role", "terms", "importance")
+            .only("id", "turn", "text", "role", "terms", "importance")
             .select_for_update(skip_locked=True, no_key=True)
         )
+        threshold = in_force(namespace_id).policy.worth_threshold
         useful, not_useful = _marks(namespace_id, list(rows))
-        rated: dict[uuid.UUID, float] = {}
+        changed: dict[uuid.UUID, float] = {}
         settled: dict[uuid.UUID, float | None] = {}
         for memory in memories:
             row = rows[memory.pk]
             learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
-            value = importance(memory.text, memory.role, memory.terms, learned).value
+            # A document is given on purpose: no chunk of it is small talk.
+            small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
+            value = rated(memory, learned, small_talk=small_talk).value
             if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
-                rated[memory.pk] = row.importance = value
+                changed[memory.pk] = row.importance = value
             settled[memory.pk] = row.importance
-        _write(_RATED, namespace_id, rated)
+        _write(_RATED, namespace_id, changed)
         _write(_SETTLED, namespace_id, settled)
-    return len(rated), max(rows) if len(rows) == BATCH else None
+    return len(changed), max(rows) if len(rows) == BATCH else None
 
 
 def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float | None]) -> None:
@@ -98,8 +108,9 @@ def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float |
 def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
     if row.importance is not None:
         return abs(memory.importance - row.importance) > _SAME
-    at_first = importance(memory.text, memory.role, memory.terms).value
-    return min(abs(memory.importance - at_first), abs(memory.importance - UNRATED)) > _SAME
+    # What counts as small talk may have changed since, with the policy.
+    at_first = [rated(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
+    return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME
 
 
 def _marks(namespace_id: int, memory_ids: list) -> tuple[Counter, Counter]:

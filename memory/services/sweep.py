@@ -1,4 +1,4 @@
-"""Archives what has faded or expired, and deletes packs and evaluations whose time is over, as the policies say.
+"""Archives what has faded or expired, and deletes packs, evaluations and quarantined text whose time is over.
 
 Archiving takes a memory out of retrieval; nothing of it is lost, and `curation.restore` brings it back.
 """
@@ -20,7 +20,7 @@ from memory.enums import AuditEvent, EvaluationStatus, MemoryState, SweepRule
 from memory.governance.clock import Clock, judge
 from memory.governance.policy import Policy
 from memory.models import ContextPack, EvaluationResult, EvaluationRun, Memory, Namespace, UpkeepMark
-from memory.services import curation, due, rating, upkeep
+from memory.services import curation, due, quarantine, rating, upkeep
 from memory.services.alone import alone
 from memory.services.due import Due
 from memory.services.policy import governing
@@ -46,6 +46,7 @@ class Tally:
     expired: int = 0
     packs: int = 0
     evaluations: int = 0
+    quarantined: int = 0
     rated: int = 0
 
     def __add__(self, other: Tally) -> Tally:
@@ -115,6 +116,9 @@ def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> Tally:
         counts.expired,
         packs=_old_packs(namespace_id, policy, now=now).count() if _deletes(policy.packs_days, policy) else 0,
         evaluations=_old_runs(namespace_id, policy, now=now).count() if _deletes(policy.evaluation_days, policy) else 0,
+        quarantined=quarantine.expired(namespace_id, days=policy.quarantine_days, now=now).count()
+        if _deletes(policy.quarantine_days, policy)
+        else 0,
     )
 
 
@@ -151,6 +155,7 @@ def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) 
         archived[SweepRule.EXPIRED],
         packs=_delete_packs(scope, policy, now=now, deadline=deadline),
         evaluations=_delete_evaluations(scope, policy, now=now, deadline=deadline),
+        quarantined=_delete_quarantined(scope, policy, now=now, deadline=deadline),
         rated=rated,
     )
 
@@ -218,6 +223,12 @@ def _delete_evaluations(scope: Scope, policy: Policy, *, now: datetime, deadline
         if len(old) < BATCH:
             break
     return deleted
+
+
+def _delete_quarantined(scope: Scope, policy: Policy, *, now: datetime, deadline: float) -> int:
+    if not _deletes(policy.quarantine_days, policy):
+        return 0
+    return quarantine.delete_expired(scope, days=policy.quarantine_days, now=now, deadline=deadline)
 
 
 def _old_packs(namespace_id: int, policy: Policy, *, now: datetime) -> Any:

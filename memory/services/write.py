@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,18 @@ MAX_FREQUENCY = 32_767
 
 
 @dataclass(frozen=True, slots=True)
+class LetIn:
+    """What the gate says of a turn that it lets in.
+
+    `working_hours`: how long working memory shows it, 0 for not at all. `noted` goes into its audit event.
+    """
+
+    small_talk: bool = False
+    working_hours: int = 0
+    noted: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """A memory ready to be written."""
 
@@ -38,6 +50,7 @@ class Row:
     frequencies: Counter[str]
     length: int
     tokens: int
+    let_in: LetIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +65,14 @@ class SessionState:
 
 def prepare(items: Sequence[tuple[Scope, NewMemory]]) -> list[Row]:
     """Gives every item its id (in order) and its index terms. No I/O."""
-    rows = []
-    for scope, memory in items:
-        found = terms(embedded_text(memory.text, memory.speaker))
-        tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
-        rows.append(Row(new_id(), scope, memory, Counter(found), len(found), tokens))
-    return rows
+    return [prepared(scope, memory, identity=new_id(), let_in=LetIn()) for scope, memory in items]
+
+
+def prepared(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
+    """A memory that has its id and its index terms. No I/O."""
+    found = terms(embedded_text(memory.text, memory.speaker))
+    tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
+    return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
 
 
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
@@ -144,7 +159,10 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "terms": [" ".join(row.frequencies) for row in rows],
         "length": [row.length for row in rows],
         "tokens": [row.tokens for row in rows],
-        "importance": [importance(row.memory.text, row.memory.role, row.frequencies).value for row in rows],
+        "importance": [
+            importance(row.memory.text, row.memory.role, row.frequencies, small_talk=row.let_in.small_talk).value
+            for row in rows
+        ],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
@@ -197,5 +215,6 @@ def _audit_details(row: Row, *, embedded: bool) -> str:
             "characters": len(row.memory.text),
             "tokens": row.tokens,
             "embedded": embedded,
+            **row.let_in.noted,
         }
     ).decode()

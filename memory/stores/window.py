@@ -10,7 +10,7 @@ import orjson
 from django.conf import settings
 
 from memory.errors import WindowUnavailable
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import RedisAway, Step, call, together
 from memory.types import WindowMessage
 
 
@@ -19,17 +19,23 @@ def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
 
     Raises WindowUnavailable.
     """
+    try:
+        together(appending(messages))
+    except RedisAway as error:
+        raise WindowUnavailable("The session window (Redis) does not answer.") from error
 
-    def run(client: Any) -> None:
-        with client.pipeline(transaction=True) as pipe:
-            for (namespace_id, session), items in messages.items():
-                key = _key(namespace_id, session)
-                pipe.rpush(key, *(orjson.dumps(item) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
-                pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
-                pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
-            pipe.execute()
 
-    _guarded(run)
+def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> Step:
+    """What `append` does, as a step of a round trip that does more."""
+
+    def step(pipe: Any) -> None:
+        for (namespace_id, session), items in messages.items():
+            key = _key(namespace_id, session)
+            pipe.rpush(key, *(orjson.dumps(item) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
+            pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
+            pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
+
+    return step
 
 
 def read(namespace_id: int, session: str) -> list[WindowMessage]:

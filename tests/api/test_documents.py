@@ -166,6 +166,9 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
         "chunks": Memory.objects.count(),
         "characters": len(HANDBOOK),
         "accepted": True,
+        "verdict": "accept",
+        "reasons": [],
+        "quarantine_id": None,
         "degraded": [],
     }
     body = whole(alice)

@@ -52,7 +52,7 @@ def test_it_tells_how_many_and_which_and_writes_nothing(alice, bob):
     body = preview(alice, {"ttl_days": 30}).json()
 
     assert body["active_memories"] == 3
-    assert body["would"] == {"archive": 2, "decayed": 0, "expired": 2, "packs": 0, "evaluations": 0}
+    assert body["would"] == {"archive": 2, "decayed": 0, "expired": 2, "packs": 0, "evaluations": 0, "quarantined": 0}
     assert body["without_change"]["archive"] == 0
     assert [entry["memory_id"] for entry in body["memories"]] == sorted(old)
     assert {entry["rule"] for entry in body["memories"]} == {"expired"}

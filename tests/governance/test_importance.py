@@ -33,8 +33,9 @@ LEARNED = (
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("role", ["user", "agent", "system", "tool"])
 @pytest.mark.parametrize("learned", LEARNED)
-def test_the_shares_add_up_to_a_value_between_0_and_1(text, role, learned):
-    found = of(text, role, **learned)
+@pytest.mark.parametrize("small_talk", [False, True])
+def test_the_shares_add_up_to_a_value_between_0_and_1(text, role, learned, small_talk):
+    found = importance(text, role, set(terms(text)), Learned(**learned), small_talk=small_talk)
 
     assert 0 <= found.value <= 1
     assert sum(found.shares.values()) == pytest.approx(found.value, abs=1e-9)
@@ -62,6 +63,16 @@ def test_a_fact_counts_more_than_talk(more, less):
 @pytest.mark.parametrize("text", ["Thanks!", "Sounds good, see you!", "好的", "Wow, that is amazing!"])
 def test_small_talk_is_an_episode(text):
     assert of(text).value < EPISODE_BELOW
+
+
+def test_what_the_gate_takes_for_small_talk_becomes_an_episode_unless_it_is_specific():
+    vague, specific = "The garden by the lake looked lovely in that light, with roses everywhere.", TEXTS[6]
+
+    def talk(text: str) -> float:
+        return importance(text, "user", set(terms(text)), small_talk=True).value
+
+    assert of(vague).value > EPISODE_BELOW > talk(vague)
+    assert talk(specific) > EPISODE_BELOW
 
 
 def test_each_learned_part_moves_the_value_its_way():

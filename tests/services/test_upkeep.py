@@ -13,11 +13,13 @@ from memory import tasks
 from memory.models import AuditLog, Memory, MemoryUpkeep, UpkeepMark
 from memory.models.keys import first_id_of, new_id
 from memory.services import curation, rating, upkeep
+from memory.services.policy import put_policy
 from memory.types import system_access
 from tests.conftest import Tenant
 
 FACT = "The kiln of the pottery in Lisbon fires at 1,240 degrees."
 MARKED = "Crane four is out of service until June."
+TALK = "Oh, the weather up there was so lovely again."
 REPEATED = "Tove takes the northern approach in strong wind."
 
 
@@ -175,6 +177,19 @@ class TestImportance:
         assert rate(alice) == 0
         assert (importance(first), importance(second)) == (0.9, 0.1)
         assert rated > 0.5
+
+    def test_small_talk_is_rated_by_the_policy_of_today_and_not_taken_for_a_person_s_rating(self, alice, remember):
+        memory_id = remember(alice, TALK)
+        written = importance(memory_id)
+        MemoryUpkeep.objects.create(namespace_id=alice.scope.namespace_id, memory_id=memory_id, uses=1, stale=True)
+        put_policy(alice.scope, wanted={"gate": {"worth_threshold": 0}}, now=timezone.now())
+
+        assert rate(alice) == 1
+        assert importance(memory_id) > written + 0.12
+        put_policy(alice.scope, wanted={}, now=timezone.now())
+        MemoryUpkeep.objects.update(stale=True)
+        assert rate(alice) == 1
+        assert importance(memory_id) < written + 0.12
 
     def test_a_memory_from_before_importance_was_computed_gets_one(self, alice, remember):
         memory_id = remember(alice, FACT)

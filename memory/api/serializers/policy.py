@@ -112,6 +112,7 @@ class PolicyEffectSerializer(serializers.Serializer):
     expired = serializers.IntegerField()
     packs = serializers.IntegerField(help_text="Context packs that would be deleted")
     evaluations = serializers.IntegerField(help_text="Evaluations that would be deleted")
+    quarantined = serializers.IntegerField(help_text="Quarantined texts that would be deleted")
 
 
 class StrengthSerializer(serializers.Serializer):

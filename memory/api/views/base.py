@@ -37,6 +37,11 @@ class MemosViewSet(ViewSet):
         assert isinstance(access, Access)
         return access
 
+    @property
+    def request_id(self) -> str:
+        """Names the request in the log and in audit events."""
+        return str(getattr(self.request._request, "request_id", ""))
+
     def valid(self, serializer_class: type[serializers.Serializer], data: Any) -> dict[str, Any]:
         """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
         # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
@@ -46,11 +51,6 @@ class MemosViewSet(ViewSet):
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
         return scope_for(self.access, name=namespace, request_id=self.request_id, create=create)
-
-    @property
-    def request_id(self) -> str:
-        """Names the request in the log and in audit events."""
-        return str(getattr(self.request._request, "request_id", ""))
 
     def idempotency(self) -> Idempotency | None:
         """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""

@@ -12,8 +12,8 @@ from memory.services.sweep import Swept, Tally
 
 class Command(BaseCommand):
     help = (
-        "Archives what has faded or expired and deletes old packs and evaluations, as the policies say. "
-        "The worker does it every hour; interrupted, the next sweep goes on."
+        "Archives what has faded or expired and deletes old packs, evaluations and quarantined texts, as the policies "
+        "say. The worker does it every hour; interrupted, the next sweep goes on."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -47,5 +47,5 @@ def _sentence(tally: Tally, verb: str) -> str:
     rated = f", {tally.rated} rated anew" if tally.rated else ""
     return (
         f"{tally.decayed} decayed and {tally.expired} expired memories {verb} archived, "
-        f"{tally.packs} packs and {tally.evaluations} evaluations deleted{rated}"
+        f"{tally.packs} packs, {tally.evaluations} evaluations and {tally.quarantined} quarantined texts deleted{rated}"
     )
