@@ -11,6 +11,7 @@ from typing import Any
 
 from memory import audit
 from memory.enums import AuditEvent, GateDecision, Role
+from memory.errors import InvalidInput
 from memory.gate.judge import judge
 from memory.gate.judgement import Judgement, Reason
 from memory.models import QuarantinedItem
@@ -19,7 +20,7 @@ from memory.models.memory import content_hash
 from memory.services import quota
 from memory.services.policy import in_force
 from memory.services.write import LetIn
-from memory.types import NewDocument, NewMemory, Outcome, Scope
+from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
 
 # Working memory shows what the gate is so sure about, and finds worth keeping.
 CONFIDENT = 0.8
@@ -70,6 +71,25 @@ def judged(scope: Scope, memory: NewMemory) -> Judged:
     if judgement.decision != GateDecision.REJECT and judgement.text != memory.text:
         memory = replace(memory, text=judgement.text)
     return Judged(new_id(), scope, memory, judgement, let_in)
+
+
+def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> str:
+    """A changed text as the policy in force lets it in: perhaps redacted. Staff decide for themselves.
+
+    A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
+    """
+    if access.actor.startswith("staff:"):
+        return text
+    # What is worth little as a turn of its own may be a good correction.
+    gate = replace(in_force(namespace_id).gate, worth_threshold=0.0)
+    judgement = judge(text, role=role, speaker=speaker, policy=gate)
+    if not judgement.decision.lets_in:
+        why = "; ".join(f"{reason.rule}: {reason.says}" for reason in judgement.reasons)
+        raise InvalidInput(
+            f"The gate does not let this text in ({why}). Change the text, or have staff make the change.",
+            detail={"field": "text", "reasons": told(judgement)},
+        )
+    return judgement.text
 
 
 def judged_document(scope: Scope, document: NewDocument) -> JudgedDocument:

@@ -19,6 +19,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.services import index, queue, upkeep
+from memory.services.admission import allowed_text
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
 from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
@@ -111,9 +112,15 @@ def rewrite(
     terms: ChangeTerms,
 ) -> dict[str, Any]:
     """Gives a memory other values of its columns (None: as they are), checked already; `details` has the reason."""
-    before = Memory.objects.reachable_by(access).filter(pk=memory_id).only("text", "speaker", "context").first()
+    columns = ("namespace_id", "text", "role", "speaker", "context")
+    before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
     if before is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    if wanted["text"] not in (None, before.text):
+        speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
+        namespace_id, role = before.namespace_id, before.role
+        text = allowed_text(access, namespace_id=namespace_id, text=wanted["text"], role=role, speaker=speaker)
+        wanted = {**wanted, "text": text}
     said = (
         before.text if wanted["text"] is None else wanted["text"],
         before.speaker if wanted["speaker"] is None else wanted["speaker"],

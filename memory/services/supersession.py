@@ -13,6 +13,7 @@ from memory.enums import AuditEvent, LinkKind, MemoryState
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Memory, MemoryLink
 from memory.services import idempotency as answers
+from memory.services.admission import allowed_text
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason, finished, held, once
 from memory.services.curation import checked_metadata, checked_text
 from memory.services.embedding import embed_or_none, embedded_passages
@@ -79,6 +80,8 @@ def supersede_by_text(
             "This is a chunk of a document: put the document anew, or name the memory that supersedes it as `by`.",
             detail={"field": "text"},
         )
+    namespace_id, role, speaker = older.namespace_id, older.role, older.speaker
+    text = allowed_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
     new = NewMemory(
         session=older.session,
         role=older.role,

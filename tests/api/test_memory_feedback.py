@@ -9,7 +9,9 @@ from memory.models import AuditLog, Memory, MemoryFeedback
 
 @pytest.fixture
 def memory_id(alice, remember) -> str:
-    return remember(alice, "Tea is at five.")
+    identity = remember(alice, "Tea is at five.")
+    Memory.objects.update(importance=0.5)
+    return identity
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def test_one_key_sent_many_times_at_once_is_one_change_and_one_answer(alice, rem
 def test_opinions_at_once_all_count(make_tenant, remember):
     tenants = [make_tenant("alice") for _ in range(5)]
     memory_id = remember(tenants[0], "Tea is at five.")
+    Memory.objects.update(importance=0.5)
 
     together(5, lambda n: send(tenants[n], "post", f"{memory_id}/feedback", {"kind": "outdated"}))
 

@@ -403,7 +403,10 @@ def make_pack(scope: Scope, at: datetime) -> None:
 
 
 def make_run(namespace_id: int, at: datetime, status: str) -> None:
-    made = EvaluationRun.objects.create(namespace_id=namespace_id, status=status, actor="t", created_at=at)
+    # Of one dataset only one run may be open.
+    made = EvaluationRun.objects.create(
+        namespace_id=namespace_id, dataset=status, status=status, actor="t", created_at=at
+    )
     EvaluationResult.objects.create(
         namespace_id=namespace_id,
         run=made,
