@@ -134,7 +134,8 @@ def recover(*, now: datetime) -> int:
     for job_id in list(_lost(now).values_list("pk", flat=True)):
         with transaction.atomic():
             job = _lost(now).select_for_update(skip_locked=True).filter(pk=job_id).first()
-            if job is None:
+            # The lock may have come after another run's commit, with a look at the carriers from before it.
+            if job is None or not _lost(now).filter(pk=job_id).exists():
                 continue
             handled += 1
             if job.state == JobState.QUEUED:

