@@ -127,17 +127,20 @@ KNOBS: tuple[Knob, ...] = (
     ),
     _knob(
         "summary.tokens",
-        0,
-        "tokens of new messages that ask for a session's summary; 0: they do not.",
+        1000,
+        "the same for fewer new messages that hold so many tokens together.",
         "tokens",
+        minimum=1,
         maximum=1_000_000,
+        setting="MEMOS_SUMMARY_REFRESH_TOKENS",
     ),
     _knob(
-        "summary.idle_minutes",
-        0,
-        "minutes of silence after which a session with new messages gets a summary; 0: silence does not ask.",
-        "minutes",
-        maximum=10_080,
+        "summary.idle_seconds",
+        900,
+        "silence after which a summary takes in the last few new messages; 0: never.",
+        "seconds",
+        maximum=31_536_000,
+        setting="MEMOS_SUMMARY_IDLE_SECONDS",
     ),
     _knob("working_memory.hours", 24, "how long a message stays in working memory.", "hours", minimum=1, maximum=8760),
     _knob("quota.memories", 0, "memories that the namespace may hold; 0: no limit.", "memories", maximum=10**12),
@@ -169,7 +172,7 @@ class Policy:
     legal_hold: bool
     summary_messages: int
     summary_tokens: int
-    summary_idle_minutes: int
+    summary_idle_seconds: int
     working_memory_hours: int
     memories_quota: int
     writes_per_day: int
@@ -194,7 +197,7 @@ class Policy:
             legal_hold=values["legal_hold"],
             summary_messages=values["summary.messages"],
             summary_tokens=values["summary.tokens"],
-            summary_idle_minutes=values["summary.idle_minutes"],
+            summary_idle_seconds=values["summary.idle_seconds"],
             working_memory_hours=values["working_memory.hours"],
             memories_quota=values["quota.memories"],
             writes_per_day=values["quota.writes_per_day"],

@@ -98,8 +98,9 @@ def retrieve(
     top_k: int,
     arms: Collection[str] | None = None,
     show_dropped: int = 0,
+    collapse: bool = True,
 ) -> Retrieval:
-    """The `top_k` memories of the namespace that answer the question best; restatements count as one.
+    """The `top_k` memories of the namespace that answer the question best; restatements count as one, with `collapse`.
 
     `arms` names those of ARMS and SIGNALS that take part (None: all do). `show_dropped`: how many of the candidates
     that do not come back are listed; that changes nothing about those that do.
@@ -118,7 +119,7 @@ def retrieve(
     if arms is None:
         hits, degraded = _reranked(question, hits)
         clock.lap("rerank")
-    again = restatements([_said(hit) for hit in hits])
+    again = restatements([_said(hit) for hit in hits]) if collapse else {}
     while len(hits) - len(again) < top_k and reading < len(ranking):
         # One statement said over and over took the places: read on.
         hits += _read(scope, question, _between(ranking, reading, 2 * reading), dates=False)

@@ -18,7 +18,7 @@ from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory, Session
 from memory.providers.llm import configured_llm
 from memory.services import queue
-from memory.services.refresh import Refresh, configured
+from memory.services.refresh import Refresh, governing
 from memory.text.card import build_card
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
@@ -58,7 +58,7 @@ def condense_session(
     What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
     and of two runs at once one stores each version.
     """
-    refresh = refresh or configured()
+    refresh = refresh or governing(scope.namespace_id)
     made: list[Condensation] = []
     # Half the job's time: the other half is for the batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2

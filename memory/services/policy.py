@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.core.signals import setting_changed
 from django.db import transaction
 
 from memory import audit
@@ -91,6 +92,14 @@ def forget_known(namespace_id: int | None = None) -> None:
         _known.clear()
     else:
         _known.pop(namespace_id, None)
+
+
+def _forget_settings(*, setting: str, **_: object) -> None:
+    if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN")):
+        forget_known()
+
+
+setting_changed.connect(_forget_settings, dispatch_uid="memory.services.policy")
 
 
 def governing(namespace_id: int) -> Governing:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from memory.enums import SummaryTrigger
-from memory.models import Session
+from memory.models import NamespacePolicy, Session
 from memory.services import queue
+from memory.services.policy import in_force
 from memory.types import Scope
 
 
@@ -51,13 +52,22 @@ class Refresh:
 
 
 def configured() -> Refresh:
-    """What the settings say."""
-    seconds = settings.MEMOS_SUMMARY_IDLE_SECONDS
-    return Refresh(
-        messages=settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
-        tokens=settings.MEMOS_SUMMARY_REFRESH_TOKENS,
-        idle=timedelta(seconds=seconds) if seconds else None,
+    """What the settings say, for namespaces without a policy of their own."""
+    return _refresh(
+        settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        settings.MEMOS_SUMMARY_REFRESH_TOKENS,
+        settings.MEMOS_SUMMARY_IDLE_SECONDS,
     )
+
+
+def governing(namespace_id: int) -> Refresh:
+    """What the namespace's policy says."""
+    policy = in_force(namespace_id).policy
+    return _refresh(policy.summary_messages, policy.summary_tokens, policy.summary_idle_seconds)
+
+
+def _refresh(messages: int, tokens: int, idle_seconds: int) -> Refresh:
+    return Refresh(messages, tokens, timedelta(seconds=idle_seconds) if idle_seconds else None)
 
 
 def request_if_due(
@@ -70,7 +80,7 @@ def request_if_due(
     """
     sessions = Session.objects.in_scope(scope).filter(name=session)
     if has_summary:
-        sessions = sessions.with_new_tokens().filter((refresh or configured()).due(now))
+        sessions = sessions.with_new_tokens().filter((refresh or governing(scope.namespace_id)).due(now))
     else:
         sessions = sessions.filter(message_count__gt=F("summarised_turn"))
     claimed = sessions.filter(_unclaimed(now)).update(summary_requested_at=now)
@@ -85,18 +95,20 @@ def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None 
     It finds the sessions that have gone quiet, and is the safety net behind `request_if_due`: those whose job was lost
     or given up.
     """
-    refresh = refresh or configured()
-    overdue = (
-        Session.objects.with_new_tokens()
-        .filter(_unclaimed(now), refresh.due(now), last_message_at__lt=_expired(now))
-        .order_by("last_message_at")
-        .values_list("namespace_id", "namespace__name", "name")[:limit]
-    )
+    sessions = Session.objects.with_new_tokens().filter(_unclaimed(now), last_message_at__lt=_expired(now))
+    own = set(NamespacePolicy.objects.values_list("namespace_id", flat=True))
+    works = [(sessions.exclude(namespace_id__in=own), refresh or configured())]
+    works += [(sessions.filter(namespace_id=one), refresh or governing(one)) for one in sorted(own)]
+    return sum(_request(waiting.filter(due.due(now)), due, now=now, limit=limit) for waiting, due in works)
+
+
+def _request(overdue: QuerySet[Session], due: Refresh, *, now: datetime, limit: int) -> int:
+    columns = ("namespace_id", "namespace__name", "name")
     queued = 0
-    for namespace_id, namespace, session in list(overdue):
+    for namespace_id, namespace, session in list(overdue.order_by("last_message_at").values_list(*columns)[:limit]):
         scope = Scope(namespace_id, namespace, "worker")
         with transaction.atomic():
-            queued += request_if_due(scope, session=session, has_summary=True, now=now, refresh=refresh)
+            queued += request_if_due(scope, session=session, has_summary=True, now=now, refresh=due)
     return queued
 
 

@@ -20,6 +20,7 @@ from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
 from memory.services.embedding import ActiveModel, active_model
+from memory.services.policy import in_force
 from memory.types import Scope
 
 # How many of the candidates that did not come back are listed for who asks for them.
@@ -110,7 +111,8 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
     reading = round((time.perf_counter() - began) * 1000, 3)
     with limited():
         shown = DROPPED_SHOWN if ask.show_dropped else 0
-        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown)
+        collapse = in_force(scope.namespace_id).policy.collapse_duplicates
+        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=collapse)
     return Found(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],

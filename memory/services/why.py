@@ -22,6 +22,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
+from memory.services.policy import in_force
 from memory.services.search import Ask, questions
 from memory.types import Scope
 
@@ -71,8 +72,9 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     if ask.where is not None and (failed := _failed(scope, memory_id, ask.where)):
         return _filtered(memory_id, failed)
     (asked,) = questions([replace(ask, dry_run=True)])
+    collapse = in_force(scope.namespace_id).policy.collapse_duplicates
     with limited():
-        retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize)
+        retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize, collapse=collapse)
     hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
     dropped = next((dropped for dropped in retrieval.dropped if dropped.candidate.memory_id == memory_id), None)
     if hit:

@@ -8,8 +8,10 @@ import psycopg
 import pytest
 from django.apps import apps
 from django.test import override_settings
+from django.utils import timezone
 
 from memory.models import AuditLog, EmbeddingModel, Memory, Namespace
+from memory.services import policy
 
 QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "top_k": 3}
 
@@ -148,8 +150,8 @@ def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, rememb
         counts.append(0)
         assert len(alice.post("/v1/search", QUESTION | {"top_k": top_k}).json()["hits"]) == top_k
 
-    # The key, the limit and its end, both arms, places, texts, the audit event.
-    assert counts == [8, 8]
+    # The key, the limit and its end, both arms, named entities, places, texts, the audit event.
+    assert counts == [9, 9]
 
 
 def test_an_empty_namespace_answers_with_nothing(alice, remember):
@@ -157,3 +159,14 @@ def test_an_empty_namespace_answers_with_nothing(alice, remember):
     Memory.objects.all().delete()
 
     assert alice.post("/v1/search", QUESTION).json()["hits"] == []
+
+
+def test_a_namespace_may_want_repetitions_told(alice, remember):
+    for _ in range(3):
+        remember(alice, "Ann moved to Lisbon.")
+    assert len(alice.post("/v1/search", QUESTION).json()["hits"]) == 1
+
+    policy.put_policy(alice.scope, wanted={"duplicates": {"collapse": False}}, now=timezone.now())
+    policy.forget_known()
+
+    assert len(alice.post("/v1/search", QUESTION).json()["hits"]) == 3

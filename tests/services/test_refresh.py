@@ -11,10 +11,11 @@ from django_q.models import OrmQ
 
 from memory.enums import SummaryTrigger
 from memory.models import Condensation, Memory, Session
+from memory.services import policy
 from memory.services.condense import condense_session
 from memory.services.context import session_context
 from memory.services.ingest import ingest_batch
-from memory.services.refresh import Refresh, configured, request_if_due, request_overdue
+from memory.services.refresh import Refresh, configured, governing, request_if_due, request_overdue
 from memory.types import NewMemory
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -132,3 +133,15 @@ def test_archived_messages_end_the_wait_without_a_version(summarised):
     assert run(summarised) == []
     assert Session.objects.get().summarised_turn == 3
     assert Condensation.objects.count() == 1
+
+
+def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
+    tell(summarised, "The ferry leaves at seven.")
+    assert request_overdue(now=QUIET - timedelta(minutes=2)) == 0
+
+    policy.put_policy(alice.scope, wanted={"summary": {"messages": 1, "tokens": 50, "idle_seconds": 0}}, now=NOW)
+    policy.forget_known()
+
+    assert governing(alice.scope.namespace_id) == Refresh(1, 50, None)
+    assert session_context(alice.scope, session="s1", now=NOW + timedelta(minutes=5)).summary_due
+    assert request_overdue(now=QUIET - timedelta(minutes=2)) == 1
