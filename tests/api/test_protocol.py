@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -136,7 +137,7 @@ class TestQuery:
         ids = [send(alice, fact(number)).json()["memory_id"] for number in range(3)]
         staff, now = system_access("staff:ann"), timezone.now()
         curation.archive(staff, memory_ids=[ids[0]], reason="x", now=now)
-        curation.edit(staff, memory_id=ids[1], reason="x", text="Corrected.", now=now)
+        curation.edit(staff, memory_id=uuid.UUID(ids[1]), reason="x", text="Corrected.", now=now)
 
         assert [result["content"] for result in ask(alice, "kiln")] == [fact(2), "Corrected."]
 
