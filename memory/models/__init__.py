@@ -4,6 +4,7 @@ from memory.models.access import ApiKey
 from memory.models.audit import AuditLog
 from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
+from memory.models.erasure import ErasedMemory, ErasedSession, Erasure
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
@@ -24,6 +25,9 @@ __all__ = [
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
+    "ErasedMemory",
+    "ErasedSession",
+    "Erasure",
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",

@@ -76,7 +76,8 @@ def put_document(
         if embedded is None:
             queue.enqueue(queue.EMBED_PENDING)
         if idempotency:
-            answers.amend(idempotency, answer=_fields(stored), degraded=stored.degraded)
+            # The document's own id: an erasure finds the answer by it.
+            answers.amend(idempotency, answer=_fields(stored), degraded=stored.degraded, memory_ids=[str(row.id)])
         audit.record(
             scope,
             AuditEvent.DOCUMENT_INGEST,

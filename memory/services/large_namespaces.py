@@ -36,8 +36,8 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     """
     deadline = time.monotonic() + seconds
     filed = cells = counted = 0
-    with _alone() as alone:
-        if not alone:
+    with alone() as mine:
+        if not mine:
             return Kept()
         for namespace_id, memories in _large():
             counted += common_terms.count(namespace_id, memories=memories)
@@ -51,7 +51,8 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
 
 
 @contextmanager
-def _alone() -> Iterator[bool]:
+def alone() -> Iterator[bool]:
+    """Inside, whether the caller is the one that may change cells: no run is at them, and none begins."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
         got = bool(cursor.fetchone()[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -13,21 +13,34 @@ from memory.errors import WindowUnavailable
 from memory.stores.redis import RedisAway, call
 from memory.types import WindowMessage
 
+# Longer than any request takes from its commit to its window.
+REFUSED_SECONDS = 3600
+
 
 def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
     """Adds messages to the windows of their (namespace_id, session), all or none, and renews the windows' life.
 
-    Raises WindowUnavailable.
+    Messages of memories that were given to `refuse` do not stay. Raises WindowUnavailable.
     """
+    added = {place: items[-settings.MEMOS_WINDOW_MESSAGES :] for place, items in messages.items()}
 
     def run(client: Any) -> None:
         with client.pipeline(transaction=True) as pipe:
-            for (namespace_id, session), items in messages.items():
+            for (namespace_id, session), items in added.items():
                 key = _key(namespace_id, session)
-                pipe.rpush(key, *(orjson.dumps(item) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
+                pipe.rpush(key, *(orjson.dumps(item) for item in items))
                 pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
                 pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
-            pipe.execute()
+            for (namespace_id, _), items in added.items():
+                pipe.smismember(_refused_key(namespace_id), [item.memory_id for item in items])
+            refused = pipe.execute()[-len(added) :]
+        gone = {
+            place: {item.memory_id for item, erased in zip(added[place], flags, strict=True) if erased}
+            for place, flags in zip(added, refused, strict=True)
+            if any(flags)
+        }
+        for (namespace_id, session), ids in gone.items():
+            _drop(client, _key(namespace_id, session), ids)
 
     _guarded(run)
 
@@ -43,9 +56,56 @@ def forget(namespace_id: int, session: str) -> int:
     return int(_guarded(lambda client: client.delete(_key(namespace_id, session))))
 
 
+def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
+    """Keeps memories out of the namespace's windows for REFUSED_SECONDS: whoever adds one takes it out again.
+
+    For memories that are being erased: a writer may be between its commit and `append`. Raises WindowUnavailable.
+    """
+
+    def run(client: Any) -> None:
+        with client.pipeline(transaction=True) as pipe:
+            pipe.sadd(_refused_key(namespace_id), *memory_ids)
+            pipe.expire(_refused_key(namespace_id), REFUSED_SECONDS)
+            pipe.execute()
+
+    if memory_ids:
+        _guarded(run)
+
+
+def held(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
+    """The ids of the memories in the windows of `sessions`, of those that have one. Raises WindowUnavailable."""
+
+    def run(client: Any) -> list[list[bytes]]:
+        with client.pipeline(transaction=False) as pipe:
+            for session in sessions:
+                pipe.lrange(_key(namespace_id, session), 0, -1)
+            return list(pipe.execute())
+
+    rows = zip(sessions, _guarded(run), strict=True)
+    return {session: [orjson.loads(entry)["memory_id"] for entry in entries] for session, entries in rows if entries}
+
+
+def remove(namespace_id: int, session: str, memory_ids: Collection[str]) -> int:
+    """Takes the messages of memories out of a window; returns how many. Messages that come meanwhile stay.
+
+    Raises WindowUnavailable.
+    """
+    return int(_guarded(lambda client: _drop(client, _key(namespace_id, session), memory_ids)))
+
+
 def exists(namespace_id: int, session: str) -> int:
     """How many keys the window has (0 or 1). Raises WindowUnavailable."""
     return int(_guarded(lambda client: client.exists(_key(namespace_id, session))))
+
+
+def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
+    # By value, so that no message is lost which is added between the look and the removal.
+    entries = [raw for raw in client.lrange(key, 0, -1) if orjson.loads(raw)["memory_id"] in memory_ids]
+    return sum(client.lrem(key, 0, raw) for raw in entries)
+
+
+def _refused_key(namespace_id: int) -> str:
+    return f"memos:l1:refused:{namespace_id}"
 
 
 def _key(namespace_id: int, session: str) -> str:
