@@ -20,6 +20,7 @@ SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
+    Entry("memos: request lost erasures", "memory.tasks.request_lost_erasures", 1),
     Entry("memos: fail lost evaluations", "memory.tasks.fail_lost_evaluations", 5),
     Entry("memos: forget idempotency keys", "memory.tasks.forget_idempotency_keys", 60),
 )

@@ -11,7 +11,7 @@ from django.utils import timezone
 from memory.errors import EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, evaluations, idempotency, large_namespaces
+from memory.services import condense, embedding, erasing, erasures, evaluations, idempotency, large_namespaces
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -61,3 +61,13 @@ def evaluate(namespace_id: int, run_id: str) -> bool:
 def fail_lost_evaluations() -> int:
     """Fails the evaluations whose process has ended before them."""
     return evaluations.fail_lost(now=timezone.now())
+
+
+def erase(namespace_id: int, erasure_id: str) -> bool:
+    """Carries out an erasure, or goes on with it; False when it is over, or when another worker is at it."""
+    return erasing.carry_out(namespace_id=namespace_id, erasure_id=uuid.UUID(erasure_id), now=timezone.now)
+
+
+def request_lost_erasures() -> int:
+    """Queues again the erasures that wait for a part that was away, or whose process has ended."""
+    return erasures.request_lost(now=timezone.now())

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
+from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -37,6 +38,8 @@ urlpatterns = [
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
     path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/erasures", ErasureViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/erasures/<uuid:erasure_id>", ErasureViewSet.as_view({"get": "retrieve"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
