@@ -30,12 +30,16 @@ class Setting:
 
 
 class Environment:
-    """Typed readers over a mapping of environment variables; remembers what was declared in `declared`."""
+    """Typed readers over a mapping of environment variables.
+
+    `declared` remembers the settings in their order, `given` the names of those that the environment sets.
+    """
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values = os.environ if values is None else values
         self._section = "General"
         self.declared: list[Setting] = []
+        self.given: set[str] = set()
 
     def section(self, title: str) -> None:
         """Starts a section: what is declared next is documented under `title`."""
@@ -113,6 +117,8 @@ class Environment:
         shown = f"{help} Also read as `{alias}`." if alias else help
         self.declared.append(Setting(name, kind, default, shown, self._section, secret))
         value = self._values.get(name) or (self._values.get(alias) if alias else None)
+        if value:
+            self.given.add(name)
         file = self._values.get(f"{name}_FILE")
         if secret and file:
             if value:

@@ -25,6 +25,62 @@ class MemoryState(TextChoices):
     ARCHIVED = "archived"
 
 
+class Feedback(TextChoices):
+    """What someone thinks of a memory; each of them has one opinion of it, the latest."""
+
+    USEFUL = "useful"
+    WRONG = "wrong"
+    OUTDATED = "outdated"
+
+
+class Review(TextChoices):
+    """Why a memory waits for someone to look at it; empty: it does not."""
+
+    WRONG = "wrong"
+    OUTDATED = "outdated"
+    CONTRADICTION = "contradiction"
+
+
+class LinkKind(TextChoices):
+    """What a memory is to another: the first named supersedes, restates or contradicts the second."""
+
+    SUPERSEDES = "supersedes"
+    RESTATES = "restates"
+    CONTRADICTS = "contradicts"
+
+
+class MemoryKind(TextChoices):
+    """How fast a memory fades; each kind has a half-life of its own."""
+
+    SAID = "said", "what a person said"
+    ANSWERED = "answered", "what an agent, a system or a tool said"
+    EPISODE = "episode", "talk that says little"
+    DOCUMENT = "document", "a chunk of a document"
+
+
+class PolicyOrigin(TextChoices):
+    """Where a policy's value comes from."""
+
+    DEFAULT = "default"
+    ENVIRONMENT = "environment"
+    NAMESPACE = "namespace"
+
+
+class QuarantineState(TextChoices):
+    """What became of a text that was kept apart."""
+
+    PENDING = "pending", "waits for a decision"
+    RELEASED = "released", "it is a memory now"
+    DISCARDED = "discarded", "its text was deleted"
+
+
+class SweepRule(TextChoices):
+    """Why the sweep archives a memory."""
+
+    DECAYED = "decayed", "its strength fell below the floor"
+    EXPIRED = "expired", "its time to live is over"
+
+
 class AccessScope(TextChoices):
     READ = "read"
     WRITE = "write"
@@ -51,14 +107,33 @@ class AuditEvent(TextChoices):
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
+    MEMORY_SUPERSEDE = "MEMORY_SUPERSEDE"
+    MEMORY_REINSTATE = "MEMORY_REINSTATE"
+    MEMORY_PIN = "MEMORY_PIN"
+    MEMORY_UNPIN = "MEMORY_UNPIN"
+    MEMORY_FEEDBACK = "MEMORY_FEEDBACK"
     KEY_ISSUE = "KEY_ISSUE"
     KEY_REVOKE = "KEY_REVOKE"
     REEMBED = "REEMBED"
     MEMORY_JUDGE = "MEMORY_JUDGE"
+    ENTITY_MERGE = "ENTITY_MERGE"
+    ENTITY_SPLIT = "ENTITY_SPLIT"
+    ENTITY_REBUILD = "ENTITY_REBUILD"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
     ERASURE_FINISH = "ERASURE_FINISH"
+    POLICY_CHANGE = "POLICY_CHANGE"
+    POLICY_EXEMPTION = "POLICY_EXEMPTION"
+    RETENTION_DELETE = "RETENTION_DELETE"
+    INGEST_REJECT = "INGEST_REJECT"
+    QUARANTINE = "QUARANTINE"
+    QUARANTINE_RELEASE = "QUARANTINE_RELEASE"
+    QUARANTINE_DISCARD = "QUARANTINE_DISCARD"
+    SWEEP_PAUSE = "SWEEP_PAUSE"
+    SWEEP_RESUME = "SWEEP_RESUME"
+    JOB_REPLAY = "JOB_REPLAY"
+    JOB_DISCARD = "JOB_DISCARD"
 
 
 class Verdict(TextChoices):
@@ -71,7 +146,40 @@ class Verdict(TextChoices):
     NOT_A_CANDIDATE = "not_a_candidate", "no arm has it among its best"
     FILTERED = "filtered", "the filter leaves it out"
     RECORDED_LATER = "recorded_later", "it was recorded after `as_of`"
+    NOT_HOLDING = "not_holding", "it does not hold at the time that is asked about"
     ARCHIVED = "archived", "it takes no part in retrieval"
+
+
+class GateDecision(TextChoices):
+    """What the gate says of a turn before it is stored. What is quarantined takes no part in retrieval."""
+
+    ACCEPT = "accept", "stored as it is"
+    ACCEPT_REDACTED = "accept_redacted", "stored with marks in place of what must not be kept"
+    QUARANTINE = "quarantine", "kept apart until a person or a policy releases or discards it"
+    REJECT = "reject", "not stored"
+
+    @property
+    def lets_in(self) -> bool:
+        """Whether the turn becomes a memory."""
+        return self in (GateDecision.ACCEPT, GateDecision.ACCEPT_REDACTED)
+
+
+class GateAction(TextChoices):
+    """What a policy wants done with a turn in which the gate finds something of a kind."""
+
+    OFF = "off", "not looked for"
+    ACCEPT = "accept", "noted and let through"
+    REDACT = "redact", "replaced by a mark"
+    QUARANTINE = "quarantine"
+    REJECT = "reject"
+
+
+class PersonalDataKind(TextChoices):
+    EMAIL = "email", "e-mail address"
+    PHONE = "phone", "phone number"
+    CARD = "card", "bank card number"
+    IBAN = "iban", "bank account number"
+    IDENTITY = "identity", "identity number"
 
 
 class EvaluationStatus(TextChoices):
@@ -110,6 +218,16 @@ class ErasedSessionState(TextChoices):
     DONE = "done"
 
 
+class JobState(TextChoices):
+    """A job is `queued` until a worker takes it, and again between attempts; `failed` waits for a person."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
 class DocumentFormat(TextChoices):
     """How a document's text is written, and so where it may be cut."""
 
@@ -117,9 +235,48 @@ class DocumentFormat(TextChoices):
     MARKDOWN = "markdown"
 
 
+class EntityKind(TextChoices):
+    PERSON = "person"
+    PLACE = "place"
+    ORGANISATION = "organisation"
+    PROJECT = "project"
+    THING = "thing"
+
+
+class Predicate(TextChoices):
+    """What one entity is to another, as said in a memory: subject, predicate, object."""
+
+    WORKS_AT = "works_at"
+    STUDIES_AT = "studies_at"
+    LIVES_IN = "lives_in"
+    COMES_FROM = "comes_from"
+    MEMBER_OF = "member_of"
+    WORKS_ON = "works_on"
+    FAMILY = "family"
+    FRIEND_OF = "friend_of"
+    COLLEAGUE_OF = "colleague_of"
+    OWNS = "owns"
+    PART_OF = "part_of"
+    LIKES = "likes"
+
+
+class AliasLink(TextChoices):
+    """Why a name stands for its entity."""
+
+    OWN = "own", "the entity was made for it"
+    RULE = "rule", "it is the first or last name of one full name only"
+    STATED = "stated", "a memory says so"
+    APART = "apart", "memories say different things of it: it stays apart"
+    STAFF = "staff", "a person merged or split it"
+
+
 class SummaryTrigger(TextChoices):
+    """Why a session's summary was made: it had none, or this was enough that the last one does not cover."""
+
     BOOTSTRAP = "bootstrap_summary"
     NEW_MESSAGES = "new_messages_threshold"
+    NEW_TOKENS = "new_tokens_threshold"
+    IDLE = "idle_session"
 
 
 class ProcedureKind(TextChoices):
@@ -142,3 +299,30 @@ class CutReason(TextChoices):
     OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
     IN_WINDOW = "in_window", "the window shows it"
     WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"
+
+
+class ChangeKind(TextChoices):
+    """What a statement says of an earlier one: it is taken back, it is over, something else takes its place."""
+
+    RETRACTS = "retracts"
+    CLOSES = "closes"
+    REPLACES = "replaces"
+
+
+class Relation(TextChoices):
+    """How a newer statement stands to an earlier one."""
+
+    UNRELATED = "unrelated"
+    RESTATES = "restates"
+    ADDS = "adds"
+    UPDATES = "updates"
+    CONTRADICTS = "contradicts"
+
+
+class Sameness(TextChoices):
+    """How alike two texts are: letter by letter, one statement in other words, nearly so, or different."""
+
+    EXACT = "exact"
+    RESTATES = "restates"
+    NEAR = "near"
+    DIFFERENT = "different"

@@ -36,6 +36,13 @@ class IdempotencyConflict(Conflict):
     code = "idempotency_key_reused"
 
 
+class PreconditionFailed(MemosError):
+    """The row is not in the state that the caller made its change for (RFC 9110, If-Match)."""
+
+    status = 412
+    code = "precondition_failed"
+
+
 class InvalidInput(MemosError):
     status = 400
     code = "invalid_request"
@@ -78,3 +85,9 @@ class LLMUnavailable(MemosError):
 
     status = 503
     code = "llm_unavailable"
+
+
+class AuditBroken(MemosError):
+    """Audit events are missing, were changed, or were slipped in."""
+
+    code = "audit_broken"

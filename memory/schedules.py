@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils import timezone
 from django_q.models import Schedule
+
+from memory.services.jobs import mend_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +22,18 @@ class Entry:
 SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
+    Entry("memos: index entities", "memory.tasks.index_entities", 1),
+    Entry("memos: forget unmentioned entities", "memory.tasks.forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
     Entry("memos: request lost erasures", "memory.tasks.request_lost_erasures", 1),
+    Entry("memos: seal audit events", "memory.tasks.seal_audit", 1),
+    Entry("memos: count uses", "memory.tasks.count_uses", 1),
+    Entry("memos: sweep", "memory.tasks.sweep_memories", 60),
+    Entry("memos: recover lost jobs", "memory.tasks.recover_lost_jobs", 1),
     Entry("memos: fail lost evaluations", "memory.tasks.fail_lost_evaluations", 5),
     Entry("memos: forget idempotency keys", "memory.tasks.forget_idempotency_keys", 60),
+    Entry("memos: verify the audit chain", "memory.tasks.verify_audit", 24 * 60),
+    Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
 )
 
 
@@ -38,5 +49,8 @@ def ensure_schedules() -> None:
                 "schedule_type": Schedule.MINUTES,
                 "minutes": entry.minutes,
                 "repeats": -1,
+                # What the task's run is recorded under (memory.tasks.job).
+                "kwargs": repr({"schedule": entry.name}),
             },
         )
+    mend_clock(now=timezone.now())

@@ -1,24 +1,82 @@
-"""Background jobs: ids in, one service call each. A job that runs twice changes nothing the second time."""
+"""Background jobs: ids in, one service call each. A job that runs twice changes nothing the second time.
+
+`@job` ties a task to its row in the table of jobs: the queue passes `job` with what it carries, the clock `schedule`.
+Without either, a task is a plain function.
+"""
 
 from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.utils import timezone
 
-from memory.errors import EmbeddingUnavailable
+from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import condense, embedding, erasing, erasures, evaluations, idempotency, large_namespaces
+from memory.services import (
+    audit_chain,
+    audit_proof,
+    condense,
+    embedding,
+    entities,
+    erasing,
+    erasures,
+    evaluations,
+    idempotency,
+    job_runs,
+    jobs,
+    large_namespaces,
+    refresh,
+    sweep,
+    upkeep,
+)
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
 
 WORKER = "worker"
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
+_latest: datetime | None = None
+
+
+def job(task: Callable[Arguments, Result]) -> Callable[..., Result | None]:
+    """The task, carried out as a job when the queue or the clock calls it."""
+    kind = task.__name__
+
+    @wraps(task)
+    def run(*arguments: Any, job: tuple[int, str] | None = None, schedule: str = "") -> Result | None:
+        if job is None and not schedule:
+            return task(*arguments)  # type: ignore[call-arg]
+        now = _look_at_clock()
+        if job is not None:
+            claimed = job_runs.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
+        else:
+            claimed = job_runs.begin_scheduled(schedule=schedule, kind=kind, now=now)
+        return job_runs.carry_out(claimed, lambda: task(*arguments), clock=timezone.now)  # type: ignore[call-arg]
+
+    return run
+
+
+def _look_at_clock() -> datetime:
+    """Now. When it is earlier than this process has seen it, what the clock's jump left in the future is mended."""
+    global _latest  # noqa: PLW0603 - one moment a process
+    now = timezone.now()
+    if _latest is None or now < _latest:
+        jobs.mend_clock(now=now)
+    _latest = now
+    return now
+
+
+@job
 def condense_session(namespace_id: int, session: str) -> int:
     """Brings one session's summary up to date; returns how many versions that made."""
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
@@ -28,6 +86,7 @@ def condense_session(namespace_id: int, session: str) -> int:
     return len(condense.condense_session(scope, session=session, now=timezone.now()))
 
 
+@job
 def embed_pending() -> int:
     """Makes the vectors that ingest could not; while the provider is away the schedule tries again."""
     try:
@@ -37,37 +96,106 @@ def embed_pending() -> int:
         return 0
 
 
+@job
 def forget_idempotency_keys() -> int:
     """Deletes idempotency records older than MEMOS_IDEMPOTENCY_HOURS."""
     return idempotency.forget_old(now=timezone.now())
 
 
+@job
 def request_missing_summaries() -> int:
     """Queues summaries that are due but were never asked for, or whose job was lost."""
-    return condense.request_overdue(now=timezone.now())
+    return refresh.request_overdue(now=timezone.now())
 
 
+@job
 def keep_up_large_namespaces() -> int:
     """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
 
 
+@job
+def index_entities() -> int:
+    """Reads names and relations in the memories that came or changed; what is left waits a minute."""
+    return entities.index_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+@job
+def forget_unmentioned_entities() -> int:
+    """Deletes the names that no memory has any more."""
+    return entities.forget_unmentioned_everywhere()
+
+
+@job
 def evaluate(namespace_id: int, run_id: str) -> bool:
     """Carries out a run that was asked for; False when it is over, or when another worker is at it."""
-    return run_requested(namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now)
+    return run_requested(
+        namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now, progress=job_runs.report
+    )
 
 
+@job
 def fail_lost_evaluations() -> int:
     """Fails the evaluations whose process has ended before them."""
     return evaluations.fail_lost(now=timezone.now())
 
 
+@job
+def seal_audit() -> int:
+    """Seals the audit events that are settled; returns how many."""
+    return audit_chain.seal(now=timezone.now())
+
+
+@job
+def verify_audit() -> int:
+    """Verifies the audit chain; returns how many events hold. Fails when one does not, so that `doctor` shows it."""
+    proof = audit_proof.verify()
+    if proof.faults:
+        first = proof.faults[0]
+        raise AuditBroken(
+            f"The audit log does not hold: seal {first.number}: {first.what}. "
+            "`manage.py verify_audit` names the events."
+        )
+    return proof.events
+
+
+@job
+def count_uses() -> int:
+    """Counts what packs and searches have carried since the last time."""
+    return upkeep.count_uses(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+@job
+def sweep_memories() -> int:
+    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep."""
+    swept = sweep.sweep(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    if swept.paused:
+        log.warning("sweep paused", extra={"reason": swept.paused})
+    for namespace, problem in swept.skipped.items():
+        log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
+    return swept.total.decayed + swept.total.expired
+
+
+@job
+def recover_lost_jobs() -> int:
+    """Queues jobs again that their worker or the queue has lost."""
+    return jobs.recover(now=timezone.now())
+
+
+@job
+def forget_finished_jobs() -> int:
+    """Deletes jobs that ended MEMOS_JOBS_KEEP_DAYS ago, but none that failed."""
+    return jobs.forget(now=timezone.now())
+
+
+@job
 def erase(namespace_id: int, erasure_id: str) -> bool:
     """Carries out an erasure, or goes on with it; False when it is over, or when another worker is at it."""
     return erasing.carry_out(namespace_id=namespace_id, erasure_id=uuid.UUID(erasure_id), now=timezone.now)
 
 
+@job
 def request_lost_erasures() -> int:
     """Queues again the erasures that wait for a part that was away, or whose process has ended."""
     return erasures.request_lost(now=timezone.now())

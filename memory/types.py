@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memory.enums import AccessScope
+from memory.enums import AccessScope, GateDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,25 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What became of a document: its version (1 for a new one) and chunks, and what did not work fully."""
+    """What became of a document: its version (1 for a new one) and chunks, and what did not work fully.
+
+    One that the gate keeps out has no chunks, and `version` is that of the text in force (0: there is none).
+    `reasons` are the gate's, as {rule, says}; `quarantine_id` is the item's that was kept apart.
+    """
 
     document_id: str
     version: int
     chunks: int
     characters: int
     degraded: list[str]
+    verdict: str = GateDecision.ACCEPT.value
+    reasons: list[dict[str, str]] = field(default_factory=list)
+    quarantine_id: str | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it can be found."""
+        return GateDecision(self.verdict).lets_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,15 @@ class Idempotency:
     key: str
     body_hash: str
     keep_forever: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTerms:
+    """How a caller wants one memory changed: only in one of these `revisions` (None: in any), once for each key."""
+
+    revisions: frozenset[int] | None = None
+    idempotency: Idempotency | None = None
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +122,32 @@ class WindowMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
-    """What became of a batch: the ids in the order of the items, and what did not work fully (`degraded`)."""
+class Outcome:
+    """What became of one turn at the gate.
 
-    memory_ids: list[uuid.UUID]
+    `memory_id` is the memory's; that of a quarantined turn is its item's, which the memory keeps when it is released; a
+    rejected turn has none. `reasons` are {rule, says}: what decided, or was noted and let through, the strongest first.
+    """
+
+    verdict: GateDecision
+    memory_id: uuid.UUID | None
+    reasons: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it is a memory."""
+        return self.verdict.lets_in
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of a batch: an outcome for each item, in their order, and what did not work fully (`degraded`)."""
+
+    outcomes: list[Outcome]
     degraded: list[str]
     replayed: bool = False
+
+    @property
+    def memory_ids(self) -> list[uuid.UUID]:
+        """The memories that were made, in the order of the items."""
+        return [outcome.memory_id for outcome in self.outcomes if outcome.accepted and outcome.memory_id is not None]

@@ -8,6 +8,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment
+from memory.governance.policy import BY_KEY, KNOBS, contradictions
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -261,6 +262,19 @@ MEMOS_SUMMARY_REFRESH_MESSAGES = env.integer(
     "until the window (MEMOS_WINDOW_MESSAGES) would lose one.",
     minimum=1,
 )
+MEMOS_SUMMARY_REFRESH_TOKENS = env.integer(
+    "MEMOS_SUMMARY_REFRESH_TOKENS",
+    1000,
+    "The same for fewer new messages that hold so many tokens together.",
+    minimum=1,
+)
+MEMOS_SUMMARY_IDLE_SECONDS = env.integer(
+    "MEMOS_SUMMARY_IDLE_SECONDS",
+    900,
+    "A summary takes in the last few new messages once the session has been quiet so long. 0: never.",
+    minimum=0,
+    maximum=31_536_000,
+)
 MEMOS_SUMMARY_BATCH_MESSAGES = env.integer(
     "MEMOS_SUMMARY_BATCH_MESSAGES", 40, "New messages that one summary takes in at most.", minimum=1, maximum=1000
 )
@@ -280,9 +294,17 @@ MEMOS_LLM_API_KEY = env.text(
 )
 MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
+MEMOS_LLM_ENTITIES = env.flag(
+    "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
+)
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
 )
+
+# --- Policy ------------------------------------------------------------------------------------------------------
+env.section("Policy")
+# By key, as memory.governance.policy declares them. A setting that is declared above governs under its own name.
+MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
 
 # --- Background work ---------------------------------------------------------------------------------------------
 env.section("Background work")
@@ -298,6 +320,16 @@ MEMOS_JOB_RETRY_SECONDS = env.integer(
     maximum=172_800,
 )
 MEMOS_JOB_ATTEMPTS = env.integer("MEMOS_JOB_ATTEMPTS", 5, "Times a failing job is tried.", minimum=1, maximum=100)
+MEMOS_JOBS_KEEP_DAYS = env.integer(
+    "MEMOS_JOBS_KEEP_DAYS",
+    7,
+    "Days that a job that ended well or was discarded stays listed; a failed one stays until someone sees to it.",
+    minimum=1,
+    maximum=3650,
+)
+
+# Names of the settings that the environment sets.
+MEMOS_GIVEN = frozenset(env.given)
 
 if not SECRET_KEY:
     raise ConfigurationError(
@@ -315,6 +347,8 @@ if MEMOS_JOB_RETRY_SECONDS <= MEMOS_JOB_TIMEOUT_SECONDS:
         f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or a slow job would run twice at once"
     )
 
+for _key, _problem in contradictions({**MEMOS_POLICY, "summary.messages": MEMOS_SUMMARY_REFRESH_MESSAGES}).items():
+    raise ConfigurationError(f"{BY_KEY[_key].setting} (policy `{_key}`) {_problem}")
 if MEMOS_LLM_ENABLED and MEMOS_LLM_TIMEOUT_SECONDS > MEMOS_JOB_TIMEOUT_SECONDS / 2:
     raise ConfigurationError(
         f"MEMOS_LLM_TIMEOUT_SECONDS={MEMOS_LLM_TIMEOUT_SECONDS:g} must be at most half of "
@@ -419,7 +453,8 @@ Q_CLUSTER = {
     "poll": 0.2,
     "guard_cycle": 1,
     "catch_up": False,
-    "save_limit": 1000,
+    # How a job ended is in our own table of jobs.
+    "save_limit": -1,
     "recycle": 2000,
     "label": "Background jobs",
     "cache": "default",
@@ -473,8 +508,8 @@ STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
 CORS_ALLOWED_ORIGINS = MEMOS_CORS_ORIGINS
-CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "x-request-id")
-CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after")
+CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "if-match", "x-request-id")
+CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_COOKIE_HTTPONLY = True

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.timesince import timesince
 
-from memory.enums import MemoryState
+from memory.enums import JobState, MemoryState
 from memory.models import ApiKey, ContextPack
 from memory.services import stats
 from memory.services.health import OK
@@ -84,7 +84,7 @@ def tiles(access: Access, user: Staff, *, queue: stats.Queue, now: datetime) -> 
     summaries = stats.summary_tokens(access)
     backlog = stats.backlog(access)
     condensations = _list(user, "memory", "condensation")
-    jobs, failures = _list(user, "django_q", "ormq"), _list(user, "django_q", "failure")
+    jobs, failures = (_list(user, "memory", "job", state__exact=state) for state in (JobState.QUEUED, JobState.FAILED))
     oldest = f"; the oldest waits {timesince(queue.oldest, now, depth=1)}" if queue.oldest else ""
     return [
         Tile(
@@ -112,7 +112,7 @@ def tiles(access: Access, user: Staff, *, queue: stats.Queue, now: datetime) -> 
             condensations,
         ),
         Tile("Jobs waiting", f"{queue.queued:,}", f"{queue.in_flight:,} being worked on{oldest}", jobs),
-        Tile("Failed jobs", f"{queue.failed:,}", "kept until someone looks", failures),
+        Tile("Failed jobs", f"{queue.failed:,}", "kept until replayed or discarded", failures),
         Tile("Without a vector", f"{backlog.pending_embeddings:,}", "found by words only until embedded", ""),
         Tile(
             "Archived",

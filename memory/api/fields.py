@@ -62,6 +62,21 @@ class StrictUUIDField(serializers.UUIDField):
         return super().to_internal_value(data)
 
 
+class StrictNumberField(serializers.FloatField):
+    """A JSON number."""
+
+    default_error_messages = {
+        "invalid": "must be a number.",
+        "max_value": "must be {max_value} or less.",
+        "min_value": "must be {min_value} or more.",
+    }
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class StrictBooleanField(serializers.BooleanField):
     """true or false (not "yes" or 1)."""
 

@@ -16,6 +16,7 @@ _REFUSALS = {
     405: "The route does not know the method.",
     409: "The request contradicts an earlier one.",
     411: "The body has no length.",
+    412: "The memory was changed since it was read: the ETag is another.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     429: "More requests than the key's limit; Retry-After says when to come again.",
@@ -55,6 +56,13 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"^[\x21-\x7e]+$"},
     OpenApiParameter.HEADER,
     description="Same key and same body: the same answer, stored once. Same key and another body: 409.",
+)
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    description="The ETag of what was read: the change is made only if it is still that, else 412.",
 )
 
 

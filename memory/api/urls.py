@@ -5,12 +5,18 @@ from drf_spectacular.views import SpectacularSwaggerView
 
 from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
+from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
+from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
+from memory.api.views.memories import MemoryViewSet
 from memory.api.views.openapi import OpenAPIView
 from memory.api.views.ops import OpsViewSet
+from memory.api.views.policy import PolicyViewSet
+from memory.api.views.protocol import ProtocolViewSet
+from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
@@ -25,6 +31,17 @@ urlpatterns = [
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v1/memories", MemoryViewSet.as_view({"get": "list"})),
+    path(
+        "v1/memories/<uuid:memory_id>",
+        MemoryViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/memories/<uuid:memory_id>/history", MemoryViewSet.as_view({"get": "history"})),
+    path("v1/memories/<uuid:memory_id>/restore", MemoryViewSet.as_view({"post": "restore"})),
+    path("v1/memories/<uuid:memory_id>/supersede", MemoryViewSet.as_view({"post": "supersede"})),
+    path("v1/memories/<uuid:memory_id>/pin", MemoryViewSet.as_view({"post": "pin"})),
+    path("v1/memories/<uuid:memory_id>/unpin", MemoryViewSet.as_view({"post": "unpin"})),
+    path("v1/memories/<uuid:memory_id>/feedback", MemoryViewSet.as_view({"post": "feedback"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/why", WhyViewSet.as_view({"post": "create"})),
@@ -34,14 +51,32 @@ urlpatterns = [
     path("v1/ops/condensations", OpsViewSet.as_view({"get": "condensations"})),
     path("v1/ops/context_packs", OpsViewSet.as_view({"get": "context_packs"})),
     path("v1/ops/procedural", OpsViewSet.as_view({"get": "procedural"})),
+    path("v1/entities", EntityViewSet.as_view({"get": "list"})),
+    path("v1/entities/<uuid:entity_id>", EntityViewSet.as_view({"get": "retrieve"})),
+    path("v1/entities/<uuid:entity_id>/merge", EntityViewSet.as_view({"post": "merge"})),
+    path("v1/entities/<uuid:entity_id>/split", EntityViewSet.as_view({"post": "split"})),
+    path("v1/graph", EntityViewSet.as_view({"get": "graph"})),
+    path("v1/ops/jobs", JobViewSet.as_view({"get": "recent"})),
+    path("v1/ops/jobs/<uuid:job_id>", JobViewSet.as_view({"get": "retrieve"})),
+    path("v1/ops/jobs/<uuid:job_id>/replay", JobViewSet.as_view({"post": "replay"})),
+    path("v1/ops/jobs/<uuid:job_id>/discard", JobViewSet.as_view({"post": "discard"})),
     path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
     path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/erasures", ErasureViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/erasures/<uuid:erasure_id>", ErasureViewSet.as_view({"get": "retrieve"})),
+    path("v1/quarantine", QuarantineViewSet.as_view({"get": "recent"})),
+    path("v1/quarantine/<uuid:item_id>", QuarantineViewSet.as_view({"get": "retrieve"})),
+    path("v1/quarantine/<uuid:item_id>/release", QuarantineViewSet.as_view({"post": "release"})),
+    path("v1/quarantine/<uuid:item_id>/discard", QuarantineViewSet.as_view({"post": "discard"})),
+    path("v1/policy", PolicyViewSet.as_view({"get": "retrieve", "put": "update"})),
+    path("v1/policy/preview", PolicyViewSet.as_view({"post": "preview"})),
+    path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
+    path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
+    path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
 ]

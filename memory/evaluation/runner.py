@@ -19,9 +19,10 @@ from memory.models import EvaluationRun
 from memory.retrieval.question import Question
 from memory.services import evaluations, judgements
 from memory.services.embedding import active_model
+from memory.services.entities import index_namespace
 from memory.services.evaluations import Measured, Options
 from memory.services.scratch import embed_batches, scratch_namespace
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -42,7 +43,10 @@ def run_dataset(
     now: Clock,
     progress: Progress,
 ) -> EvaluationRun:
-    """Evaluates `dataset` in scratch namespaces and stores the run. Raises InvalidInput, EmbeddingUnavailable."""
+    """Evaluates `dataset` in scratch namespaces and stores the run.
+
+    Raises InvalidInput, EmbeddingUnavailable, and Conflict while the same dataset is evaluated elsewhere.
+    """
     chosen_groups(dataset, options)
     run = evaluations.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
     return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
@@ -51,14 +55,15 @@ def run_dataset(
 def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, progress: Progress) -> EvaluationRun:
     """Evaluates a namespace by its own judgements, which are only read, as is the namespace; stores the run.
 
-    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable.
+    Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable, and Conflict while it is evaluated
+    elsewhere.
     """
     judged_dataset(scope)
     run = evaluations.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
     return _carried_out(run, lambda: judged_dataset(scope), keep=False, now=now, progress=progress)
 
 
-def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock) -> bool:
+def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress: Progress) -> bool:
     """Carries out a run that was queued; False when there is nothing to do (over, or another process is at it)."""
     run = EvaluationRun.objects.filter(namespace_id=namespace_id, pk=run_id).first()
     if run is None:
@@ -72,7 +77,7 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock) -> bool:
     with evaluations.claimed(run, now=now()) as mine:
         if mine:
             try:
-                _carry_out(run, read, keep=False, now=now, progress=lambda done, total: None)
+                _carry_out(run, read, keep=False, now=now, progress=progress)
             except MemosError as error:
                 # The run says so itself; the job has done what it could.
                 log.warning("evaluation failed", extra={"run": str(run.pk), "reason": error.message})
@@ -163,7 +168,9 @@ def embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
-    return {question.text: question for batch in batches for question in questions(batch, now=now)}
+    return {
+        question.text: question for batch in batches for question in questions([Ask(text, 1, now) for text in batch])
+    }
 
 
 @contextmanager
@@ -181,4 +188,6 @@ def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, 
         keep=keep,
         now=now(),
     ) as scope:
+        # As the worker does within a minute.
+        index_namespace(scope, now=now())
         yield scope

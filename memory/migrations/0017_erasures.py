@@ -22,7 +22,7 @@ def _planned_alike(table):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0010_large_namespaces_storage'),
+        ('memory', '0019_quarantine'),
     ]
 
     operations = [

@@ -1,23 +1,37 @@
 """The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
 
 from memory.models.access import ApiKey
-from memory.models.audit import AuditLog
+from memory.models.audit import AuditLog, AuditSeal
 from memory.models.condensation import Condensation
 from memory.models.document import Document, DocumentChunk
+from memory.models.entity import (
+    Entity,
+    EntityAlias,
+    EntityMention,
+    EntityPending,
+    EntityRelation,
+    EntityWatermark,
+)
 from memory.models.erasure import ErasedMemory, ErasedSession, Erasure
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.job import Job
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
+from memory.models.life import MemoryFeedback, MemoryLink
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
+from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
+from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 
 __all__ = [
     "ApiKey",
     "AuditLog",
+    "AuditSeal",
     "CommonTerm",
     "Condensation",
     "ContextPack",
@@ -25,21 +39,35 @@ __all__ = [
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
+    "Entity",
+    "EntityAlias",
+    "EntityMention",
+    "EntityPending",
+    "EntityRelation",
+    "EntityWatermark",
     "ErasedMemory",
     "ErasedSession",
     "Erasure",
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",
+    "Job",
     "Memory",
+    "MemoryFeedback",
+    "MemoryLink",
+    "MemoryUpkeep",
     "MemoryVector",
     "MemoryVersion",
     "Namespace",
+    "NamespacePolicy",
     "NamespaceStat",
     "Posting",
     "Procedure",
+    "QuarantinedItem",
     "RelevanceJudgement",
     "Session",
+    "UpkeepMark",
     "VectorCell",
     "VectorMap",
+    "WritesOfDay",
 ]

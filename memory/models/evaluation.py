@@ -48,6 +48,13 @@ class EvaluationRun(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace_id", "dataset"],
+                condition=models.Q(status__in=[EvaluationStatus.QUEUED, EvaluationStatus.RUNNING]),
+                name="evaluation_open_once",
+            )
+        ]
         indexes = [models.Index(fields=["namespace_id", "-id"], name="evaluation_recent")]
 
     def __str__(self) -> str:

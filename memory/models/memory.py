@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
-from memory.enums import MemoryState, Role, Tier
+from memory.enums import MemoryState, Review, Role, Tier
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
@@ -36,6 +37,10 @@ class Memory(models.Model):
     gaps and in commit order (a chunk's is below 0). `context` is what the text stands under (a chunk's headings): no
     part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts them with
     repeats.
+
+    It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
+    told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`
+    counts its changes, whoever makes them.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -56,6 +61,13 @@ class Memory(models.Model):
     terms = ArrayField(models.CharField(max_length=64), default=list)
     length = models.IntegerField(default=0)
     tokens = models.IntegerField(default=0)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(null=True, blank=True)
+    superseded_by = models.UUIDField(null=True, blank=True, help_text="It may be gone: an id outlives its memory here")
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    pinned = models.BooleanField(default=False, db_default=False, help_text="No sweep takes it away")
+    review = models.CharField(max_length=16, choices=Review.choices, blank=True, default="", db_default="")
+    revision = models.IntegerField(default=1, db_default=1)
 
     objects = MemoryQuerySet.as_manager()
 
@@ -73,20 +85,34 @@ class Memory(models.Model):
             models.Index(
                 fields=["namespace", "-id"], name="memory_archived", condition=models.Q(state=MemoryState.ARCHIVED)
             ),
+            models.Index(fields=["namespace", "-id"], name="memory_pinned", condition=models.Q(pinned=True)),
+            models.Index(fields=["namespace", "-id"], name="memory_to_review", condition=~models.Q(review="")),
         ]
 
     def __str__(self) -> str:
         return str(self.id)
 
+    @property
+    def holds_from(self) -> datetime:
+        """Since when it holds."""
+        return self.valid_from or self.occurred_at
+
 
 class MemoryVersion(models.Model):
-    """A memory's former text: nothing is overwritten silently."""
+    """What a memory said before a change: nothing is overwritten silently.
+
+    `revision` is the memory's while it said so; null in versions that are older than revisions are, as `speaker` and
+    `occurred_at` are.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="versions", db_constraint=False, db_index=False)
     text = models.TextField()
     metadata = models.JSONField(default=dict)
+    speaker = models.CharField(max_length=128, null=True)  # noqa: DJ001 - empty is a speaker that was not named
+    occurred_at = models.DateTimeField(null=True)
+    revision = models.IntegerField(null=True)
     reason = models.CharField(max_length=300)
     actor = models.CharField(max_length=150)
     replaced_at = models.DateTimeField(default=timezone.now)

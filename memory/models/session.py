@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
+from django.db.models import OuterRef, Subquery, Sum
 from django.utils import timezone
 
+from memory.models.memory import Memory
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
 
@@ -16,6 +18,14 @@ class SessionQuerySet(ScopedQuerySet["Session"]):
     def active_since(self, moment: datetime) -> Self:
         """Sessions with a message since `moment`."""
         return self.filter(last_message_at__gte=moment, message_count__gt=0)
+
+    def with_new_tokens(self) -> Self:
+        """Each with `new_tokens`: those of the messages that its summary does not cover; None without any."""
+        new = Memory.objects.filter(
+            namespace_id=OuterRef("namespace_id"), session=OuterRef("name"), turn__gt=OuterRef("summarised_turn")
+        )
+        total = new.order_by().values("session").annotate(total=Sum("tokens")).values("total")
+        return self.annotate(new_tokens=Subquery(total))
 
 
 class Session(models.Model):
@@ -36,6 +46,9 @@ class Session(models.Model):
     audit_hidden_before = models.DateTimeField(
         null=True, blank=True, help_text="A reset with clear_audit hides earlier events from the session's listing"
     )
+
+    # Given by `with_new_tokens`.
+    new_tokens: int | None
 
     objects = SessionQuerySet.as_manager()
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from memory.text.card import Turn
+from memory.text.statements import Turn
 
 
 class CardWriter(Protocol):

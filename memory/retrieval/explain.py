@@ -16,6 +16,7 @@ _SIGNAL_WORDS = {
     "answer": "the turn before asks what it may answer",
     "session": "its conversation matches",
     "people": "the question names its speaker",
+    "entities": "it mentions what the question names",
     "role": "it is said by the side that the question is about",
     "dated": "it says when",
     "time": "it happened in the time that the question names",

@@ -18,7 +18,7 @@ import orjson
 from memory.enums import CutReason, PackSection
 from memory.retrieval.budget import Count, Item, cut, fill, item, newest_fitting, shares, trim
 from memory.retrieval.pipeline import Hit
-from memory.text.cues import BUCKETS
+from memory.text.card import SECTIONS, line_prefix
 from memory.types import WindowMessage
 
 _HEADINGS = {
@@ -29,9 +29,9 @@ _HEADINGS = {
 }
 # Instructions and tools go before all others. What is left is divided like this; what one does not need the others get.
 _WEIGHTS = {PackSection.SUMMARY: 1, PackSection.WINDOW: 1, PackSection.HITS: 2}
-# Buckets of a card, the last to be cut first.
-_BY_IMPORTANCE = ("constraints", "decisions", "risks", "preferences", "actions", "facts")
-assert set(_BY_IMPORTANCE) == set(BUCKETS)
+# Sections of a card, the last to be cut first.
+_BY_IMPORTANCE = ("constraints", "decisions", "risks", "preferences", "actions", "commands", "facts")
+assert set(_BY_IMPORTANCE) == set(SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ def handover(
 
     Hits, best first, are numbered from 1 for citations; those that the window shows are not told twice. Under a budget
     the instructions and tools are kept first, and the rest is shared out: hits are cut from the worst, the window from
-    the oldest, the summary from its least important bucket. Items are kept whole; a hit, or the newest message, may be
+    the oldest, the summary from its least important section. Items are kept whole; a hit, or the newest message, may be
     trimmed at the end of a sentence. A budget too small for anything gives an empty text.
 
     The manifest: `tokenizer`, `max_tokens` (None: no limit), `tokens` of the whole text, and `sections` in their
     order, each with `section`, `tokens` (its heading and what is kept; the sections add up to the text's) and `items`
-    in their order: `id` (of the memory; `prompt:NAME@VERSION`, `tool:NAME@VERSION`, or `BUCKET.POSITION` in the card),
+    in their order: `id` (of the memory; `prompt:NAME@VERSION`, `tool:NAME@VERSION`, or `SECTION.POSITION` in the card),
     `tokens` (of its line; of a cut one, what it would have cost), `status` (kept, trimmed or cut), and `reason` (a
     CutReason, or None).
     """
@@ -209,8 +209,8 @@ def _cut_least(built: Mapping[PackSection, _Section]) -> None:
 
 
 def _most_important_first(items: Sequence[Item]) -> list[Item]:
-    """A card's items: bucket by bucket, within one the newest first."""
-    return [entry for bucket in _BY_IMPORTANCE for entry in items[::-1] if entry.id.startswith(f"{bucket}.")]
+    """A card's items: section by section, within one the newest first."""
+    return [entry for section in _BY_IMPORTANCE for entry in items[::-1] if entry.id.startswith(f"{section}.")]
 
 
 def _procedural_items(procedural: Mapping[str, Any], count: Count) -> list[Item]:
@@ -226,9 +226,9 @@ def _tool_item(tool: Mapping[str, Any], count: Count) -> Item:
 
 def _card_items(card: Mapping[str, Any], count: Count) -> list[Item]:
     return [
-        item(f"{bucket}.{position}", f"{bucket}: ", statement, count)
-        for bucket in BUCKETS
-        for position, statement in enumerate(card.get(bucket) or ())
+        item(f"{section}.{position}", line_prefix(section), statement, count)
+        for section in SECTIONS
+        for position, statement in enumerate(card.get(section) or ())
     ]
 
 

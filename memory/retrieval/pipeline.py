@@ -16,6 +16,7 @@ from memory.enums import MemoryState
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank
 from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.left_out import Dropped, left_out
 from memory.retrieval.question import Question
@@ -177,6 +178,10 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     if "lexical" in taking_part:
         by_words = lexical.search(scope, question, limit=max(LEXICAL_POOL, pool))
         clock.lap("lexical")
+    named: dict[str, float] = {}
+    if "entities" in taking_part:
+        named = mentions(scope, question.text)
+        clock.lap("entities")
     # Waited for here, so that what the dense arm takes is its own.
     _ = question.vector
     clock.lap("vector")
@@ -191,7 +196,7 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
     bm25 = {hit.memory_id: hit.score for hit in by_words}
     strong = _strong(question, cosines, bm25) if "neighbours" in taking_part else []
-    found = places.read(scope, question, cosines=cosines, bm25=bm25, strong=strong)
+    found = places.read(scope, question, cosines=cosines, bm25=bm25, mentions=named, strong=strong)
     clock.lap("places")
     ranks = {
         arm: {hit.memory_id: hit.rank for hit in hits} for arm, hits in (("dense", by_meaning), ("lexical", by_words))
@@ -257,13 +262,21 @@ def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
 
 
 _ROWS = """
-SELECT m.id, m.session, m.turn, m.role, m.speaker, m.text, m.metadata::text, m.tier, m.occurred_at, m.created_at,
+SELECT m.id, m.session, m.turn, m.role, m.speaker, {text}, m.metadata::text, m.tier, m.occurred_at, m.created_at,
        m.importance, m.tokens,
        (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
        m.terms && %(dated)s::varchar[]
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
+
+
+# A change keeps the text that it replaced: the first one kept after a moment is what was there at that moment.
+_TEXT_THEN = """coalesce((
+    SELECT v.text FROM memory_memoryversion v
+    WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz
+    ORDER BY v.replaced_at LIMIT 1
+), m.text)"""
 
 
 def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
@@ -277,7 +290,11 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
         "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
-    rows = {row[0]: row for row in fetch(_ROWS, parameters, prepared=True, binary=True)}
+    text = "m.text"
+    if question.as_of is not None:
+        text = _TEXT_THEN
+        parameters["as_of"] = question.as_of
+    rows = {row[0]: row for row in fetch(_ROWS.format(text=text), parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
         _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows

@@ -38,7 +38,8 @@ WITH around AS MATERIALIZED (
     FROM (
         SELECT * FROM memory_memory WHERE id = ANY(%(known)s::uuid[] || (SELECT ids FROM around)) OFFSET 0
     ) m
-    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s {narrowing}
+    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s
+      AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity')) {narrowing}
     ORDER BY m.id
 ), compared AS MATERIALIZED (
     SELECT memory_id, 1 - min(embedding <=> %(vector)s::halfvec) AS cosine FROM memory_memoryvector
@@ -69,13 +70,14 @@ def read(
     *,
     cosines: Mapping[str, float],
     bm25: Mapping[str, float],
+    mentions: Mapping[str, float],
     strong: Sequence[str],
 ) -> Places:
-    """The memories of both maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
+    """The memories of the three maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
 
     All meet the question's predicate. Cosines that are not given are measured.
     """
-    unmeasured = [memory_id for memory_id in bm25 if memory_id not in cosines]
+    unmeasured = [memory_id for memory_id in {**bm25, **mentions} if memory_id not in cosines]
     parameters = {
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
@@ -86,6 +88,7 @@ def read(
         "around": TURNS_AROUND,
         "question_tokens": _QUESTION_TOKENS,
         "agent": Role.AGENT.value,
+        "holding_at": question.holding_at,
         "state": MemoryState.ACTIVE.value,
     }
     narrowing = ""
@@ -94,10 +97,16 @@ def read(
         parameters |= question.predicate.parameters
     statement = _PLACES.format(narrowing=narrowing)
     [row] = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
-    return _places(question, row, cosines, bm25)
+    return _places(question, row, cosines, bm25, mentions)
 
 
-def _places(question: Question, row: tuple, cosines: Mapping[str, float], bm25: Mapping[str, float]) -> Places:
+def _places(
+    question: Question,
+    row: tuple,
+    cosines: Mapping[str, float],
+    bm25: Mapping[str, float],
+    mentions: Mapping[str, float],
+) -> Places:
     """From packed columns: big-endian, as PostgreSQL sends them; None where there is no row."""
     ids, sessions, speakers = (column or [] for column in row[:3])
     turns, tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:9])
@@ -114,6 +123,7 @@ def _places(question: Question, row: tuple, cosines: Mapping[str, float], bm25: 
         Candidates(
             cosine=np.array([cosines.get(one, 0.0) for one in ids], dtype=float),
             bm25=np.array([bm25.get(one, 0.0) for one in ids], dtype=float),
+            mentions=np.array([mentions.get(one, 0.0) for one in ids], dtype=float),
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             turn=np.frombuffer(turns, ">i4").astype(int),

@@ -24,15 +24,19 @@ class Predicate:
     parameters: dict[str, Any]
 
 
-def predicate(where: Filter | None, *, as_of: datetime | None = None) -> Predicate | None:
-    """What a memory must meet: the filter, and to have been recorded by `as_of`. None: every memory does."""
+def predicate(
+    where: Filter | None, *, as_of: datetime | None = None, valid_at: datetime | None = None
+) -> Predicate | None:
+    """What a memory must meet: the filter; to have been recorded by `as_of` and not known by then to be over; to hold
+    at `valid_at`, in the time of what is told. None: every memory does."""
     parts = [] if where is None else [where]
     if as_of is not None:
         parts.append(Condition(Column.CREATED, Operator.LTE, as_of))
-    if not parts:
-        return None
     writer = _Writer()
-    return Predicate(writer.joined(parts, "AND"), writer.parameters)
+    conditions = [writer.joined(parts, "AND")] if parts else []
+    if as_of is not None or valid_at is not None:
+        conditions.append(writer.holding(as_of, valid_at))
+    return Predicate(" AND ".join(conditions), writer.parameters) if conditions else None
 
 
 def within(spans: Sequence[Span]) -> Predicate:
@@ -93,6 +97,15 @@ class _Writer:
 
     def joined(self, parts: Sequence[Filter], word: str) -> str:
         return "(" + f" {word} ".join(self._written(part) for part in parts) + ")"
+
+    def holding(self, as_of: datetime | None, valid_at: datetime | None) -> str:
+        """What held at `valid_at` (None: at `as_of`) as far as was known by `as_of` (None: is known today)."""
+        moment = self._bound(valid_at or as_of, "timestamptz")
+        ends = f"m.valid_to IS NULL OR m.valid_to > {moment}"
+        if as_of is not None:
+            ends += f" OR m.superseded_at > {self._bound(as_of, 'timestamptz')}"
+        begins = f"coalesce(m.valid_from, m.occurred_at) <= {moment} AND " if valid_at is not None else ""
+        return f"({begins}({ends}))"
 
     def _written(self, part: Filter) -> str:
         match part:

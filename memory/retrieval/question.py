@@ -29,6 +29,8 @@ class Question:
     """`model_id`: the stored model that makes its vector; `familiarity` (0..1): how far to trust it.
 
     `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
+    `holding_at`: memories that are over by then are left out; None when the predicate says which hold.
+    `as_of`: texts are read as they were then.
     """
 
     text: str
@@ -39,6 +41,8 @@ class Question:
     predicate: Predicate | None
     wants: Wants
     spans: list[Span]
+    holding_at: datetime | None
+    as_of: datetime | None
 
     @property
     def vector(self) -> np.ndarray:
@@ -54,6 +58,8 @@ def question(
     familiarity: float,
     now: datetime,
     predicate: Predicate | None = None,
+    holding_at: datetime | None = None,
+    as_of: datetime | None = None,
 ) -> Question:
     """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
@@ -61,5 +67,14 @@ def question(
     """
     wants = Wants(asks_when(text), asks_for_recent(text), asks_for_many(text), asks_agent(text))
     return Question(
-        text, list(dict.fromkeys(terms(text))), vector, model_id, familiarity, predicate, wants, spans(text, now)
+        text=text,
+        terms=list(dict.fromkeys(terms(text))),
+        embedded=vector,
+        model_id=model_id,
+        familiarity=familiarity,
+        predicate=predicate,
+        wants=wants,
+        spans=spans(text, now),
+        holding_at=holding_at,
+        as_of=as_of,
     )

@@ -40,7 +40,8 @@ _DISTANCES = [distance for distance in range(-TURNS_AROUND, TURNS_AROUND + 1) if
 class Candidates:
     """Arrays of one length, one place a candidate.
 
-    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `tokens`: length of the text;
+    `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
+    the question names, 0..1; `tokens`: length of the text;
     `session`: a number for each session; `turn`: place in it; `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
     question mark), `in_span` (happened in a time that the question names);
@@ -49,6 +50,7 @@ class Candidates:
 
     cosine: np.ndarray
     bm25: np.ndarray
+    mentions: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
     turn: np.ndarray

@@ -1,18 +1,16 @@
-"""Session summaries: when one is due, and making it. No LLM is needed; one is used when it is configured."""
+"""Makes the summaries of sessions. No LLM is needed; one is used when it is configured."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
 
 from memory import audit
 from memory.enums import AuditEvent, MemoryState, SummaryTrigger
@@ -20,7 +18,9 @@ from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory, Session
 from memory.providers.llm import configured_llm
 from memory.services import queue
-from memory.text.card import Turn, build_card
+from memory.services.refresh import Refresh, configured
+from memory.text.card import build_card
+from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope
 
@@ -31,67 +31,39 @@ EXTRACTIVE = "extractive"
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """New turns of a session, in order, and the summary they follow."""
+    """New turns of a session, in order, the summary they follow, and why they are summarised now."""
 
     turns: list[Turn]
     tokens: int
     after_turn: int
     last_turn: int
     previous: Condensation | None
+    reason: SummaryTrigger
 
 
-def request_if_due(scope: Scope, *, session: str, has_summary: bool, now: datetime) -> bool:
-    """Queues a summary when the session has none yet, or enough new messages; call it inside a transaction.
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A card, what wrote it, and what is to be said of that; of a model that wrote none: which, and why not."""
 
-    Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
-    nobody fulfilled is void after MEMOS_SUMMARY_LOCK_SECONDS.
-    """
-    enough = settings.MEMOS_SUMMARY_REFRESH_MESSAGES if has_summary else 1
-    claimed = (
-        Session.objects.in_scope(scope)
-        .filter(name=session, message_count__gte=F("summarised_turn") + enough)
-        .filter(Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now)))
-        .update(summary_requested_at=now)
-    )
-    if claimed:
-        queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
-    return bool(claimed)
+    card: dict[str, Any]
+    method: str
+    details: dict[str, Any]
 
 
-def request_overdue(*, now: datetime, limit: int = 500) -> int:
-    """Queues the summaries of sessions that have been waiting longer than a job takes; returns how many.
-
-    The safety net behind `request_if_due`: it finds sessions whose job was lost or given up.
-    """
-    overdue = (
-        Session.objects.filter(
-            message_count__gte=F("summarised_turn") + settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
-            last_message_at__lt=_expired(now),
-        )
-        .filter(Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now)))
-        .order_by("last_message_at")
-        .values_list("namespace_id", "namespace__name", "name")[:limit]
-    )
-    queued = 0
-    for namespace_id, namespace, session in list(overdue):
-        scope = Scope(namespace_id, namespace, "worker")
-        with transaction.atomic():
-            queued += request_if_due(scope, session=session, has_summary=True, now=now)
-    return queued
-
-
-def condense_session(scope: Scope, *, session: str, now: datetime) -> list[Condensation]:
+def condense_session(
+    scope: Scope, *, session: str, now: datetime, refresh: Refresh | None = None
+) -> list[Condensation]:
     """Brings a session's summary up to date, MEMOS_SUMMARY_BATCH_MESSAGES turns a version; returns the new versions.
 
     What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
     and of two runs at once one stores each version.
     """
+    refresh = refresh or configured()
     made: list[Condensation] = []
     # Half the job's time: the other half is for the batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
-    while batch := _next_batch(scope, session):
-        card, method = _write_card(batch)
-        stored = _store(scope, session, batch, card, method, now=now)
+    while batch := _next_batch(scope, session, refresh, now=now):
+        stored = _store(scope, session, batch, _write_card(batch), refresh, now=now)
         if stored is None:
             break
         made.append(stored)
@@ -111,12 +83,12 @@ def card_with_sources(summary: Condensation) -> dict[str, Any]:
     return {**card, "sources": summary.item_sources}
 
 
-def _next_batch(scope: Scope, session: str) -> _Batch | None:
+def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) -> _Batch | None:
     """The oldest turns that no summary covers, if they are enough for one; archived ones are passed over."""
     while True:
-        state = Session.objects.in_scope(scope).filter(name=session).first()
-        enough = settings.MEMOS_SUMMARY_REFRESH_MESSAGES if state and state.summarised_turn else 1
-        if state is None or state.unsummarised < enough:
+        state = Session.objects.in_scope(scope).filter(name=session).with_new_tokens().first()
+        reason = refresh.reason(state, new_tokens=state.new_tokens or 0, now=now) if state else None
+        if state is None or reason is None:
             return None
         rows = list(
             Memory.objects.in_scope(scope)
@@ -138,23 +110,27 @@ def _next_batch(scope: Scope, session: str) -> _Batch | None:
     if previous and previous.covers_to_turn > state.summarised_turn:
         return None  # another run has stored a version between our reads
     turns = [Turn(str(row.pk), row.text, row.role, row.speaker, row.occurred_at) for row in active]
-    return _Batch(turns, sum(row.tokens for row in active), state.summarised_turn, rows[-1].turn, previous)
+    tokens = sum(row.tokens for row in active)
+    reason = reason if previous else SummaryTrigger.BOOTSTRAP
+    return _Batch(turns, tokens, state.summarised_turn, rows[-1].turn, previous, reason)
 
 
-def _write_card(batch: _Batch) -> tuple[dict[str, Any], str]:
+def _write_card(batch: _Batch) -> _Written:
     """The card and what wrote it: the language model when one is configured and answers well, else the extractor."""
     previous = card_with_sources(batch.previous) if batch.previous else None
     llm = configured_llm()
+    details: dict[str, Any] = {}
     if llm is not None:
         try:
-            return llm.write_card(batch.turns, previous=previous), llm.name
+            return _Written(llm.write_card(batch.turns, previous=previous), llm.name, {})
         except LLMUnavailable as error:
             log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
-    return build_card(batch.turns, previous=previous), EXTRACTIVE
+            details = {"no_card_from": {"model": llm.name, "reason": error.message, **(error.detail or {})}}
+    return _Written(build_card(batch.turns, previous=previous), EXTRACTIVE, details)
 
 
 def _store(
-    scope: Scope, session: str, batch: _Batch, card: Mapping[str, Any], method: str, *, now: datetime
+    scope: Scope, session: str, batch: _Batch, written: _Written, refresh: Refresh, *, now: datetime
 ) -> Condensation | None:
     """Keeps the version, unless another run has covered its turns, or they or the card before are gone meanwhile."""
     with transaction.atomic():
@@ -168,28 +144,29 @@ def _store(
         if not kept:
             return None
         # Sources stay beside the card: an agent that is handed the card does not pay for ids.
-        text = orjson.dumps({name: value for name, value in card.items() if name != "sources"}).decode()
+        text = orjson.dumps({name: value for name, value in written.card.items() if name != "sources"}).decode()
         stored = Condensation.objects.create(
             namespace_id=scope.namespace_id,
             session=session,
             number=batch.previous.number + 1 if batch.previous else 1,
-            trigger_reason=SummaryTrigger.NEW_MESSAGES if batch.previous else SummaryTrigger.BOOTSTRAP,
+            trigger_reason=batch.reason,
             trigger_details={
                 "new_messages": len(batch.turns),
                 "from_turn": batch.after_turn + 1,
                 "to_turn": batch.last_turn,
+                **written.details,
             },
             source_memory_ids=sources,
             covers_to_turn=batch.last_turn,
             condensed_text=text,
-            item_sources=card.get("sources", {}),
-            method=method,
+            item_sources=written.card.get("sources", {}),
+            method=written.method,
             token_original=batch.tokens + (batch.previous.token_original if batch.previous else 0),
             token_condensed=count_tokens(text, settings.MEMOS_TOKENIZER),
             tokenizer=settings.MEMOS_TOKENIZER,
             created_at=now,
         )
-        goes_on = state.message_count - batch.last_turn >= settings.MEMOS_SUMMARY_REFRESH_MESSAGES
+        goes_on = state.message_count - batch.last_turn >= refresh.messages
         Session.objects.in_scope(scope).filter(name=session).update(
             summarised_turn=batch.last_turn, summary_requested_at=now if goes_on else None
         )
@@ -200,7 +177,7 @@ def _store(
             subject=str(stored.pk),
             details={
                 "number": stored.number,
-                "method": method,
+                "method": written.method,
                 "trigger_reason": stored.trigger_reason,
                 "messages": len(batch.turns),
                 "token_original": stored.token_original,
@@ -209,7 +186,3 @@ def _store(
             now=now,
         )
     return stored
-
-
-def _expired(now: datetime) -> datetime:
-    return now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS)

@@ -14,6 +14,7 @@ from django.conf import settings
 from memory.enums import ProcedureKind
 from memory.models import Procedure
 from memory.models.sql import fetch
+from memory.services import refresh
 from memory.types import Scope
 
 
@@ -42,8 +43,13 @@ class SessionContext:
 
 _CONTEXT = """
 SELECT c.id, c.condensed_text, c.token_original,
-       coalesce(s.message_count >= s.summarised_turn + CASE WHEN c.id IS NULL THEN 1 ELSE %(refresh)s::int END
-                AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz),
+       coalesce(s.message_count > s.summarised_turn
+                AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
+                AND (c.id IS NULL OR s.message_count >= s.summarised_turn + %(refresh)s::int
+                     OR s.last_message_at < %(quiet_since)s::timestamptz
+                     OR (SELECT sum(m.tokens) FROM memory_memory m
+                         WHERE m.namespace_id = s.namespace_id AND m.session = s.name AND m.turn > s.summarised_turn
+                        ) >= %(refresh_tokens)s::int),
                 false),
        coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
@@ -64,18 +70,21 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
 
     With `as_of` the summary is the newest that was there by then, and none is due.
     """
+    due = refresh.configured()
     parameters = {
         "namespace_id": scope.namespace_id,
         "session": session,
         "as_of": as_of,
-        "refresh": settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        "refresh": due.messages,
+        "refresh_tokens": due.tokens,
+        "quiet_since": now - due.idle if due.idle else None,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
     (row,) = fetch(_CONTEXT, parameters, prepared=True)
-    identity, text, token_original, due, messages, covered, procedures = row
+    identity, text, token_original, summary_due, messages, covered, procedures = row
     summary = Summary(identity, text, token_original) if identity else None
     procedural = _procedural(orjson.loads(procedures) if procedures else [])
-    return SessionContext(summary, due and as_of is None, messages, covered if summary else 0, procedural)
+    return SessionContext(summary, summary_due and as_of is None, messages, covered if summary else 0, procedural)
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 
 from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
@@ -17,15 +18,21 @@ from memory.errors import InvalidInput, NotFound
 from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
-from memory.services import index, queue
+from memory.services import index, queue, upkeep
+from memory.services.admission import allowed_text
+from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
+from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
+from memory.services.ingest import EMBEDDING_DELAYED
 from memory.text.tokens import count_tokens
-from memory.types import Access, Scope
+from memory.types import Access, ChangeTerms, Scope
 
+# What a memory says: a change of it keeps the former version.
+SAID = frozenset({"text", "metadata", "speaker", "occurred_at"})
+REWRITTEN = (*sorted(SAID), "importance", "review", "content_hash", "terms", "length", "tokens")
 # Memories that one transaction changes: few enough to hold its locks for a moment only.
 BATCH = 500
-MAX_REASON_CHARS = 300
 MAX_TEXT_CHARS = 20_000
 MAX_METADATA_BYTES = 65_536
 
@@ -61,89 +68,108 @@ def edit(
     now: datetime,
     text: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    speaker: str | None = None,
+    occurred_at: datetime | None = None,
     importance: float | None = None,
-    request_id: str = "",
-) -> Memory:
-    """Corrects a memory; None leaves a value as it is. The former text and metadata are kept as a version.
+    reviewed: bool = False,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """Corrects a memory; None leaves a value as it is. What it said before is kept as a version.
 
-    A new text is embedded and indexed anew; with the embedding provider away it is found by its words at once and by
-    its meaning when the worker has embedded it. Without a difference nothing is written. Raises NotFound, InvalidInput.
+    A new text or speaker is embedded and indexed anew; with the embedding provider away the memory is found by its
+    words at once and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
+    off the review list. Without a difference nothing is written. Answers as `change` does. Raises NotFound,
+    InvalidInput, PreconditionFailed, IdempotencyConflict.
     """
-    reason = checked_reason(reason)
-    if text is not None:
-        text = checked_text(text)
-    if metadata is not None:
-        metadata = checked_metadata(metadata)
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidInput("The importance is a number from 0 to 1.", detail={"field": "importance"})
-    found = Memory.objects.reachable_by(access).filter(pk=memory_id)
-    before = found.only("text", "speaker", "context").first()
-    if before is None:
-        raise NotFound("There is no such memory.", detail={"field": "memory_id"})
-    text_may_change = text is not None and text != before.text
-    embedded = (
-        embed_or_none([embedded_passages(text or "", before.speaker, before.context)]) if text_may_change else None
+    return rewrite(
+        access,
+        memory_id=memory_id,
+        wanted={
+            "text": None if text is None else checked_text(text),
+            "metadata": None if metadata is None else checked_metadata(metadata),
+            "speaker": speaker,
+            "occurred_at": occurred_at,
+            "importance": importance,
+            "review": "" if reviewed else None,
+        },
+        event=AuditEvent.MEMORY_EDIT,
+        details={"reason": checked_reason(reason)},
+        now=now,
+        terms=terms,
     )
-    with transaction.atomic():
-        memory = found.select_for_update().first()
-        if memory is None:
-            raise NotFound("There is no such memory.", detail={"field": "memory_id"})
-        wanted = {"text": text, "metadata": metadata, "importance": importance}
-        changed = [name for name, value in wanted.items() if value is not None and value != getattr(memory, name)]
+
+
+def rewrite(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    wanted: Mapping[str, Any],
+    event: AuditEvent,
+    details: Mapping[str, Any],
+    now: datetime,
+    terms: ChangeTerms,
+) -> dict[str, Any]:
+    """Gives a memory other values of its columns (None: as they are), checked already; `details` has the reason."""
+    columns = ("namespace_id", "text", "role", "speaker", "context")
+    before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
+    if before is None:
+        raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    if wanted["text"] not in (None, before.text):
+        speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
+        namespace_id, role = before.namespace_id, before.role
+        text = allowed_text(access, namespace_id=namespace_id, text=wanted["text"], role=role, speaker=speaker)
+        wanted = {**wanted, "text": text}
+    said = (
+        before.text if wanted["text"] is None else wanted["text"],
+        before.speaker if wanted["speaker"] is None else wanted["speaker"],
+    )
+    embedded = None
+    if said != (before.text, before.speaker):
+        embedded = embed_or_none([embedded_passages(*said, before.context)])
+
+    def deed(memory: Memory) -> Deed | None:
+        new = {name: value for name, value in wanted.items() if value is not None}
+        if memory.turn < 0 and "metadata" in new:
+            # A chunk goes on knowing its document and place.
+            new["metadata"] = {**new["metadata"], METADATA_KEY: memory.metadata.get(METADATA_KEY)}
+        changed = [name for name, value in new.items() if value != getattr(memory, name)]
         if not changed:
-            return memory
-        former = {"state": memory.state, "importance": memory.importance, "characters": len(memory.text)}
-        MemoryVersion.objects.create(
-            namespace_id=memory.namespace_id,
-            memory_id=memory.pk,
-            text=memory.text,
-            metadata=memory.metadata,
-            reason=reason,
-            actor=access.actor,
-            replaced_at=now,
-        )
+            return None
+        if "occurred_at" in changed and memory.valid_to is not None and new["occurred_at"] > memory.valid_to:
+            raise InvalidInput(
+                f"The memory holds until {memory.valid_to.isoformat()}: it cannot have happened after that. Take back "
+                "what supersedes it first (restore with undo_supersede).",
+                detail={"field": "occurred_at"},
+            )
+        former = _measured(memory, changed)
+        if not SAID.isdisjoint(changed):
+            _keep_version(access, memory, str(details["reason"]), now=now)
+        degraded = False
         if "text" in changed:
-            assert text is not None
-            if not text_may_change:
-                # Someone changed the text between our look and the lock: its vector is made by the worker.
-                embedded = None
-            _put_text(memory, text)
-            index.replace_vectors(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
-            if embedded is None and memory.state == MemoryState.ACTIVE:
+            memory.review = ""
+        if "text" in changed or "speaker" in changed:
+            # When someone changed what it said between our look and the lock, the worker makes the vectors.
+            current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
+            memory.speaker = new.get("speaker", memory.speaker)
+            _put_text(memory, new.get("text", memory.text))
+            index.forget_entities(memory)
+            index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
+            degraded = current is None
+            if degraded and memory.state == MemoryState.ACTIVE:
                 queue.enqueue(queue.EMBED_PENDING)
-        if "metadata" in changed:
-            memory.metadata = dict(metadata or {})
-        if "importance" in changed:
-            assert importance is not None
-            memory.importance = importance
-        memory.save(update_fields=["text", "metadata", "importance", "content_hash", "terms", "length", "tokens"])
-        audit.record(
-            Scope(memory.namespace_id, memory.namespace.name, access.actor, request_id),
-            AuditEvent.MEMORY_EDIT,
-            session=memory.session,
-            subject=str(memory.pk),
-            details={
-                "reason": reason,
-                "changed": changed,
-                "before": former,
-                "after": {
-                    "state": memory.state,
-                    "importance": memory.importance,
-                    "characters": len(memory.text),
-                },
-                "embedded": embedded is not None if "text" in changed else None,
-            },
-            now=now,
+        for name in changed:
+            setattr(memory, name, new[name])
+        return Deed(
+            event,
+            changed,
+            REWRITTEN,
+            {**details, "changed": changed, "before": former, "after": _measured(memory, changed)},
+            [EMBEDDING_DELAYED] if degraded else [],
         )
-    return memory
 
-
-def checked_reason(reason: str) -> str:
-    """The reason without white space around it. Raises InvalidInput when it says nothing or is too long."""
-    reason = reason.strip()
-    if not reason or len(reason) > MAX_REASON_CHARS or "\0" in reason:
-        raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
-    return reason
+    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
 
 
 def checked_text(text: str) -> str:
@@ -178,10 +204,7 @@ def _archive_batch(
         memories = _locked(access, memory_ids, MemoryState.ACTIVE)
         if not memories:
             return 0
-        index.delete_postings(memories)
-        index.mark_searchable(memories, searchable=False)
-        _rows(memories).update(state=MemoryState.ARCHIVED)
-        index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
+        put_away(memories)
         _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
     return len(memories)
 
@@ -193,16 +216,35 @@ def _restore_batch(
         memories = _locked(access, memory_ids, MemoryState.ARCHIVED)
         if not memories:
             return 0
-        entries = [Indexed.of(memory, text=memory.text) for memory in memories]
-        index.insert_postings(entries)
-        index.mark_searchable(memories, searchable=True)
-        _rows(memories).update(state=MemoryState.ACTIVE)
-        _keep_new_terms(memories, entries)
-        index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
-        if _any_without_vector(memories):
-            queue.enqueue(queue.EMBED_PENDING)
+        _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
+        bring_back(memories, now=now)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return len(memories)
+
+
+def put_away(memories: Sequence[Memory]) -> None:
+    """Archives active memories, locked by the caller."""
+    take_out(memories)
+    _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
+
+
+def take_out(memories: Sequence[Memory]) -> None:
+    """Takes active memories, locked by the caller, out of the search index."""
+    index.delete_postings(memories)
+    index.mark_searchable(memories, searchable=False)
+    index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
+
+
+def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
+    """Brings memories, locked by the caller and active again, back into the search index."""
+    upkeep.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
+    entries = [Indexed.of(memory, text=memory.text) for memory in memories]
+    index.insert_postings(entries)
+    index.mark_searchable(memories, searchable=True)
+    _keep_new_terms(memories, entries)
+    index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
+    if _any_without_vector(memories):
+        queue.enqueue(queue.EMBED_PENDING)
 
 
 def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
@@ -238,6 +280,36 @@ def _keep_new_terms(memories: Sequence[Memory], entries: Sequence[Indexed]) -> N
             memory.terms, memory.length = list(entry.frequencies), entry.length
             differing.append(memory)
     Memory.objects.bulk_update(differing, ["terms", "length"])
+
+
+def _keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) -> None:
+    """Keeps what the memory says now, before it is changed."""
+    MemoryVersion.objects.create(
+        namespace_id=memory.namespace_id,
+        memory_id=memory.pk,
+        text=memory.text,
+        metadata=memory.metadata,
+        speaker=memory.speaker,
+        occurred_at=memory.occurred_at,
+        revision=memory.revision,
+        reason=reason,
+        actor=access.actor,
+        replaced_at=now,
+    )
+
+
+def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
+    """The memory's standing for the audit log, with what is `changed` of it, but nothing of what it says."""
+    shown: dict[str, Any] = {
+        "state": str(memory.state),
+        "importance": memory.importance,
+        "characters": len(memory.text),
+    }
+    if "occurred_at" in changed:
+        shown["occurred_at"] = memory.occurred_at.isoformat()
+    if "review" in changed or memory.review:
+        shown["review"] = memory.review
+    return shown
 
 
 def _put_text(memory: Memory, text: str) -> None:

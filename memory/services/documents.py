@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,19 +14,22 @@ from django.db import transaction
 from django.db.models import Count
 
 from memory import audit
-from memory.enums import AuditEvent, DocumentFormat, EmbeddingState, Role
+from memory.enums import AuditEvent, DocumentFormat, EmbeddingState, GateDecision, Role
 from memory.errors import InvalidInput, NotFound
+from memory.gate.judgement import Judgement
+from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.models.sql import fetch
 from memory.services import idempotency as answers
-from memory.services import index, queue
+from memory.services import index, queue, quota
+from memory.services.admission import JudgedDocument, judged_document, keep_document_out, noted_of, over_quota, told
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
-from memory.services.write import DEFAULT_IMPORTANCE
+from memory.services.quota import Granted
 from memory.text.documents import Chunk, chunks
 from memory.text.tokens import count_tokens
 from memory.types import Idempotency, NewDocument, Scope, StoredDocument
@@ -42,12 +46,55 @@ def put_document(
 ) -> StoredDocument:
     """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
 
-    Each chunk is a memory: an exact slice of the text, embedded and indexed with the title and the headings above it.
-    More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded` says that the worker
-    embeds them. Raises InvalidInput for a text of white space, IdempotencyConflict.
+    Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
+    the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
+    says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force.
+
+    Raises InvalidInput for a text of white space, IdempotencyConflict.
     """
     if idempotency and (record := answers.answered(idempotency)):
         return StoredDocument(**record.answer)
+    checked = judged_document(scope, document)
+    ready = prepared_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
+    with transaction.atomic():
+        if idempotency and not answers.claim(idempotency, memory_ids=[checked.id], now=now):
+            record = answers.answered(idempotency)
+            assert record is not None
+            return StoredDocument(**record.answer)
+        if ready is not None:
+            granted = _room_for(scope, ready, now=now)
+            if granted is not None:
+                checked = replace(checked, judgement=over_quota(checked.judgement, granted))
+        if ready is not None and checked.judgement.decision.lets_in:
+            stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
+        else:
+            stored = _kept_out(scope, checked, now=now)
+        if idempotency:
+            # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
+            keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
+            ids = [checked.id] if stored.quarantine_id else list(keys)
+            answers.amend(
+                idempotency,
+                answer=_fields(stored),
+                degraded=stored.degraded,
+                memory_ids=[str(identity) for identity in ids],
+            )
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document ready to be written: its chunks, their terms and places, and vectors (None: the worker makes them)."""
+
+    document: NewDocument
+    memories: list[Memory]
+    entries: list[Indexed]
+    places: list[Chunk]
+    embedded: Embedded | None
+
+
+def prepared_document(scope: Scope, document: NewDocument, *, now: datetime) -> PreparedDocument:
+    """Cuts, indexes and embeds; writes nothing. Raises InvalidInput for a text of white space."""
     places = chunks(document.text, markdown=document.format == DocumentFormat.MARKDOWN)
     if not places:
         raise InvalidInput("The document's text holds only white space.", detail={"field": "text"})
@@ -57,36 +104,87 @@ def put_document(
     if len(memories) <= INLINE_CHUNKS:
         texts = [embedded_passages(memory.text, memory.speaker, memory.context) for memory in memories]
         embedded = embed_or_none(texts)
-    with transaction.atomic():
-        claim_id = new_id()
-        if idempotency and not answers.claim(idempotency, memory_ids=[claim_id], now=now):
-            record = answers.answered(idempotency)
-            assert record is not None
-            return StoredDocument(**record.answer)
-        row = _upsert(scope, document, now=now)
-        replaced = index.remove_chunks(scope, documents=[row.id], now=now)
-        _insert(row, memories, entries, places, embedded)
-        stored = StoredDocument(
-            document_id=row.document_id,
-            version=row.version,
-            chunks=len(places),
-            characters=len(document.text),
-            degraded=[] if embedded is not None else [EMBEDDING_DELAYED],
-        )
-        if embedded is None:
-            queue.enqueue(queue.EMBED_PENDING)
-        if idempotency:
-            # The document's own id: an erasure finds the answer by it.
-            answers.amend(idempotency, answer=_fields(stored), degraded=stored.degraded, memory_ids=[str(row.id)])
-        audit.record(
-            scope,
-            AuditEvent.DOCUMENT_INGEST,
-            session=document.session,
-            subject=row.document_id,
-            details={**_fields(stored), "replaced_chunks": replaced, "embedded": embedded is not None},
-            now=now,
-        )
+    return PreparedDocument(document, memories, entries, places, embedded)
+
+
+def insert_document(
+    scope: Scope, ready: PreparedDocument, *, judgement: Judgement | None = None, now: datetime
+) -> StoredDocument:
+    """Writes a document that is let in, in place of its former version. Inside the caller's transaction."""
+    document = ready.document
+    row = _upsert(scope, document, now=now)
+    replaced = index.remove_chunks(scope, documents=[row.id], now=now)
+    _insert(row, ready.memories, ready.entries, ready.places, ready.embedded)
+    stored = StoredDocument(
+        document_id=row.document_id,
+        version=row.version,
+        chunks=len(ready.places),
+        characters=len(document.text),
+        degraded=[] if ready.embedded is not None else [EMBEDDING_DELAYED],
+        verdict=judgement.decision.value if judgement else GateDecision.ACCEPT.value,
+        reasons=told(judgement) if judgement else [],
+    )
+    if ready.embedded is None:
+        queue.enqueue(queue.EMBED_PENDING)
+    audit.record(
+        scope,
+        AuditEvent.DOCUMENT_INGEST,
+        session=document.session,
+        subject=row.document_id,
+        details={
+            "document_id": row.document_id,
+            "version": row.version,
+            "chunks": stored.chunks,
+            "characters": stored.characters,
+            "degraded": stored.degraded,
+            "replaced_chunks": replaced,
+            "embedded": ready.embedded is not None,
+            **(noted_of(judgement) if judgement else {}),
+        },
+        now=now,
+    )
     return stored
+
+
+def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
+    """Counts the chunks against the namespace's quota, if it has one; what they replace makes room."""
+    if not quota.limited(scope.namespace_id):
+        return None
+    of_former = Document.objects.in_scope(scope).filter(document_id=ready.document.document_id)
+    former = DocumentChunk.objects.in_scope(scope).filter(document_key__in=of_former.values("id")).count()
+    wanted = {scope.namespace_id: len(ready.places)}
+    return quota.take(wanted, whole=True, freed=former, enforce=enforce, now=now).get(scope.namespace_id)
+
+
+def version_in_force(scope: Scope, document_id: str) -> int:
+    """The version of the document that is there; 0 for none."""
+    found = Document.objects.in_scope(scope).filter(document_id=document_id).values_list("version", flat=True)
+    return found.first() or 0
+
+
+def _room_for(scope: Scope, ready: PreparedDocument, *, now: datetime) -> Granted | None:
+    """The limit that the document would break, if it would."""
+    granted = count_document(scope, ready, enforce=True, now=now)
+    return granted if granted is not None and granted.memories < len(ready.places) else None
+
+
+def _kept_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
+    """Stores what is quarantined, under a name that it keeps, and says that it was."""
+    document_id = checked.document.document_id or str(checked.id)
+    version = version_in_force(scope, document_id)
+    named = replace(checked, document=replace(checked.document, document_id=document_id))
+    keep_document_out(named, version=version, now=now)
+    quarantined = checked.judgement.decision == GateDecision.QUARANTINE
+    return StoredDocument(
+        document_id=document_id,
+        version=version,
+        chunks=0,
+        characters=len(checked.document.text),
+        degraded=[],
+        verdict=checked.judgement.decision.value,
+        reasons=told(checked.judgement),
+        quarantine_id=str(checked.id) if quarantined else None,
+    )
 
 
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
@@ -166,7 +264,6 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
         speaker=document.title[:MAX_SPEAKER_CHARS],
         text=text,
         context=place.heading,
-        importance=DEFAULT_IMPORTANCE,
         occurred_at=document.occurred_at or now,
         created_at=now,
         content_hash=content_hash(text),
@@ -223,6 +320,7 @@ def _insert(
         memory.session = row.chunk_session
         memory.turn = position - len(memories)
         memory.terms, memory.length = list(entry.frequencies), entry.length
+        memory.importance = importance(memory.text, memory.role, memory.terms).value
         memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
     Memory.objects.bulk_create(memories, batch_size=500)
     DocumentChunk.objects.bulk_create(

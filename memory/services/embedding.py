@@ -108,6 +108,13 @@ class Embedded:
     vectors: np.ndarray
     places: list[tuple[int, int]]
 
+    def only(self, memories: Sequence[int]) -> Embedded:
+        """What belongs to some of the memories, given by their places, which are counted anew."""
+        place_of = {memory: place for place, memory in enumerate(memories)}
+        rows = [row for row, (memory, _) in enumerate(self.places) if memory in place_of]
+        places = [(place_of[self.places[row][0]], self.places[row][1]) for row in rows]
+        return Embedded(self.model_id, self.vectors[rows], places)
+
 
 def embed_memories(memories: Sequence[Sequence[str]]) -> Embedded:
     """Vectors of memories, each given as its passages (`embedded_passages`). Raises EmbeddingUnavailable."""

@@ -30,10 +30,12 @@ from memory import audit
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
-from memory.services import erasure_proof, erasure_sessions, large_namespaces, queue, vector_cells
+from memory.services import erasure_proof, erasure_sessions, queue, vector_cells
+from memory.services.alone import alone
 from memory.services.erasure_holders import HOLDERS, Count, Erased
-from memory.services.erasure_sessions import WINDOW
-from memory.services.erasures import JOB_SECONDS, OPEN, Held, nothing_held, refuse_held
+from memory.services.erasure_sessions import WINDOW, WORKING
+from memory.services.erasures import JOB_SECONDS, OPEN, Held, refuse_held, under_hold
+from memory.services.large_namespaces import CELLS_LOCK
 from memory.services.recount import differences
 
 log = logging.getLogger("memos.erasing")
@@ -61,7 +63,7 @@ def carry_out(
     namespace_id: int,
     erasure_id: uuid.UUID,
     now: Clock,
-    held: Held = nothing_held,
+    held: Held = under_hold,
     seconds: float = JOB_SECONDS / 2,
 ) -> bool:
     """Erases what the erasure names, proves it and finishes the receipt; False when another process is at it.
@@ -169,7 +171,7 @@ class _Run:
                 self._step(partial(self._swept, holder.name, holder.sweep))
         if not VectorMap.objects.in_scope(self._erased.scope).exists():
             return []
-        with large_namespaces.alone() as mine:
+        with alone(CELLS_LOCK) as mine:
             if not mine:
                 return ["The upkeep of large namespaces is at the cells of vectors."]
             self._step(
@@ -185,6 +187,7 @@ class _Run:
     def _clear_windows(self) -> str:
         try:
             self._step(lambda row: Counter({WINDOW: erasure_sessions.clear_windows(self._erased)}))
+            self._step(lambda row: Counter({WORKING: erasure_sessions.clear_working_memory(self._erased)}))
         except WindowUnavailable:
             return REDIS_AWAY
         return ""
@@ -240,7 +243,7 @@ def _barrier() -> str:
 def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     """Counts every holder again and ends the erasure; or returns what it waits for. Raises _StillHeld."""
     left = {name: entry["counted"] for name, entry in erasure_proof.counted(erased).items()}
-    if left[WINDOW] is None:
+    if left[WINDOW] is None or left[WORKING] is None:
         return REDIS_AWAY
     with transaction.atomic():
         row = _row(erasure).select_for_update().get()

@@ -19,7 +19,7 @@ from django_q.models import Failure, OrmQ
 from memory.enums import ErasureTarget
 from memory.models import ErasedMemory, ErasedSession, Erasure, Memory, RelevanceJudgement, VectorMap
 from memory.models.evaluation import query_hash
-from memory.services import index, queue, vector_cells
+from memory.services import entities, index, queue, vector_cells
 from memory.types import Scope
 
 
@@ -259,10 +259,54 @@ def _failed_jobs(erased: Erased) -> list[str]:
     return queue.failed_for_sessions(erased.scope.namespace_id, erased.sessions())
 
 
+def _link() -> Holder:
+    """Links name two memories, and their reasons may tell of both."""
+    columns = ("memory_id", "other_id")
+    erased = " OR ".join(_is_erased(f"t.{column}") for column in columns)
+    named = " OR ".join(f"t.{column} = ANY(%(memory_ids)s::uuid[])" for column in columns)
+    rows = "FROM memory_memorylink t WHERE t.namespace_id = %(namespace_id)s AND"
+    return Holder(
+        "memory_memorylink",
+        _counted(f"SELECT count(*) {rows} ({erased})"),
+        _batched(f"DELETE {rows} ({named})"),
+        _counted(f"DELETE {rows} ({erased})"),
+    )
+
+
+# Names that only erased memories mention, or none, and entities that are left without a name.
+_SAID = f"""
+EXISTS (SELECT FROM memory_entitymention m
+        WHERE m.namespace_id = a.namespace_id AND m.alias = a.id AND NOT {_is_erased("m.memory_id")})
+"""
+_UNMENTIONED = f"memory_entityalias a WHERE a.namespace_id = %(namespace_id)s AND NOT {_SAID}"
+_NAMELESS = f"""
+memory_entity n WHERE n.namespace_id = %(namespace_id)s AND n.id NOT IN (
+    SELECT unnest(ARRAY[a.entity, a.home]) FROM memory_entityalias a
+    WHERE a.namespace_id = %(namespace_id)s AND {_SAID})
+"""
+
+# A job names its session; that of a session that is there says more only in its error.
+_JOBS = """
+memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_session' AND j.state <> 'running'
+  AND j.arguments ->> 1 IN (SELECT s.session FROM memory_erasedsession s
+                            WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s)
+  AND (j.error <> ''
+       OR NOT EXISTS (SELECT FROM memory_session n
+                      WHERE n.namespace_id = j.namespace_id AND n.name = j.arguments ->> 1))
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_memoryversion"),
     _of_a_memory("memory_memoryvector"),
+    _of_a_memory("memory_memoryupkeep"),
+    _of_a_memory("memory_memoryfeedback"),
+    _link(),
+    _of_a_memory("memory_entityrelation"),
+    _of_a_memory("memory_entitymention"),
+    _of_a_memory("memory_entitypending"),
+    # An item has the id of the memory that it would become.
+    _of_a_memory("memory_quarantineditem", "id"),
     Holder(
         "memory_relevancejudgement",
         _of_a_memory("memory_relevancejudgement").count,
@@ -295,6 +339,13 @@ HOLDERS: tuple[Holder, ...] = (
         _counted(f"SELECT count(*) FROM {_DOCUMENTS}"),
         sweep=_delete_in_order("memory_document", "d", _DOCUMENTS),
     ),
+    # The sweep deletes aliases and entities, and names entities anew that lose the name they went by.
+    Holder(
+        "memory_entityalias",
+        _counted(f"SELECT count(*) FROM {_UNMENTIONED}"),
+        sweep=lambda erased: entities.forget_unmentioned(erased.scope),
+    ),
+    Holder("memory_entity", _counted(f"SELECT count(*) FROM {_NAMELESS}")),
     Holder("memory_condensation", _counted(f"SELECT count(*) FROM {_SUMMARIES}")),
     Holder("memory_session", _counted(f"SELECT count(*) FROM {_EMPTY_SESSIONS}")),
     Holder(
@@ -308,6 +359,11 @@ HOLDERS: tuple[Holder, ...] = (
         "memory_commonterm",
         _counted(f"SELECT count(*) FROM {_UNSAID}"),
         sweep=_counted(f"DELETE FROM {_UNSAID}"),
+    ),
+    Holder(
+        "memory_job",
+        _counted(f"SELECT count(*) FROM {_JOBS}"),
+        sweep=_delete_in_order("memory_job", "j", _JOBS),
     ),
     Holder(
         "django_q_ormq",
@@ -326,16 +382,21 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_apikey": "who may call",
     "memory_apikey_namespaces": "who may call",
     "memory_auditlog": "ids, counts and lengths: that it happened, not what it said; append-only",
+    "memory_auditseal": "hashes of audit events, which hold nothing either; append-only",
     "memory_corpus": "a number of memories",
     "memory_embeddingmodel": "names of models",
+    "memory_entitywatermark": "names of sessions and numbers",
     "memory_erasedmemory": "ids: they keep late writers from keeping what is erased",
     "memory_erasedsession": "names of sessions, as in the audit log",
     "memory_erasure": "the receipt",
     "memory_evaluationresult": "figures; hashes of the questions that were judged",
     "memory_evaluationrun": "figures",
     "memory_namespace": "the tenant's name",
+    "memory_namespacepolicy": "values that operators set",
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
+    "memory_upkeepmark": "how far background work has come",
     "memory_vectormap": "that a namespace has cells",
+    "memory_writesofday": "a number of memories",
     "django_q_schedule": "what runs by the clock",
 }

@@ -19,7 +19,7 @@ from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
 from memory.services.embedding import active_model
 from memory.services.erasure_holders import HOLDERS, Erased
-from memory.services.erasure_sessions import WINDOW, count_windows
+from memory.services.erasure_sessions import WINDOW, WORKING, count_windows, count_working_memory
 
 PROBES = 20
 _LOOKED_AT = 50
@@ -28,12 +28,13 @@ _WORDS_CHARS = 2_000
 
 
 def counted(erased: Erased) -> dict[str, dict[str, int | None]]:
-    """How much every holder holds of what is to be erased; None for the windows while Redis is away."""
+    """How much every holder holds of what is to be erased; None for what Redis has while it is away."""
     holders: dict[str, dict[str, int | None]] = {holder.name: {"counted": holder.count(erased)} for holder in HOLDERS}
-    try:
-        holders[WINDOW] = {"counted": count_windows(erased)}
-    except WindowUnavailable:
-        holders[WINDOW] = {"counted": None}
+    for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory)):
+        try:
+            holders[name] = {"counted": count(erased)}
+        except WindowUnavailable:
+            holders[name] = {"counted": None}
     return holders
 
 

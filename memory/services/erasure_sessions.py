@@ -1,7 +1,8 @@
-"""What an erasure does to sessions: their summaries, rows and windows."""
+"""What an erasure does to sessions: their summaries, rows and windows; and to working memory."""
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -10,15 +11,18 @@ from typing import Any
 from django.db import connection
 
 from memory.enums import ErasedSessionState
+from memory.errors import WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
 from memory.services import condense
 from memory.services.erasure_holders import Erased
-from memory.stores import window
+from memory.stores import window, working
+from memory.stores.redis import RedisAway
 
 # Sessions that one transaction deals with.
 AT_ONCE = 100
 WINDOW = "redis_window"
+WORKING = "redis_working_memory"
 # A memory's id begins with the time of its making; older ones are in their windows already, or were never put there.
 _MAY_BE_ON_ITS_WAY = timedelta(minutes=10)
 
@@ -103,6 +107,30 @@ def clear_windows(erased: Erased) -> int:
     for start in range(0, len(ids), 10_000):
         window.refuse(namespace_id, ids[start : start + 10_000])
     return sum(window.remove(namespace_id, session, held) for session, held in _in_windows(erased))
+
+
+def count_working_memory(erased: Erased) -> int:
+    """How many erased memories working memory names. Raises WindowUnavailable."""
+    return len(_in_working_memory(erased))
+
+
+def clear_working_memory(erased: Erased) -> int:
+    """Takes erased memories out of working memory; returns how many. Raises WindowUnavailable."""
+    named = _in_working_memory(erased)
+    try:
+        return working.drop(erased.scope.namespace_id, named)
+    except RedisAway as error:
+        raise WindowUnavailable("Working memory (Redis) does not answer.") from error
+
+
+def _in_working_memory(erased: Erased) -> list[uuid.UUID]:
+    # All that is there, also what is older than the policy of today keeps it.
+    try:
+        named = working.everything(erased.scope.namespace_id)
+    except RedisAway as error:
+        raise WindowUnavailable("Working memory (Redis) does not answer.") from error
+    rows = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id, memory_id__in=named)
+    return list(rows.values_list("memory_id", flat=True))
 
 
 def _in_windows(erased: Erased) -> Iterator[tuple[str, set[str]]]:

@@ -16,15 +16,16 @@ from django.db import connection, transaction
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import Conflict, InvalidInput, NotFound
-from memory.models import ErasedMemory, Erasure
+from memory.models import ErasedMemory, Erasure, MemoryUpkeep
 from memory.models.keys import new_id
 from memory.models.scoped import ScopedQuerySet
 from memory.services import idempotency as answers
 from memory.services import queue
-from memory.services.curation import checked_reason
+from memory.services.change import checked_reason
 from memory.services.erasure_holders import Erased
 from memory.services.erasure_proof import counted
 from memory.services.listing import Filter, narrowed
+from memory.services.policy import governing
 from memory.types import Access, Idempotency, Scope
 
 MAX_MEMORIES = 10_000
@@ -39,9 +40,12 @@ _HELD_AT_ONCE = 10_000
 Held = Callable[[Scope, Sequence[uuid.UUID]], Collection[uuid.UUID]]
 
 
-def nothing_held(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
-    """No memory is under a legal hold."""
-    return ()
+def under_hold(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
+    """Those of the memories that are under a legal hold: their own, or their namespace's by its policy."""
+    if governing(scope.namespace_id).effective.policy.legal_hold:
+        return memory_ids
+    held = MemoryUpkeep.objects.in_scope(scope).filter(memory_id__in=memory_ids, legal_hold=True)
+    return list(held.values_list("memory_id", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def request(
     reason: str,
     now: datetime,
     idempotency: Idempotency | None = None,
-    held: Held = nothing_held,
+    held: Held = under_hold,
     enqueue: bool = True,
 ) -> Erasure:
     """Takes down which memories are to be erased, as they are at this moment, and queues the job.
@@ -118,7 +122,7 @@ def request(
     return _answered(scope, record.answer)
 
 
-def preview(scope: Scope, *, target: Target, reason: str, now: datetime, held: Held = nothing_held) -> dict[str, Any]:
+def preview(scope: Scope, *, target: Target, reason: str, now: datetime, held: Held = under_hold) -> dict[str, Any]:
     """What `request` would erase: the receipt with `counted` of every holder, without an id. Nothing is stored.
 
     Raises as `request`.
@@ -240,14 +244,25 @@ WITH named AS (
     SELECT m.id, m.session, m.turn FROM documents d
     JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.document_key = d.document_key
     JOIN memory_memory m ON m.namespace_id = c.namespace_id AND m.id = c.memory_id
+), quarantined AS (
+    -- Its id is that of the memory that it would become.
+    SELECT m.id, m.session, m.document <> '{{}}'::jsonb AS whole, {quarantined} AS own FROM memory_quarantineditem m
+    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined} OR m.document ->> 'document_id' IN (
+        SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
+        WHERE d.namespace_id = %(namespace_id)s))
 ), memories AS (
     INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
-    SELECT %(namespace_id)s, %(erasure_id)s, id FROM found
+    SELECT %(namespace_id)s, %(erasure_id)s, id FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS erased
 ), sessions AS (
     INSERT INTO memory_erasedsession (namespace_id, erasure_id, session, first_turn, state)
     SELECT %(namespace_id)s, %(erasure_id)s, session, min(turn), 'open'
     FROM (
         SELECT session, turn FROM found
+        UNION ALL
+        -- Released meanwhile, it would be the session's next turn.
+        SELECT q.session, coalesce(n.message_count, 0) + 1
+        FROM quarantined q LEFT JOIN memory_session n ON n.namespace_id = %(namespace_id)s AND n.name = q.session
+        WHERE q.session <> '' AND NOT q.whole
         UNION ALL
         -- A session or namespace is forgotten with the summaries and packs of sessions that have no memory.
         SELECT %(session)s, 0 WHERE %(session)s <> ''
@@ -256,7 +271,9 @@ WITH named AS (
     ) AS touched
     GROUP BY session
 )
-SELECT (SELECT count(*) FROM named), (SELECT count(*) FROM found), (SELECT count(*) FROM documents)
+SELECT (SELECT count(*) FROM (SELECT id FROM named UNION SELECT id FROM quarantined WHERE own) AS a),
+       (SELECT count(*) FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS b),
+       (SELECT count(*) FROM documents)
 """
 _CONDITIONS = {
     ErasureTarget.MEMORIES: "m.id = ANY(%(memory_ids)s::uuid[])",
@@ -265,6 +282,7 @@ _CONDITIONS = {
     ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
     ErasureTarget.NAMESPACE: "true",
 }
+_QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.document = '{}'::jsonb"}
 
 
 def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
@@ -276,7 +294,7 @@ def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> 
     erasure_id = new_id()
     with connection.cursor() as cursor:
         cursor.execute(
-            _TAKE_DOWN.format(condition=_CONDITIONS[kind]),
+            _TAKE_DOWN.format(condition=_CONDITIONS[kind], quarantined=_QUARANTINED[kind]),
             {
                 "namespace_id": scope.namespace_id,
                 "erasure_id": erasure_id,

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, EvaluationStatus
+from memory.enums import AuditEvent, EvaluationStatus, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
-from memory.models import EvaluationResult, EvaluationRun
+from memory.models import EvaluationResult, EvaluationRun, Job
 from memory.services import queue
 from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
@@ -90,12 +90,6 @@ def request(
                 detail={"field": "dataset"},
             )
         dataset_folder(dataset)
-    namespace_id = scope.namespace_id if scope else 0
-    open_run = EvaluationRun.objects.filter(namespace_id=namespace_id, dataset=dataset, status__in=_OPEN).first()
-    if open_run is not None:
-        raise Conflict(
-            f"The same is {open_run.status} already: evaluation {open_run.pk}.", detail={"id": str(open_run)}
-        )
     with transaction.atomic():
         run = create(scope, dataset=dataset, options=options, label=label, actor=access.actor, now=now)
         queue.enqueue(queue.EVALUATE, run.namespace_id, str(run.pk), seconds=settings.MEMOS_EVALUATION_TIMEOUT_SECONDS)
@@ -105,8 +99,8 @@ def request(
 def create(
     scope: Scope | None, *, dataset: str, options: Options, label: str, actor: str, now: datetime
 ) -> EvaluationRun:
-    """A run that is not begun yet."""
-    return EvaluationRun.objects.create(
+    """A run that is not begun yet. Raises Conflict while one of the same is queued or running."""
+    run = EvaluationRun(
         namespace_id=scope.namespace_id if scope else 0,
         namespace=scope.namespace if scope else "",
         dataset=dataset,
@@ -115,6 +109,25 @@ def create(
         actor=actor,
         created_at=now,
     )
+    if _inserted(run):
+        return run
+    # Of a run whose process was killed only the row is left: it stands in nobody's way.
+    if fail_lost(now=now) and _inserted(run):
+        return run
+    same = EvaluationRun.objects.filter(namespace_id=run.namespace_id, dataset=dataset, status__in=_OPEN).first()
+    if same is None:
+        raise Conflict("The same was under way and has just ended: ask again.", detail={"id": None})
+    raise Conflict(f"The same is {same.status} already: evaluation {same.pk}.", detail={"id": str(same)})
+
+
+def _inserted(run: EvaluationRun) -> bool:
+    """False when the database has refused it (`evaluation_open_once`): of equal requests at once, one gets in."""
+    try:
+        with transaction.atomic():
+            run.save(force_insert=True)
+    except IntegrityError:
+        return False
+    return True
 
 
 @contextmanager
@@ -169,8 +182,16 @@ def fail(run: EvaluationRun, *, reason: str, now: datetime) -> None:
 
 
 def fail_lost(*, now: datetime) -> int:
-    """Fails the runs that say they are running while no process is at them; returns how many."""
+    """Fails the runs that say they are running while no process is at them, and those whose job was discarded.
+
+    Returns how many.
+    """
     lost = 0
+    for run in EvaluationRun.objects.filter(status=EvaluationStatus.QUEUED):
+        of_run = Job.objects.filter(namespace_id=run.namespace_id, kind=queue.EVALUATE.name, arguments__1=str(run.pk))
+        if of_run.filter(state=JobState.DISCARDED).exists():
+            fail(run, reason="Its job was discarded. Start it again.", now=now)
+            lost += 1
     for run in EvaluationRun.objects.filter(status=EvaluationStatus.RUNNING):
         if not _lock(run.pk):
             continue

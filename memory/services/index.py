@@ -15,7 +15,7 @@ from typing import Any, Self
 from django.db import connection
 
 from memory.enums import MemoryState
-from memory.models import Memory, NamespaceStat
+from memory.models import EntityWatermark, Memory, NamespaceStat
 from memory.services import vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
@@ -77,7 +77,8 @@ def delete_postings(memories: Sequence[Memory]) -> None:
 
 
 def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
-    """Says of the memories' vectors, under every model, whether search may return them."""
+    """Says of the memories' vectors, under every model, whether search may return them; their entities follow."""
+    _mark_entities(memories, active=searchable)
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -86,6 +87,37 @@ def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
             WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.memory_id
             """,
             [searchable, [memory.namespace_id for memory in memories], [memory.pk for memory in memories]],
+        )
+
+
+def _mark_entities(memories: Sequence[Memory], *, active: bool) -> None:
+    """Says whether the memories' mentions and relations count; those that count again are read again soon."""
+    keys: list[Any] = [[memory.namespace_id for memory in memories], [memory.pk for memory in memories]]
+    with connection.cursor() as cursor:
+        for table in ("memory_entitymention", "memory_entityrelation"):
+            cursor.execute(
+                f"""
+                UPDATE {table} e SET active = %s FROM unnest(%s::bigint[], %s::uuid[]) AS m (namespace_id, memory_id)
+                WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.memory_id
+                """,  # noqa: S608 - the two names above
+                [active, *keys],
+            )
+        if active:
+            cursor.execute(
+                "INSERT INTO memory_entitypending (namespace_id, memory_id) "
+                "SELECT * FROM unnest(%s::bigint[], %s::uuid[]) ON CONFLICT DO NOTHING",
+                keys,
+            )
+
+
+def forget_entities(memory: Memory) -> None:
+    """Removes what was read in a memory whose text is another now; it is read again soon."""
+    place: list[Any] = [memory.namespace_id, memory.pk]
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM memory_entityrelation WHERE namespace_id = %s AND memory_id = %s", place)
+        cursor.execute("DELETE FROM memory_entitymention WHERE namespace_id = %s AND memory_id = %s", place)
+        cursor.execute(
+            "INSERT INTO memory_entitypending (namespace_id, memory_id) VALUES (%s, %s) ON CONFLICT DO NOTHING", place
         )
 
 
@@ -158,7 +190,10 @@ _REMOVE_MEMORIES = _REMOVE.format(
 
 def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact."""
-    return _remove(_REMOVE_SESSION, scope, now=now, session=session)
+    removed = _remove(_REMOVE_SESSION, scope, now=now, session=session)
+    # Its turns begin at 1 again.
+    EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
+    return removed
 
 
 def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:

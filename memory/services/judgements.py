@@ -16,6 +16,7 @@ from memory.errors import NotFound
 from memory.models import Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.models.keys import new_id
+from memory.services import upkeep
 from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
 
@@ -60,6 +61,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
             unique_fields=["namespace", "query_hash", "memory"],
             update_fields=["relevant", "actor", "created_at"],
         )
+        upkeep.note_marked(scope, memory_ids=latest)
         stored = dict(
             RelevanceJudgement.objects.in_scope(scope)
             .filter(query_hash=digest, memory_id__in=latest)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,10 +11,11 @@ from django.db import connection
 
 from memory.enums import EmbeddingState
 from memory.services import common_terms, vector_cells
+from memory.services.alone import alone
 from memory.services.vector_cells import Place
 
 # PostgreSQL advisory lock of the one run that changes cells and counts.
-_RUN_LOCK = 0x6D656D6F74
+CELLS_LOCK = 0x6D656D6F74
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,8 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     """
     deadline = time.monotonic() + seconds
     filed = cells = counted = 0
-    with alone() as mine:
-        if not mine:
+    with alone(CELLS_LOCK) as first:
+        if not first:
             return Kept()
         for namespace_id, memories in _large():
             counted += common_terms.count(namespace_id, memories=memories)
@@ -48,19 +47,6 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
             if time.monotonic() > deadline:
                 break
     return Kept(filed, cells, counted)
-
-
-@contextmanager
-def alone() -> Iterator[bool]:
-    """Inside, whether the caller is the one that may change cells: no run is at them, and none begins."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
-        got = bool(cursor.fetchone()[0])
-        try:
-            yield got
-        finally:
-            if got:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
 
 
 def _large() -> list[tuple[int, int]]:

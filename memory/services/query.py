@@ -23,7 +23,7 @@ from memory.models.sql import fetch, uuid_array
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pack import build, card_of, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
-from memory.services import condense
+from memory.services import refresh
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
 from memory.services.search import Ask, Found, details_of, find, start
@@ -185,7 +185,7 @@ def _store(
         return False
     with transaction.atomic():
         fetch(_STORE, row, prepared=True)
-        return condense.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
+        return refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
 def _held(pack: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Empties a session: its memories and documents with all that hangs on them, summaries, packs and window."""
+"""Empties a session: memories and documents with all that hangs on them, quarantine, summaries, packs and window."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django.db import transaction
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
-from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, Session
+from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, QuarantinedItem, Session
 from memory.models.document import DocumentQuerySet
-from memory.services import index
+from memory.services import index, quarantine, working_memory
 from memory.stores import window
 from memory.types import Scope
 
@@ -24,7 +24,7 @@ log = logging.getLogger("memos.reset")
 class Deleted:
     """How many of each were (or, in a dry run, would be) deleted; `audit` counts events hidden from the listing.
 
-    `memories` counts the chunks of `documents` too.
+    `memories` counts the chunks of `documents` too; `quarantined` are texts that were waiting for a decision.
     """
 
     redis_keys: int
@@ -32,6 +32,7 @@ class Deleted:
     documents: int
     condensations: int
     context_packs: int
+    quarantined: int
     audit: int
 
 
@@ -55,10 +56,13 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             documents.count(),
             summaries.count(),
             packs.count(),
+            QuarantinedItem.objects.in_scope(scope).pending().filter(session=session).count(),
             events.count() if clear_audit else 0,
         )
     redis_keys = window.forget(scope.namespace_id, session)
     with transaction.atomic():
+        # Before the session's row, as a release takes the two.
+        quarantined = quarantine.discard_session(scope, session=session, now=now)
         # Writers of the session wait for this row; what they add afterwards is not touched.
         Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
         Session.objects.select_for_update().in_scope(scope).get(name=session)
@@ -72,6 +76,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             Document.objects.in_scope(scope).filter(id__in=identities).delete()[0],
             summaries.delete()[0],
             packs.delete()[0],
+            quarantined,
             hidden,
         )
         Session.objects.in_scope(scope).filter(name=session).update(
@@ -89,6 +94,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
                 "documents": deleted.documents,
                 "condensations": deleted.condensations,
                 "context_packs": deleted.context_packs,
+                "quarantined": deleted.quarantined,
                 "audit_hidden": hidden,
             },
             now=now,
@@ -98,6 +104,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         window.forget(scope.namespace_id, session)
     except WindowUnavailable as error:
         log.warning("session window kept until it expires", extra={"reason": error.message})
+    working_memory.tidy(scope, now=now)
     return deleted
 
 

@@ -8,9 +8,12 @@ from datetime import datetime
 
 from django.db import transaction
 
+from memory.gate.worth import worth
 from memory.models import Namespace
+from memory.models.keys import new_id
 from memory.services.embedding import Embedded, embed_memories, embedded_passages
-from memory.services.write import prepare, write
+from memory.services.policy import in_force
+from memory.services.write import LetIn, Row, prepared, write
 from memory.types import NewMemory, Scope
 
 # Memories of one write, as clients of POST /v1/ingest/batch send them.
@@ -43,7 +46,14 @@ def scratch_namespace(
         scope = Scope(namespace.pk, namespace.name, actor)
         for number, vectors in enumerate(embedded):
             batch = memories[number * BATCH : (number + 1) * BATCH]
-            write(prepare([(scope, memory) for memory in batch]), vectors, now=now)
+            write([_row(scope, memory) for memory in batch], vectors, now=now)
         yield scope
         if not keep:
             transaction.set_rollback(True)
+
+
+def _row(scope: Scope, memory: NewMemory) -> Row:
+    """Rated as what is ingested is, but let in as it is: retrieval is measured, not the gate."""
+    threshold = in_force(scope.namespace_id).policy.worth_threshold
+    let_in = LetIn(small_talk=worth(memory.text, role=memory.role).score < threshold)
+    return prepared(scope, memory, identity=new_id(), let_in=let_in)

@@ -30,8 +30,9 @@ DROPPED_SHOWN = 20
 class Ask:
     """What is asked of a namespace's memories, already validated: the `top_k` that answer `text` best at `now`.
 
-    `where` narrows the memories that are searched; `as_of` leaves out all that was recorded later. A `dry_run` answers
-    the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
+    `where` narrows the memories that are searched. Found is what holds now; at `valid_at`, in the time of what is told;
+    or what was believed at `as_of`: all that was recorded or superseded later is as if it had not happened. A `dry_run`
+    answers the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
     """
 
     text: str
@@ -39,8 +40,19 @@ class Ask:
     now: datetime
     where: Filter | None = None
     as_of: datetime | None = None
+    valid_at: datetime | None = None
     dry_run: bool = False
     show_dropped: bool = False
+
+    @property
+    def among(self) -> Predicate | None:
+        """What the memories that are searched must meet."""
+        return predicate(self.where, as_of=self.as_of, valid_at=self.valid_at)
+
+    @property
+    def holding_at(self) -> datetime | None:
+        """When a memory must hold still, if `among` does not say it."""
+        return self.now if self.as_of is None and self.valid_at is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +76,11 @@ class Found:
         return self.retrieval.hits
 
 
-def questions(
-    texts: Sequence[str], *, now: datetime, among: Predicate | None = None, choose: bool = True
-) -> list[Question]:
-    """Questions as the search arms take them, embedded together, to be answered from memories that meet `among`.
-
-    `choose`: on an empty server the configured embedding model becomes the active one. Raises EmbeddingUnavailable.
-    """
-    model = active_model(choose=choose)
-    return [
-        _question(text, model, vector, now=now, among=among)
-        for text, vector in zip(texts, model.embed(texts), strict=True)
-    ]
+def questions(asks: Sequence[Ask]) -> list[Question]:
+    """Questions as the search arms take them, embedded together. Raises EmbeddingUnavailable."""
+    model = active_model(choose=not all(ask.dry_run for ask in asks))
+    vectors = model.embed([ask.text for ask in asks])
+    return [question_of(ask, model, vector) for ask, vector in zip(asks, vectors, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def start(ask: Ask) -> Started:
 
 
 def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
-    """The memories that answer best, among those that meet `ask.where` and were recorded by `ask.as_of`.
+    """The memories that answer best, among those that `ask` allows.
 
     Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave.
 
@@ -101,8 +106,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
     """
     began = time.perf_counter()
     started = started or start(ask)
-    among = predicate(ask.where, as_of=ask.as_of)
-    question = _question(ask.text, started.model, started.vector, now=ask.now, among=among)
+    question = question_of(ask, started.model, started.vector)
     reading = round((time.perf_counter() - began) * 1000, 3)
     with limited():
         shown = DROPPED_SHOWN if ask.show_dropped else 0
@@ -112,7 +116,11 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
         explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
         degraded=list(retrieval.degraded),
-        narrowed={"filtered": ask.where is not None, "as_of": ask.as_of.isoformat() if ask.as_of else None},
+        narrowed={
+            "filtered": ask.where is not None,
+            "as_of": ask.as_of.isoformat() if ask.as_of else None,
+            "valid_at": ask.valid_at.isoformat() if ask.valid_at else None,
+        },
     )
 
 
@@ -123,20 +131,23 @@ def search(scope: Scope, ask: Ask) -> Found:
     """
     found = find(scope, ask)
     if not ask.dry_run:
-        audit.record_read(scope, AuditEvent.QUERY, details=details_of(found, found.degraded), now=ask.now)
+        details = {**details_of(found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
 
-def _question(
-    text: str,
-    model: ActiveModel,
-    vector: np.ndarray | Future[np.ndarray],
-    *,
-    now: datetime,
-    among: Predicate | None,
-) -> Question:
-    familiarity = model.provider.familiarity(text)
-    return question(text, vector=vector, model_id=model.id, familiarity=familiarity, now=now, predicate=among)
+def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.ndarray]) -> Question:
+    """What is asked, as the search arms take it; `vector` is `model`'s of `ask.text`."""
+    return question(
+        ask.text,
+        vector=vector,
+        model_id=model.id,
+        familiarity=model.provider.familiarity(ask.text),
+        now=ask.now,
+        predicate=ask.among,
+        holding_at=ask.holding_at,
+        as_of=ask.as_of,
+    )
 
 
 def details_of(found: Found, degraded: list[str]) -> dict[str, Any]:

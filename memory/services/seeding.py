@@ -31,7 +31,7 @@ def fill_session(scope: Scope, *, session: str, turns: Sequence[NewMemory], rese
     )
     filled = ingest_batch([(scope, turn) for turn in turns], now=now, idempotency=key)
     if not filled.replayed:
-        audit.record(scope, AuditEvent.DEV_SEED, session=session, details={"inserted": len(turns)}, now=now)
+        audit.record(scope, AuditEvent.DEV_SEED, session=session, details={"inserted": len(filled.memory_ids)}, now=now)
     return filled
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db.models import Min, Sum
 from django.utils import timezone
-from django_q.models import Failure, OrmQ
+from django_q.models import OrmQ
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
 from memory.enums import EmbeddingState
-from memory.models import EmbeddingModel, Memory, MemoryVector, NamespaceStat, Session
+from memory.models import EmbeddingModel, Job, Memory, MemoryVector, NamespaceStat, Session
 from memory.models.search import lacking_vector
 from memory.models.sql import fetch
 from memory.stores.redis import RedisAway, call
@@ -123,12 +123,12 @@ def backlog(access: Access) -> Backlog:
 
 
 def queue_state(*, now: datetime) -> Queue:
-    """The background queue of the whole server. A job whose worker died counts as in flight until its retry is due."""
+    """The background queue of the whole server. A job between two attempts counts as in flight."""
     waiting = OrmQ.objects.filter(lock__lte=now)
     return Queue(
         queued=waiting.count(),
         in_flight=OrmQ.objects.filter(lock__gt=now).count(),
-        failed=Failure.objects.count(),
+        failed=Job.objects.failed().count(),
         oldest=waiting.aggregate(oldest=Min("lock"))["oldest"],
     )
 

@@ -22,12 +22,14 @@ BATCH = 200
 @dataclass(slots=True)
 class Imported:
     """What became of the turns: `new` ones, those `present` from an earlier import, and those imported earlier that
-    were deleted since (`gone`: they are not brought back). `degraded` is as in `Ingested`.
+    were deleted since (`gone`: they are not brought back). `kept_out` are those of this import that the gate
+    quarantined or rejected. `degraded` is as in `Ingested`.
     """
 
     new: int = 0
     present: int = 0
     gone: int = 0
+    kept_out: int = 0
     degraded: set[str] = field(default_factory=set)
 
 
@@ -65,9 +67,10 @@ def import_turns(
         if answer.replayed:
             kept = _kept(scope, answer.memory_ids)
             done.present += kept
-            done.gone += len(batch) - kept
+            done.gone += len(answer.memory_ids) - kept
         else:
-            done.new += len(batch)
+            done.new += len(answer.memory_ids)
+            done.kept_out += len(batch) - len(answer.memory_ids)
         done.degraded |= set(answer.degraded)
         progress(len(batch))
     return done

@@ -108,8 +108,8 @@ def members_among(scope: Scope, memory_ids: Collection[bytes]) -> int:
 def drop_members(scope: Scope, memory_ids: Collection[bytes]) -> int:
     """Takes these memories' members out of the cells; returns how many. Their vectors must be gone already.
 
-    Belongs inside `large_namespaces.alone`. A cell that lost members is looked through again by the next run, which
-    joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
+    Belongs inside `alone(large_namespaces.CELLS_LOCK)`. A cell that lost members is looked through again by the next
+    run, which joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
     """
     dropped = 0
     for place, number, records, rows in _holding(scope, memory_ids):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -56,7 +57,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
 
     Raises NotFound when the namespace has no such memory, EmbeddingUnavailable, SearchTimedOut.
     """
-    memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at").first()
+    memory = Memory.objects.in_scope(scope).filter(pk=memory_id).values("state", "created_at", *_TIMES).first()
     if memory is None:
         raise NotFound(
             f"There is no memory {memory_id} in the namespace {scope.namespace!r}.", detail={"field": "memory_id"}
@@ -65,10 +66,11 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
         return Diagnosis(memory_id, Verdict.ARCHIVED, f"It is {memory['state']}: only active memories are searched.")
     if ask.as_of is not None and memory["created_at"] > ask.as_of:
         return _recorded_later(memory_id, memory["created_at"], ask.as_of)
+    if untrue := _not_holding(memory, ask):
+        return Diagnosis(memory_id, Verdict.NOT_HOLDING, untrue, details=_times(memory))
     if ask.where is not None and (failed := _failed(scope, memory_id, ask.where)):
         return _filtered(memory_id, failed)
-    among = predicate(ask.where, as_of=ask.as_of)
-    (asked,) = questions([ask.text], now=ask.now, among=among, choose=False)
+    (asked,) = questions([replace(ask, dry_run=True)])
     with limited():
         retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize)
     hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
@@ -88,6 +90,30 @@ def _recorded_later(memory_id: uuid.UUID, recorded: datetime, as_of: datetime) -
     details = {"created_at": recorded.isoformat(), "as_of": as_of.isoformat()}
     told = f"It was recorded at {details['created_at']}, after the {details['as_of']} that `as_of` asks for."
     return Diagnosis(memory_id, Verdict.RECORDED_LATER, told, details=details)
+
+
+_TIMES = ("occurred_at", "valid_from", "valid_to", "superseded_by", "superseded_at")
+
+
+def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
+    """Why the memory does not hold at the time that is asked about; empty when it does."""
+    moment = ask.valid_at or ask.as_of or ask.now
+    begins = memory["valid_from"] or memory["occurred_at"]
+    if ask.valid_at is not None and begins > ask.valid_at:
+        return f"It holds from {begins.isoformat()} on, after the {ask.valid_at.isoformat()} that `valid_at` asks for."
+    if memory["valid_to"] is None or memory["valid_to"] > moment:
+        return ""
+    if ask.as_of is not None and memory["superseded_at"] is not None and memory["superseded_at"] > ask.as_of:
+        return ""
+    by = f": {memory['superseded_by']} superseded it" if memory["superseded_by"] else ""
+    return f"It held until {memory['valid_to'].isoformat()}{by}. Ask with `valid_at` or `as_of` for what held before."
+
+
+def _times(memory: Mapping[str, Any]) -> dict[str, str | None]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else str(value) if value else None
+        for name, value in ((name, memory[name]) for name in _TIMES)
+    }
 
 
 _MEETS = """

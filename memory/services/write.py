@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ import orjson
 from django.conf import settings
 
 from memory.enums import AuditEvent, MemoryState, Tier
+from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
@@ -25,7 +26,18 @@ from memory.types import NewMemory, Scope
 
 # A term said more often than this in one memory says nothing more.
 MAX_FREQUENCY = 32_767
-DEFAULT_IMPORTANCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LetIn:
+    """What the gate says of a turn that it lets in.
+
+    `working_hours`: how long working memory shows it, 0 for not at all. `noted` goes into its audit event.
+    """
+
+    small_talk: bool = False
+    working_hours: int = 0
+    noted: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class Row:
     frequencies: Counter[str]
     length: int
     tokens: int
+    let_in: LetIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +65,14 @@ class SessionState:
 
 def prepare(items: Sequence[tuple[Scope, NewMemory]]) -> list[Row]:
     """Gives every item its id (in order) and its index terms. No I/O."""
-    rows = []
-    for scope, memory in items:
-        found = terms(embedded_text(memory.text, memory.speaker))
-        tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
-        rows.append(Row(new_id(), scope, memory, Counter(found), len(found), tokens))
-    return rows
+    return [prepared(scope, memory, identity=new_id(), let_in=LetIn()) for scope, memory in items]
+
+
+def prepared(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
+    """A memory that has its id and its index terms. No I/O."""
+    found = terms(embedded_text(memory.text, memory.speaker))
+    tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
+    return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
 
 
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
@@ -68,9 +83,9 @@ WITH input AS (
     SELECT * FROM unnest(
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
-        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[]
+        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[], %(importance)s::float8[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
-            length, tokens)
+            length, tokens, importance)
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -87,7 +102,7 @@ WITH input AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
                                occurred_at, created_at, content_hash, terms, length, tokens)
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
-           i.metadata::jsonb, %(importance)s::float8, %(tier)s::text, %(state)s::text, i.occurred_at,
+           i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
            coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
@@ -144,6 +159,10 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "terms": [" ".join(row.frequencies) for row in rows],
         "length": [row.length for row in rows],
         "tokens": [row.tokens for row in rows],
+        "importance": [
+            importance(row.memory.text, row.memory.role, row.frequencies, small_talk=row.let_in.small_talk).value
+            for row in rows
+        ],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
@@ -168,7 +187,6 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
         "refresh": max(settings.MEMOS_SUMMARY_REFRESH_MESSAGES, settings.MEMOS_WINDOW_MESSAGES),
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
-        "importance": DEFAULT_IMPORTANCE,
         "tier": Tier.L2.value,
         "state": MemoryState.ACTIVE.value,
         "shards": NamespaceStat.SHARDS,
@@ -197,5 +215,6 @@ def _audit_details(row: Row, *, embedded: bool) -> str:
             "characters": len(row.memory.text),
             "tokens": row.tokens,
             "embedded": embedded,
+            **row.let_in.noted,
         }
     ).decode()

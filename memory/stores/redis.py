@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -12,6 +13,10 @@ from django_redis import get_redis_connection
 PAUSE_SECONDS = 2.0
 
 _paused_until = 0.0
+
+
+# Puts commands into a pipeline.
+Step = Callable[[Any], None]
 
 
 class RedisAway(Exception):
@@ -29,6 +34,18 @@ def call(operation: Any) -> Any:
         # Not only lost connections: a Redis that is full, read-only or loading serves as little.
         _paused_until = time.monotonic() + PAUSE_SECONDS
         raise RedisAway(str(error)) from error
+
+
+def together(*steps: Step) -> None:
+    """Carries out all steps in one round trip and one transaction. Raises RedisAway."""
+
+    def run(client: Any) -> None:
+        with client.pipeline(transaction=True) as pipe:
+            for step in steps:
+                step(pipe)
+            pipe.execute()
+
+    call(run)
 
 
 def resume() -> None:

@@ -10,9 +10,24 @@ import orjson
 from django.conf import settings
 
 from memory.errors import WindowUnavailable
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import RedisAway, Step, call, together
 from memory.types import WindowMessage
 
+# Adds messages to a window unless their memories were given to `refuse`: both in one step, so that neither a message
+# nor a refusal comes in between. KEYS: the window, the refused. ARGV: how many are kept, seconds, then id, message, …
+_APPEND = """
+local added = false
+for place = 3, #ARGV, 2 do
+    if redis.call('SISMEMBER', KEYS[2], ARGV[place]) == 0 then
+        redis.call('RPUSH', KEYS[1], ARGV[place + 1])
+        added = true
+    end
+end
+if added then
+    redis.call('LTRIM', KEYS[1], -ARGV[1], -1)
+    redis.call('EXPIRE', KEYS[1], ARGV[2])
+end
+"""
 # Longer than any request takes from its commit to its window.
 REFUSED_SECONDS = 3600
 
@@ -20,29 +35,31 @@ REFUSED_SECONDS = 3600
 def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
     """Adds messages to the windows of their (namespace_id, session), all or none, and renews the windows' life.
 
-    Messages of memories that were given to `refuse` do not stay. Raises WindowUnavailable.
+    Messages of memories that were given to `refuse` are left out. Raises WindowUnavailable.
     """
-    added = {place: items[-settings.MEMOS_WINDOW_MESSAGES :] for place, items in messages.items()}
+    try:
+        together(appending(messages))
+    except RedisAway as error:
+        raise WindowUnavailable("The session window (Redis) does not answer.") from error
 
-    def run(client: Any) -> None:
-        with client.pipeline(transaction=True) as pipe:
-            for (namespace_id, session), items in added.items():
-                key = _key(namespace_id, session)
-                pipe.rpush(key, *(orjson.dumps(item) for item in items))
-                pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
-                pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
-            for (namespace_id, _), items in added.items():
-                pipe.smismember(_refused_key(namespace_id), [item.memory_id for item in items])
-            refused = pipe.execute()[-len(added) :]
-        gone = {
-            place: {item.memory_id for item, erased in zip(added[place], flags, strict=True) if erased}
-            for place, flags in zip(added, refused, strict=True)
-            if any(flags)
-        }
-        for (namespace_id, session), ids in gone.items():
-            _drop(client, _key(namespace_id, session), ids)
 
-    _guarded(run)
+def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> Step:
+    """What `append` does, as a step of a round trip that does more."""
+
+    def step(pipe: Any) -> None:
+        for (namespace_id, session), items in messages.items():
+            newest = items[-settings.MEMOS_WINDOW_MESSAGES :]
+            pipe.eval(
+                _APPEND,
+                2,
+                _key(namespace_id, session),
+                _refused_key(namespace_id),
+                settings.MEMOS_WINDOW_MESSAGES,
+                settings.MEMOS_WINDOW_TTL_SECONDS,
+                *(part for item in newest for part in (item.memory_id, orjson.dumps(item))),
+            )
+
+    return step
 
 
 def read(namespace_id: int, session: str) -> list[WindowMessage]:
@@ -57,7 +74,7 @@ def forget(namespace_id: int, session: str) -> int:
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
-    """Keeps memories out of the namespace's windows for REFUSED_SECONDS: whoever adds one takes it out again.
+    """Keeps memories out of the namespace's windows for REFUSED_SECONDS: `append` leaves them out.
 
     For memories that are being erased: a writer may be between its commit and `append`. Raises WindowUnavailable.
     """

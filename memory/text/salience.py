@@ -2,7 +2,9 @@
 
 Selection is greedy over a relevance that falls with what has already been covered: maximal marginal relevance
 (Carbonell & Goldstein 1998) by weighted term coverage, scaled by cost (Lin & Bilmes 2010, "Multi-document summarization
-via budgeted maximization of submodular functions"), with lazy re-evaluation (Minoux 1978).
+via budgeted maximization of submodular functions"), with a diminishing reward for what comes from the same turn (their
+diversity reward over a partition: Lin & Bilmes 2011, "A class of submodular functions for document summarization") and
+lazy re-evaluation (Minoux 1978).
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from memory.text import sentences
 from memory.text.analysis import is_cjk, terms
 
 NOVELTY_SHARE = 0.8
+# What each further sentence of a turn gains, of what it would without the others.
+SAME_TURN_SHARE = 0.5
 DUPLICATE_SIMILARITY = 0.75
 
 LIGHT_WEIGHT = 0.35
@@ -64,11 +68,13 @@ _SECOND_PERSON = re.compile(r"\byour?\b|[你您]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A sentence to choose: its content terms, its relevance (>= 0) and its cost in tokens (> 0)."""
+    """A sentence to choose: its content terms, its relevance (>= 0), its cost in tokens (> 0), and the turn that it
+    comes from (empty: from one of its own)."""
 
     terms: frozenset[str]
     relevance: float
     cost: int
+    turn: str = ""
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -118,20 +124,23 @@ def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
 def select(candidates: Sequence[Candidate], weights: Mapping[str, float], budget: int) -> list[int]:
     """The positions of the candidates to keep, best first, whose costs add up to at most `budget` tokens."""
     covered: set[str] = set()
+    told: Counter[str] = Counter()
     chosen: list[int] = []
-    heap = [(-_gain(candidate, weights, covered), position) for position, candidate in enumerate(candidates)]
+    heap = [(-_gain(candidate, weights, covered, told), position) for position, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     while heap and budget > 0:
         _, position = heapq.heappop(heap)
         candidate = candidates[position]
         if candidate.cost > budget:
             continue
-        gain = -_gain(candidate, weights, covered)
+        gain = -_gain(candidate, weights, covered, told)
         if heap and gain > heap[0][0]:
             heapq.heappush(heap, (gain, position))
             continue
         chosen.append(position)
         covered |= candidate.terms
+        if candidate.turn:
+            told[candidate.turn] += 1
         budget -= candidate.cost
     return chosen
 
@@ -158,11 +167,12 @@ def duplicate_of(documents: Sequence[frozenset[str]], keys: Sequence[object]) ->
     return first
 
 
-def _gain(candidate: Candidate, weights: Mapping[str, float], covered: set[str]) -> float:
+def _gain(candidate: Candidate, weights: Mapping[str, float], covered: set[str], told: Counter[str]) -> float:
     total = math.fsum(weights.get(term, 0.0) for term in candidate.terms)
     new = math.fsum(weights.get(term, 0.0) for term in candidate.terms if term not in covered)
     novelty = new / total if total else 0.0
-    return candidate.relevance * (1 - NOVELTY_SHARE + NOVELTY_SHARE * novelty) / candidate.cost
+    share = SAME_TURN_SHARE ** told[candidate.turn]
+    return candidate.relevance * (1 - NOVELTY_SHARE + NOVELTY_SHARE * novelty) * share / candidate.cost
 
 
 def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:

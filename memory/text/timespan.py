@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 from memory.text.periods import DAY, YEARS_BACK, Part, in_latest_years, months, period
 from memory.text.timewords import (
@@ -108,6 +109,7 @@ def _widened(text: str, place: tuple[int, int], parts: list[Part], now: datetime
         yield Span(start, stop, phrase)
 
 
+@lru_cache(maxsize=1024)
 def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
     """What dateparser makes of an English phrase: the time, and how exact it is (day, week, month, year)."""
     # It takes a tenth of a second to import: only questions that name a time wait for it, and only the first of them.

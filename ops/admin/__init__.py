@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 
-from ops.admin import access, evaluations, jobs, memories, records, registry
+from ops.admin import access, evaluations, jobs, memories, quarantine, records, registry
 
-__all__ = ["access", "evaluations", "jobs", "memories", "records", "registry"]
+__all__ = ["access", "evaluations", "jobs", "memories", "quarantine", "records", "registry"]
 
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"

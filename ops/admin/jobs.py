@@ -1,4 +1,7 @@
-"""Background jobs: staff look at them. A job names a function to run, so nobody may write one by hand."""
+"""Background jobs: staff look at them. A job names a function to run, so nobody may write one by hand.
+
+Replaying and discarding are `/v1/ops/jobs` and `manage.py jobs`: each is an audit event.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
+
+from memory.models import Job
+from ops.admin.lists import NamespaceFilter, ReadOnlyAdmin
 
 
 class _LookOnly:
@@ -28,3 +34,19 @@ for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Success, T
     if admin.site.is_registered(_model):
         admin.site.unregister(_model)
     admin.site.register(_model, type(f"{_model.__name__}LookOnlyAdmin", (_LookOnly, _base), {}))
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """What each job was asked for, how far it is, and what went wrong."""
+
+    list_display = ("kind", "state", "attempts", "subject", "schedule", "error_type", "queued_at", "finished_at")
+    list_filter = ("state", NamespaceFilter, "kind", "queued_at")
+    fields = (
+        *("kind", "state", "namespace_id", "subject", "schedule", "attempts", "done", "total", "error_type", "error"),
+        *("reason", "queued_at", "started_at", "heartbeat_at", "finished_at", "id"),
+    )
+
+    @admin.display(description="subject")
+    def subject(self, job: Job) -> str:
+        return " ".join(map(str, job.arguments))

@@ -22,6 +22,8 @@ from memory.enums import MemoryState
 from memory.errors import InvalidInput, MemosError
 from memory.models import Memory, MemoryVector, MemoryVersion
 from memory.services import curation
+from memory.services.change import MAX_REASON_CHARS, checked_reason
+from memory.types import ChangeTerms
 from ops.actor import request_id, staff_access
 from ops.admin.lists import CappedChangeList, LargeTableAdmin, NamespaceFilter, SessionFilter, namespaces_named
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, moment
@@ -43,7 +45,7 @@ class MemoryForm(forms.ModelForm):
     )
     metadata = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}))
     reason = forms.CharField(
-        max_length=curation.MAX_REASON_CHARS,
+        max_length=MAX_REASON_CHARS,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
         help_text="Why you change it: kept with the former text and in the audit log.",
     )
@@ -76,7 +78,7 @@ class MemoryForm(forms.ModelForm):
 
     def clean_reason(self) -> str:
         try:
-            return curation.checked_reason(self.cleaned_data["reason"])
+            return checked_reason(self.cleaned_data["reason"])
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 
@@ -86,7 +88,7 @@ class CurationForm(forms.Form):
 
     ids = forms.CharField(widget=forms.HiddenInput)
     reason = forms.CharField(
-        max_length=curation.MAX_REASON_CHARS, widget=forms.TextInput(attrs={"class": "vTextField", "size": 60})
+        max_length=MAX_REASON_CHARS, widget=forms.TextInput(attrs={"class": "vTextField", "size": 60})
     )
 
     def clean_ids(self) -> list[uuid.UUID]:
@@ -179,7 +181,7 @@ class MemoryAdmin(LargeTableAdmin):
             importance=form.cleaned_data["importance"],
             reason=form.cleaned_data["reason"],
             now=timezone.now(),
-            request_id=request_id(request),
+            terms=ChangeTerms(request_id=request_id(request)),
         )
 
     @admin.action(description="Archive: take out of retrieval", permissions=["change"])

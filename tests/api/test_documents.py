@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import UTC, datetime
 
 import pytest
@@ -165,6 +166,9 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
         "chunks": Memory.objects.count(),
         "characters": len(HANDBOOK),
         "accepted": True,
+        "verdict": "accept",
+        "reasons": [],
+        "quarantine_id": None,
         "degraded": [],
     }
     body = whole(alice)
@@ -240,7 +244,11 @@ def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
     assert {"quokka", "walrus"} <= terms
     # What staff corrects keeps what it stands under.
     curation.edit(
-        system_access("staff:ann"), memory_id=last["memory_id"], text="Short.", reason="x", now=timezone.now()
+        system_access("staff:ann"),
+        memory_id=uuid.UUID(last["memory_id"]),
+        text="Short.",
+        reason="x",
+        now=timezone.now(),
     )
     assert {"quokka", "manual", "walrus", "short"} == set(Memory.objects.get(pk=last["memory_id"]).terms)
 

@@ -9,6 +9,7 @@ from django_q.models import OrmQ
 
 from memory.models import AuditLog, EvaluationRun, Memory
 from memory.tasks import evaluate
+from tests import carrying
 from tests.evaluation.conftest import QRELS, write_dataset
 
 
@@ -156,6 +157,14 @@ def test_a_run_is_queued_and_then_shows_what_it_found(chief, sets):
     assert [row["query_id"] for row in run["results"]] == ["q1", "q2", "q3", "q3"]
     assert chief.get(f"/v1/evaluations/{queued['id']}").json()["results"] is None
     assert not Memory.objects.exists()
+
+
+def test_its_job_shows_how_far_it_is(chief, sets):
+    run = chief.post("/v1/evaluations", {"dataset": "pottery"}).json()
+    carrying.work_off()
+
+    (job,) = chief.get("/v1/ops/jobs", kind="evaluate").json()["jobs"]
+    assert (job["state"], job["progress"], job["subject"]) == ("done", {"done": 4, "total": 4}, [run["id"]])
 
 
 def test_a_job_that_runs_twice_changes_nothing_the_second_time(chief, sets):

@@ -49,6 +49,7 @@ def test_a_dry_run_only_counts(filled):
         "documents": 0,
         "condensations": 1,
         "context_packs": 1,
+        "quarantined": 0,
         "audit": 0,
     }
     assert Memory.objects.count() == 12
@@ -66,6 +67,7 @@ def test_everything_of_the_session_goes_and_nothing_else(filled):
         "documents": 0,
         "condensations": 1,
         "context_packs": 1,
+        "quarantined": 0,
         "audit": 0,
     }
     namespace_id = filled.scope.namespace_id

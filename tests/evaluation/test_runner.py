@@ -276,20 +276,20 @@ def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(ali
     EvaluationRun.objects.update(status="running")
     with psycopg.connect(_dsn()) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [evaluations._lock_number(run.pk)])
-        assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now)
+        assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
         assert evaluations.fail_lost(now=timezone.now()) == 0
         assert EvaluationRun.objects.get().status == "running"
 
     assert evaluations.fail_lost(now=timezone.now()) == 1
     assert "has ended" in EvaluationRun.objects.get().error
     assert evaluations.fail_lost(now=timezone.now()) == 0
-    assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now)
+    assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
 
 
 def test_arms_that_do_not_take_part_weigh_nothing(alice, remember):
     remember(alice, "The kiln is hot.")
     remember(alice, "Nothing of the kind.")
-    (question,) = questions(["kiln"], now=timezone.now())
+    (question,) = questions([Ask("kiln", 1, timezone.now())])
     both = measure.retrieve(alice.scope, question, top_k=10)
     words = measure.retrieve(alice.scope, question, top_k=10, arms=["lexical"])
     meaning = measure.retrieve(alice.scope, question, top_k=10, arms=["dense"])

@@ -11,13 +11,16 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
-from django_q.models import Failure, OrmQ, Schedule
+from django_q.models import OrmQ, Schedule
 
 from memory.demo.seed import seed_demo_namespace
-from memory.models import ApiKey, MemoryVector, NamespaceStat
+from memory.errors import EmbeddingUnavailable
+from memory.models import ApiKey, Job, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
-from memory.services import diagnosis, stats
+from memory.services import idempotency, stats
+from memory.services.diagnosis import host, search
 from memory.stores import redis as redis_store
+from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access
 from tests.providers.cross_encoder import build
 
@@ -31,7 +34,7 @@ def _healthy(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("issue_api_key", "tests", "--all-namespaces", stdout=StringIO())
     get_user_model().objects.create_user("ann", is_staff=True)
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.ALIVE)
-    monkeypatch.setattr(diagnosis, "LOW_DISK", 0)
+    monkeypatch.setattr(host, "LOW_DISK", 0)
 
 
 def examine(*arguments: str) -> tuple[int, dict[str, tuple[str, str, str]]]:
@@ -60,7 +63,7 @@ def test_nothing_is_wrong() -> None:
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0
-    assert len(found) == 18
+    assert len(found) == 20
 
 
 def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,15 +72,12 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     settings.MEMOS_HOST = "0.0.0.0"
     settings.MEMOS_EMBEDDING_MODEL = "hash-64"
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.NO_HEARTBEAT)
-    monkeypatch.setattr(diagnosis, "LOW_DISK", 2**60)
-    monkeypatch.setattr(diagnosis, "FULL_DISK", 2**60)
+    monkeypatch.setattr(host, "LOW_DISK", 2**60)
+    monkeypatch.setattr(host, "FULL_DISK", 2**60)
     MemoryVector.objects.filter(pk__in=list(MemoryVector.objects.values_list("pk", flat=True)[:3])).delete()
     NamespaceStat.objects.update(memories=70)
     OrmQ.objects.create(key="memos", payload="x", lock=now - timedelta(hours=1))
-    Failure.objects.create(
-        id="1" * 32, name="n", func="memory.tasks.condense_session", started=now, stopped=now, success=False,
-        result="Boom : Traceback",
-    )  # fmt: skip
+    Job.objects.create(kind="condense_session", state="failed", finished_at=now, error_type="KeyError", error="Boom")
     Schedule.objects.filter(name="memos: embed pending memories").delete()
     ApiKey.objects.update(revoked_at=now)
     get_user_model().objects.update(is_active=False)
@@ -99,7 +99,7 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     assert "70 memories counted, 74 there" in broken["counters"][1]
     assert "qcluster" in broken["worker"][2]
     assert broken["queue"][1].startswith("1 jobs")
-    assert "memory.tasks.condense_session: Boom" in broken["failed jobs"][1]
+    assert broken["failed jobs"][1] == "1 kept, the last: condense_session: KeyError: Boom"
     assert "embed pending" in broken["schedules"][1]
     assert "issue_api_key" in broken["API keys"][2]
     assert "createsuperuser" in broken["staff"][2]
@@ -156,9 +156,9 @@ def test_a_migration_that_is_missing_stops_what_reads_tables() -> None:
 
 def test_a_model_that_cannot_be_loaded_is_a_finding(settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(provider: str, name: str):
-        raise diagnosis.EmbeddingUnavailable("The MiniLM weights are not installed")
+        raise EmbeddingUnavailable("The MiniLM weights are not installed")
 
-    monkeypatch.setattr(diagnosis, "provider_for", broken)
+    monkeypatch.setattr(search, "provider_for", broken)
     status, found = examine()
     assert status == 1
     assert found["embedding model"][:2] == ("fail", "hash/hash-256: The MiniLM weights are not installed")
@@ -204,8 +204,52 @@ def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> No
     def broken() -> int:
         raise RuntimeError("unexpected")
 
-    monkeypatch.setattr(diagnosis, "pending_count", broken)
+    monkeypatch.setattr(search, "pending_count", broken)
     status, found = examine()
     assert status == 1
     assert found["vectors"][1] == "the check itself broke: RuntimeError: unexpected"
     assert found["staff"][0] == "ok"
+
+
+def test_a_schedule_that_is_late_is_a_finding_and_one_that_has_run_is_not() -> None:
+    now = timezone.now()
+    Schedule.objects.filter(name="memos: embed pending memories").update(next_run=now - timedelta(minutes=3))
+    assert examine()[1]["schedules"][0] == "ok"
+    Schedule.objects.filter(name="memos: embed pending memories").update(next_run=now - timedelta(minutes=5))
+    status, found = examine()
+    assert status == 0
+    assert found["schedules"][:2] == ("warn", "more than 3 periods late: memos: embed pending memories")
+    assert "qcluster" in found["schedules"][2]
+
+    embed_pending(schedule="memos: embed pending memories")
+    assert examine()[1]["schedules"][0] == "ok"
+
+
+def test_a_schedule_that_fails_three_times_in_a_row_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "memos: forget idempotency keys"
+
+    def broken(**_: object) -> int:
+        raise RuntimeError("the disk is full")
+
+    with monkeypatch.context() as faulty:
+        faulty.setattr(idempotency, "forget_old", broken)
+        for count in range(1, 4):
+            forget_idempotency_keys(schedule=name)
+            status, found = examine()
+            assert found["failed jobs"][0] == "warn"
+            assert found["schedules"][0] == ("fail" if count == 3 else "ok")
+    assert status == 1
+    assert found["schedules"][1] == f"{name} has failed 3 times in a row (RuntimeError: the disk is full)"
+
+    forget_idempotency_keys(schedule=name)
+    assert {examine()[1][check][0] for check in ("schedules", "failed jobs")} == {"ok"}
+
+
+def test_a_clock_that_went_back_is_a_finding_that_bootstrap_mends() -> None:
+    Schedule.objects.filter(name__startswith="memos: ").update(next_run=timezone.now() + timedelta(hours=3))
+    found = examine()[1]
+    assert found["schedules"][0] == "warn"
+    assert "it has gone back" in found["schedules"][1]
+    assert found["schedules"][2].startswith("manage.py bootstrap")
+    ensure_schedules()
+    assert examine()[1]["schedules"][0] == "ok"

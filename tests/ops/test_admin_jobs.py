@@ -8,6 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import Schedule
 
+from memory.models import Job
+
 
 @pytest.fixture
 def boss(db: None) -> Client:
@@ -27,6 +29,17 @@ def test_a_schedule_that_runs_anything_cannot_be_posted(boss):
 
     assert boss.post("/admin/django_q/schedule/add/", body).status_code == 403
     assert not Schedule.objects.filter(func="os.system").exists()
+
+
+def test_a_job_shows_what_it_is_about_and_cannot_be_written_by_hand(boss):
+    job = Job.objects.create(kind="condense_session", arguments=[7, "s1"], state="failed", error_type="OSError")
+
+    listed = boss.get("/admin/memory/job/?state__exact=failed").content.decode()
+    assert "7 s1" in listed
+    assert "OSError" in listed
+    assert boss.get(f"/admin/memory/job/{job.pk}/change/").status_code == 200
+    for path in ("add/", f"{job.pk}/delete/"):
+        assert boss.get(f"/admin/memory/job/{path}").status_code == 403
 
 
 def test_a_nul_in_a_query_string_is_refused(boss):

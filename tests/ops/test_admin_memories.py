@@ -203,7 +203,8 @@ class TestChange:
     def test_line_breaks_of_the_browser_are_no_change(self, staff, world):
         scope = scope_of("harbour")
         [memory_id] = turns(scope, "lines", "first line\n  second line\n")
-        self.post(staff, memory_id, text="first line\r\n  second line\r\n")
+        importance = str(Memory.objects.get(pk=memory_id).importance)
+        self.post(staff, memory_id, text="first line\r\n  second line\r\n", importance=importance)
         assert not MemoryVersion.objects.exists()
         assert Memory.objects.get(pk=memory_id).text == "first line\n  second line\n"
 

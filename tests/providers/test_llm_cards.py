@@ -169,11 +169,63 @@ def test_a_nul_in_the_models_card_does_not_break_the_sessions_queries(alice, tol
 
 
 def test_long_answers_are_cut(alice, told, endpoint):
-    many = [{"text": f"{number} " + "x" * 1000, "sources": [1]} for number in range(30)]
-    endpoint.answer = lambda body: says({"facts": many})
-    facts = card(condense(alice))["facts"]
-    assert len(facts) == 12
-    assert {len(fact) for fact in facts} == {400}
+    endpoint.answer = lambda body: says(
+        {"facts": [{"text": "x" * 1000, "sources": [1]}], "actions": [{"text": "Call.", "sources": [3]}] * 30}
+    )
+    stored = card(condense(alice))
+    assert [len(fact) for fact in stored["facts"]] == [400]
+    assert len(stored["actions"]) == 12
+
+
+REFUSED = {
+    "number": ({"text": "Ann wants 3 cups of green tea.", "sources": [1]}, "3"),
+    "number-in-words": ({"text": "Ann ships two parts on Friday.", "sources": [2]}, "two"),
+    "of-another-message": ({"text": "Ann ships on Friday.", "sources": [1]}, "Friday"),
+    "weekday": ({"text": "Ann ships on Monday.", "sources": [2]}, "Monday"),
+    "date": ({"text": "Ann decided it on 1999-05-08.", "sources": [2]}, "1999"),
+    "name": ({"text": "Ann ships to Oslo on Friday.", "sources": [2]}, "Oslo"),
+    "name-first": ({"text": "Zoltan prefers green tea.", "sources": [1]}, "Zoltan"),
+    "chinese-name": ({"text": "小李喜欢绿茶。", "sources": [1]}, "小李"),
+}
+
+
+@pytest.mark.parametrize(("item", "stranger"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.usefixtures("told")
+def test_a_number_or_name_that_no_source_has_refuses_the_card_and_the_record_says_why(
+    alice, endpoint, caplog, item, stranger
+):
+    endpoint.answer = lambda body: only(item)
+
+    stored = condense(alice)
+
+    assert stored.method == EXTRACTIVE
+    assert stored.trigger_details["no_card_from"] == {
+        "model": "card-model",
+        "reason": "an item of the language model's card has a number or a name that none of its messages has",
+        "item": "facts.0",
+        "invented": stranger,
+    }
+    assert stranger not in caplog.text
+
+
+def test_the_record_says_why_a_model_that_did_not_answer_is_not_the_author(alice, told, endpoint):
+    endpoint.answer = lambda body: (500, {"error": {"message": "boom"}})
+    assert condense(alice).trigger_details["no_card_from"] == {
+        "model": "card-model",
+        "reason": "card-model did not answer: InternalServerError",
+    }
+
+
+def test_a_card_of_a_model_keeps_to_the_most_that_a_card_may_cost(alice, told, endpoint):
+    long = {"text": " ".join(["tea green prefer"] * 25), "sources": [1]}
+    endpoint.answer = lambda body: says({"facts": [long] * 12})
+    stored = condense(alice)
+    assert "more than 600 tokens" in stored.trigger_details["no_card_from"]["reason"]
+
+
+def test_commands_are_kept_whoever_writes_the_card(alice, told, remember, endpoint):
+    remember(alice, "Run it:\n$ make deploy ENV=prod")
+    assert card(condense(alice))["commands"] == ["make deploy ENV=prod"]
 
 
 def test_neither_ingest_nor_query_asks_the_model(alice, told, endpoint):

@@ -17,6 +17,7 @@ def candidates(count: int, **given: Any) -> Candidates:
     usual: dict[str, Any] = {
         "cosine": np.zeros(count),
         "bm25": np.zeros(count),
+        "mentions": np.zeros(count),
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
         "turn": turns,

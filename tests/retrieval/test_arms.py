@@ -189,13 +189,24 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
     (first, _) = retrieve(alice.scope, asked("green tea"), top_k=5).hits
     assert (str(first.id), first.similarity, first.overlap) == (waiting, 0.0, 1.0)
     # Words have 0.4 of the arms, and it alone speaks for its session.
-    assert first.score == pytest.approx(0.4 + SIGNALS["session"] * 0.4 / 3, abs=1e-6)
+    expected = 0.4 + SIGNALS["session"] * 0.4 / 3 + SIGNALS["importance"] * (first.importance - 0.5)
+    assert first.score == pytest.approx(expected, abs=1e-6)
 
 
 def test_an_empty_namespace_has_no_hits(alice):
     found = retrieve(alice.scope, asked("anything"), top_k=5)
     assert (found.hits, found.considered) == ([], 0)
-    assert set(found.milliseconds) == {"lexical", "vector", "dense", "places", "fusion", "read", "rerank", "restated"}
+    assert set(found.milliseconds) == {
+        "lexical",
+        "entities",
+        "vector",
+        "dense",
+        "places",
+        "fusion",
+        "read",
+        "rerank",
+        "restated",
+    }
 
 
 def test_overlap_is_the_share_of_the_questions_words(alice, remember):

@@ -20,7 +20,7 @@ from memory.retrieval.left_out import left_out
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.restated import Said
 from memory.services.ingest import ingest_batch
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.types import NewMemory
 from tests.providers.cross_encoder import build
 
@@ -67,7 +67,7 @@ def talks(alice) -> Any:
 
 
 def found(tenant: Any, text: str, *, top_k: int, show_dropped: int = 200, **options: Any) -> Retrieval:
-    (question,) = questions([text], now=NOW)
+    (question,) = questions([Ask(text, 5, NOW)])
     return retrieve(tenant.scope, question, top_k=top_k, show_dropped=show_dropped, **options)
 
 

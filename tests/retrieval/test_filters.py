@@ -200,6 +200,7 @@ def test_the_fields_of_every_memory(alice, remember):
     ann = remember(alice, "one", speaker="Ann", session="s1", occurred_at=DAY)
     bot = remember(alice, "two", role="agent", session="s2", occurred_at=DAY + timedelta(days=1))
     old = remember(alice, "three", role="tool", session="s2", occurred_at=DAY - timedelta(days=30))
+    Memory.objects.update(importance=0.5)
     Memory.objects.filter(pk=old).update(created_at=DAY, importance=0.9, tier="L3")
 
     assert matching(alice, {"role": "user"}) == {ann}

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.retrieval.pipeline import first_stage, retrieve
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 
 SAID = ["The kiln is hot at noon.", "The kiln was repaired yesterday.", "When is the kiln hot?", "It rained."]
 
@@ -16,7 +16,7 @@ SAID = ["The kiln is hot at noon.", "The kiln was repaired yesterday.", "When is
 def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> None:
     for text in SAID:
         remember(alice, text, speaker="Tove")
-    (question,) = questions(["When was the kiln repaired, Tove?"], now=timezone.now())
+    (question,) = questions([Ask("When was the kiln repaired, Tove?", 2, timezone.now())])
 
     ranking, hits = first_stage(alice.scope, question, top_k=2)
 
@@ -34,7 +34,7 @@ def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> 
 def test_it_is_what_retrieve_starts_from(alice, remember) -> None:
     for text in SAID:
         remember(alice, text)
-    (question,) = questions(["Is the kiln hot?"], now=timezone.now())
+    (question,) = questions([Ask("Is the kiln hot?", 2, timezone.now())])
     _, hits = first_stage(alice.scope, question, top_k=3)
     assert [hit.id for hit in retrieve(alice.scope, question, top_k=3).hits] == [hit.id for hit in hits[:3]]
     assert len(hits) == len(SAID)

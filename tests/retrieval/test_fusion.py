@@ -28,7 +28,7 @@ def key(number: int) -> str:
 
 
 def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
-    return Question("q", [], np.zeros(1), 1, familiarity, None, Wants(**wants), [])
+    return Question("q", [], np.zeros(1), 1, familiarity, None, Wants(**wants), [], None, None)
 
 
 def ranked(

@@ -16,7 +16,7 @@ from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
 from memory.retrieval.handover import Handover, Window, handover
 from memory.retrieval.pipeline import Hit
-from memory.text.card import BUCKETS
+from memory.text.card import SECTIONS, card_tokens
 from memory.text.tokens import TOKENIZERS, count_tokens
 from memory.types import WindowMessage
 
@@ -102,7 +102,7 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
     ]
     return {
         "procedural": PROCEDURAL | {"prompt": draw(st.sampled_from([None, PROCEDURAL["prompt"]]))},
-        "card": draw(st.none() | st.dictionaries(st.sampled_from(BUCKETS), st.lists(TEXTS, max_size=4))),
+        "card": draw(st.none() | st.dictionaries(st.sampled_from(SECTIONS), st.lists(TEXTS, max_size=4))),
         "window": window,
         "hits": found,
         "max_tokens": draw(st.none() | st.integers(1, 600)),
@@ -179,7 +179,7 @@ def test_shares_are_within_the_budget_and_the_demands_and_leave_nothing_that_is_
 def test_sections_come_in_their_order_and_nothing_is_cut_without_a_budget():
     done = handed(
         procedural=PROCEDURAL,
-        card=CARD,
+        card=CARD | {"commands": ["make kiln"], "pitfalls": ["told as risks"]},
         window=Window([message("Hello there.", number=1), message("Second\nline.", number=2)]),
         hits=[hit("It was fired in May."), hit("Hello there.", identity=uuid.UUID(int=1))],
     )
@@ -189,9 +189,10 @@ def test_sections_come_in_their_order_and_nothing_is_cut_without_a_budget():
         "- Answer from the memories.\n  不要猜。\n"
         '- Tool search: Finds memories; parameters {"type":"object"}\n'
         "Summary of the session:\n"
-        "- facts: The kiln is red.\n"
-        "- facts: The shop is in Lyon.\n"
+        "- The kiln is red.\n"
+        "- The shop is in Lyon.\n"
         "- constraints: Never fire the kiln on Sundays.\n"
+        "- commands: make kiln\n"
         "Latest messages:\n"
         "- Bo: Hello there.\n"
         "- Bo: Second\n  line.\n"
@@ -232,9 +233,15 @@ def test_a_hit_without_sentences_that_is_too_long_leaves_its_room_to_the_next():
     assert statuses(done, "hits") == ["over_budget", "kept"]
 
 
+def test_a_card_costs_what_its_lines_are_counted_as():
+    done = handed(card=CARD | {"commands": ["make kiln"]})
+    heading = count_tokens("Summary of the session:\n")
+    assert done.tokens == heading + card_tokens(CARD | {"commands": ["make kiln"]})
+
+
 def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
     window = Window(messages(1, 6))
-    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=150)
+    done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=130)
 
     assert statuses(done, "procedural") == ["kept", "kept"]
     assert statuses(done, "summary") == ["over_budget", "kept", "kept"]

@@ -14,10 +14,9 @@ from memory.models import Memory
 from memory.retrieval import places
 from memory.retrieval.filters import parse
 from memory.retrieval.pipeline import retrieve
-from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
 from memory.services import curation
-from memory.services.search import questions
+from memory.services.search import Ask, questions
 from memory.text.timespan import Span
 from memory.types import system_access
 
@@ -25,7 +24,7 @@ NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
 
 def asked(text: str, where: Any = None) -> Question:
-    (question,) = questions([text], now=NOW, among=predicate(parse(where)) if where else None)
+    (question,) = questions([Ask(text, 5, NOW, where=parse(where) if where else None)])
     return question
 
 
@@ -35,6 +34,7 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
         question,
         cosines=cosines or {},
         bm25=bm25 or {},
+        mentions={},
         strong=strong,
     )
 
@@ -102,6 +102,7 @@ def test_a_cosine_that_is_not_given_is_measured(alice, remember):
 def test_what_the_signals_need_is_read(alice, remember):
     first = remember(alice, "Where is Bob？", speaker="Ann", session="s1", occurred_at=NOW)
     second = remember(alice, "In Oslo.", role="agent", session="s2", occurred_at=NOW + timedelta(days=2))
+    Memory.objects.filter(pk=first).update(importance=0.5)
     Memory.objects.filter(pk=second).update(importance=0.9)
     question = replace(asked("What did Ann ask?"), spans=[Span(NOW, NOW + timedelta(days=2), "then")])
 

@@ -171,7 +171,7 @@ class TestRestore:
 
 @pytest.mark.django_db
 class TestEdit:
-    def edit(self, memory_id: uuid.UUID, access: Access = STAFF, **changes) -> Memory:
+    def edit(self, memory_id: uuid.UUID, access: Access = STAFF, **changes) -> dict:
         return curation.edit(access, memory_id=memory_id, reason="typo", now=NOW + timedelta(hours=1), **changes)
 
     def test_refusals(self):
@@ -211,7 +211,7 @@ class TestEdit:
     def test_no_difference_writes_nothing(self):
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
-        self.edit(memory_id, text=TURNS[0], importance=0.5, metadata={})
+        self.edit(memory_id, text=TURNS[0], importance=Memory.objects.get().importance, metadata={})
         assert not MemoryVersion.objects.exists()
         assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EDIT).exists()
 

@@ -50,6 +50,14 @@ def test_selection_prefers_what_is_new_and_keeps_to_the_budget():
     assert select(candidates, weights, 9) == []
 
 
+def test_each_further_sentence_of_a_turn_gains_less():
+    candidates = [
+        Candidate(frozenset(words.split()), relevance, 10, turn)
+        for words, relevance, turn in (("a b", 1.0, "one"), ("c d", 0.9, "one"), ("e f", 0.6, "two"), ("g h", 0.4, ""))
+    ]
+    assert select(candidates, dict.fromkeys("abcdefgh", 1.0), 40) == [0, 2, 1, 3]
+
+
 def test_selection_counts_the_cost():
     candidates = [_candidate("a b", relevance=1.5, cost=40), _candidate("c d", relevance=1.0, cost=10)]
     assert select(candidates, dict.fromkeys("abcd", 1.0), 40) == [1]

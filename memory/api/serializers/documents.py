@@ -3,7 +3,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import MetadataField, MomentField, StrictCharField
-from memory.enums import DocumentFormat
+from memory.api.serializers.ingest import ReasonSerializer
+from memory.enums import DocumentFormat, GateDecision
 from memory.services.documents import METADATA_KEY
 from memory.types import NewDocument
 
@@ -71,10 +72,13 @@ class DocumentSerializer(serializers.Serializer):
 
 class StoredDocumentSerializer(serializers.Serializer):
     document_id = serializers.CharField()
-    version = serializers.IntegerField(help_text="1 for a new document")
+    version = serializers.IntegerField(help_text="1 for a new document; that in force (0: none) when not accepted")
     chunks = serializers.IntegerField()
     characters = serializers.IntegerField()
-    accepted = serializers.BooleanField()
+    accepted = serializers.BooleanField(help_text="Whether this version is in force now")
+    verdict = serializers.ChoiceField(GateDecision.choices, help_text="What the gate says of it, as a whole")
+    reasons = ReasonSerializer(many=True, help_text="Why, the strongest first")
+    quarantine_id = serializers.UUIDField(allow_null=True, help_text="Of its item in the quarantine")
     degraded = serializers.ListField(
         child=serializers.CharField(), help_text="embedding_delayed: found by words until the worker has embedded it"
     )

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from memory.enums import ErasureStatus, ErasureTarget
-from memory.services.curation import MAX_REASON_CHARS
+from memory.services.change import MAX_REASON_CHARS
 from memory.services.erasures import MAX_MEMORIES, Target
 
 TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")

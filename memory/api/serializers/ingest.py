@@ -3,8 +3,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import MetadataField, MomentField, StrictCharField
-from memory.enums import Role
-from memory.types import NewMemory
+from memory.enums import GateDecision, Role
+from memory.types import NewMemory, Outcome
 
 MAX_BATCH = 1000
 
@@ -53,20 +53,38 @@ class IngestBatchSerializer(serializers.Serializer):
     )
 
 
-class IngestedSerializer(serializers.Serializer):
-    memory_id = serializers.UUIDField()
-    accepted = serializers.BooleanField()
+class ReasonSerializer(serializers.Serializer):
+    rule = serializers.CharField(help_text="Its family before the first dot: secret.password")
+    says = serializers.CharField(help_text="In a sentence, without the text")
+
+
+class OutcomeSerializer(serializers.Serializer):
+    memory_id = serializers.UUIDField(
+        allow_null=True,
+        help_text="Of a quarantined turn its item's, which the memory keeps when it is released; null when rejected",
+    )
+    accepted = serializers.BooleanField(help_text="Whether it is a memory now")
+    verdict = serializers.ChoiceField(GateDecision.choices, help_text="What the gate says of it")
+    reasons = ReasonSerializer(many=True, help_text="Why, the strongest first; also what was noted and let through")
+
+    @staticmethod
+    def shown(outcome: Outcome) -> dict:
+        """The outcome of one turn as clients see it."""
+        return {
+            "memory_id": str(outcome.memory_id) if outcome.memory_id else None,
+            "accepted": outcome.accepted,
+            "verdict": outcome.verdict.value,
+            "reasons": outcome.reasons,
+        }
+
+
+class IngestedSerializer(OutcomeSerializer):
     degraded = serializers.ListField(
         child=serializers.CharField(),
         help_text="What did not work fully: embedding_delayed, session_window_unavailable",
     )
 
 
-class BatchResultSerializer(serializers.Serializer):
-    memory_id = serializers.UUIDField()
-    accepted = serializers.BooleanField()
-
-
 class IngestedBatchSerializer(serializers.Serializer):
-    results = BatchResultSerializer(many=True, help_text="In the order of the items")
+    results = OutcomeSerializer(many=True, help_text="In the order of the items")
     degraded = serializers.ListField(child=serializers.CharField())

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.serializers.jobs import JobErrorSerializer
+
 
 class ListingSerializer(serializers.Serializer):
     """Query parameters of the listings; an empty one narrows nothing."""
@@ -47,8 +49,23 @@ class CondensationSerializer(serializers.Serializer):
     created_at = serializers.DateTimeField()
 
 
+class ScheduleSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    every_minutes = serializers.IntegerField()
+    last_run_at = serializers.DateTimeField(allow_null=True)
+    next_run_at = serializers.DateTimeField(allow_null=True)
+    state = serializers.CharField(allow_null=True, help_text="Of the last run: running, done, failed; null before any")
+    seconds = serializers.FloatField(allow_null=True, help_text="What the last run took; null while it runs")
+    last_error = JobErrorSerializer(allow_null=True)
+    failures_in_a_row = serializers.IntegerField()
+    runs = serializers.IntegerField(help_text="Since `runs_since`; failures in a row count once")
+    runs_since = serializers.DateTimeField()
+    late = serializers.BooleanField(help_text="The last run is more than three periods ago")
+
+
 class PipelineSerializer(serializers.Serializer):
     queues = QueueSerializer(many=True)
+    schedules = ScheduleSerializer(many=True, help_text="For a key of all namespaces; empty for others")
     recent_condensations = CondensationSerializer(many=True)
 
 

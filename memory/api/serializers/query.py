@@ -18,7 +18,13 @@ class QuestionFields(serializers.Serializer):
         required=False, allow_null=True, default=None, help_text="What the memories that are searched must meet"
     )
     as_of = MomentField(
-        required=False, allow_null=True, default=None, help_text="Only what was recorded by then (ISO 8601)"
+        required=False, allow_null=True, default=None, help_text="What was recorded and believed by then (ISO 8601)"
+    )
+    valid_at = MomentField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)",
     )
 
 

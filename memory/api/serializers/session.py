@@ -23,6 +23,7 @@ class DeletedCountsSerializer(serializers.Serializer):
     documents = serializers.IntegerField()
     condensations = serializers.IntegerField()
     context_packs = serializers.IntegerField()
+    quarantined = serializers.IntegerField(help_text="Quarantined texts that were waiting for a decision")
     audit = serializers.IntegerField()
 
 

@@ -48,7 +48,7 @@ class DocumentViewSet(MemosViewSet):
             now=timezone.now(),
             idempotency=self.idempotency(),
         )
-        return Response({**asdict(stored), "accepted": True})
+        return Response({**asdict(stored), "accepted": stored.accepted})
 
     @extend_schema(
         operation_id="list_documents",

@@ -11,6 +11,7 @@ from memory.api.serializers.ingest import (
     IngestedBatchSerializer,
     IngestedSerializer,
     IngestSerializer,
+    OutcomeSerializer,
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
@@ -38,7 +39,7 @@ class IngestViewSet(MemosViewSet):
             now=timezone.now(),
             idempotency=self.idempotency(),
         )
-        return Response({"memory_id": str(done.memory_ids[0]), "accepted": True, "degraded": done.degraded})
+        return Response({**OutcomeSerializer.shown(done.outcomes[0]), "degraded": done.degraded})
 
     @extend_schema(
         operation_id="ingest_batch",
@@ -58,5 +59,5 @@ class IngestViewSet(MemosViewSet):
             now=timezone.now(),
             idempotency=self.idempotency(),
         )
-        results = [{"memory_id": str(memory_id), "accepted": True} for memory_id in done.memory_ids]
+        results = [OutcomeSerializer.shown(outcome) for outcome in done.outcomes]
         return Response({"results": results, "degraded": done.degraded})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +17,7 @@ from memory.api.serializers.ops import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services import listing, stats
+from memory.services import listing, schedule_runs, stats
 
 RECENT = 20
 
@@ -31,11 +32,14 @@ class OpsViewSet(MemosViewSet):
         return Response(stats.totals(self.access))
 
     @extend_schema(
-        operation_id="ops_pipeline", summary="Queues and newest summaries", responses={200: PipelineSerializer}
+        operation_id="ops_pipeline",
+        summary="Queues, schedules and newest summaries",
+        responses={200: PipelineSerializer},
     )
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=listing.Filter(None, None, RECENT))
-        return Response({"queues": stats.queues(), "recent_condensations": recent})
+        schedules = schedule_runs.shown(self.access, now=timezone.now())
+        return Response({"queues": stats.queues(), "schedules": schedules, "recent_condensations": recent})
 
     @extend_schema(
         operation_id="ops_audit",

@@ -50,6 +50,7 @@ def asked(values: Mapping[str, Any]) -> Ask:
         now=timezone.now(),
         where=values["filter"],
         as_of=values["as_of"],
+        valid_at=values["valid_at"],
         dry_run=values.get("dry_run", True),
         show_dropped=values.get("explain", False),
     )

@@ -98,6 +98,8 @@ class Command(BaseCommand):
                 f"  {done.gone} of an earlier import were deleted since and stay so: import into another namespace to "
                 "have them again."
             )
+        if done.kept_out:
+            self.stdout.write(f"  {done.kept_out} were kept out by the gate: GET /v1/quarantine shows them and why")
         if done.degraded:
             self.stdout.write(
                 f"  not complete yet: {', '.join(sorted(done.degraded))} (manage.py doctor names the fix)"

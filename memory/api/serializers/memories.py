@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.api.fields import MetadataField, MomentField, StrictBooleanField, StrictCharField, StrictNumberField
+from memory.enums import Feedback, LinkKind, MemoryState, Review, Role, Tier
+from memory.services.change import MAX_REASON_CHARS
+from memory.services.curation import MAX_TEXT_CHARS
+from memory.services.feedback import MAX_NOTE_CHARS
+from memory.services.memories import Wanted
+
+ANY = "any"
+
+
+class MemoryListingSerializer(serializers.Serializer):
+    """Query parameters of the list; one that is left out or empty narrows nothing."""
+
+    namespace = serializers.CharField(min_length=1, max_length=128, trim_whitespace=False)
+    session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    speaker = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    role = serializers.ChoiceField(Role.choices, default="", allow_blank=True)
+    tier = serializers.ChoiceField(Tier.choices, default="", allow_blank=True)
+    state = serializers.ChoiceField([*MemoryState.choices, (ANY, ANY)], default=MemoryState.ACTIVE)
+    since = serializers.DateTimeField(default=None, help_text="It happened then or later (ISO 8601)")
+    until = serializers.DateTimeField(default=None, help_text="It happened before")
+    text = serializers.CharField(
+        default="", allow_blank=True, max_length=500, help_text="All of these words, in any of their forms"
+    )
+    pinned = serializers.BooleanField(default=None, allow_null=True)
+    review = serializers.BooleanField(default=None, allow_null=True, help_text="true: what waits for review")
+    current = serializers.BooleanField(
+        default=None, allow_null=True, help_text="true: what still holds; false: what holds no longer"
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+
+    @staticmethod
+    def wanted_of(values: dict) -> Wanted:
+        """The validated parameters as services take them."""
+        return Wanted(
+            session=values["session_id"] or None,
+            speaker=values["speaker"] or None,
+            role=values["role"] or None,
+            tier=values["tier"] or None,
+            state=None if values["state"] == ANY else values["state"],
+            since=values["since"],
+            until=values["until"],
+            words=values["text"] or None,
+            pinned=values["pinned"],
+            review=values["review"],
+            current=values["current"],
+            cursor=values["cursor"],
+            limit=values["limit"],
+        )
+
+
+class HistoryPageSerializer(serializers.Serializer):
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50, help_text="Of each list, the newest")
+
+
+class ReasonSerializer(serializers.Serializer):
+    """Why it is done: kept in the audit log."""
+
+    reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Why, for the audit log")
+
+
+class OptionalReasonSerializer(serializers.Serializer):
+    reason = StrictCharField(
+        required=False, min_length=1, max_length=MAX_REASON_CHARS, help_text="Why, for the audit log"
+    )
+
+
+class MemoryChangeSerializer(ReasonSerializer):
+    """What is to be different; what is left out stays as it is."""
+
+    text = StrictCharField(required=False, min_length=1, max_length=MAX_TEXT_CHARS)
+    metadata = MetadataField(required=False, help_text="Takes the place of all that is there")
+    speaker = StrictCharField(required=False, allow_blank=True, max_length=128)
+    importance = StrictNumberField(required=False, min_value=0, max_value=1)
+    occurred_at = MomentField(required=False, help_text="ISO 8601")
+    reviewed = StrictBooleanField(required=False, help_text="true: takes it off the review list")
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        attrs: dict[str, Any] = super().to_internal_value(data)
+        unknown = sorted(set(data) - set(self.fields.keys()))
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(unknown, "cannot be changed."))
+        return attrs
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs.keys() == {"reason"}:
+            names = ", ".join(name for name in self.fields.keys() if name != "reason")  # noqa: SIM118 - typed so
+            raise serializers.ValidationError(f"names nothing to change: give one of {names}.")
+        return attrs
+
+
+class RestoreSerializer(ReasonSerializer):
+    """Without more: from the archive."""
+
+    version_id = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="Say again what it said in this version of its history"
+    )
+    undo_supersede = StrictBooleanField(
+        required=False, default=False, help_text="Take back that it was superseded: it holds again"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["version_id"] and attrs["undo_supersede"]:
+            raise serializers.ValidationError("takes version_id or undo_supersede, not both: send two requests.")
+        return attrs
+
+
+class SupersedeSerializer(ReasonSerializer):
+    """What holds instead: a memory that is there, or a text that becomes one."""
+
+    by = serializers.UUIDField(required=False, allow_null=True, default=None, help_text="Id of the newer memory")
+    text = StrictCharField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_length=1,
+        max_length=MAX_TEXT_CHARS,
+        help_text="Remembered as the next turn of the same session, by the same speaker",
+    )
+    metadata = MetadataField(required=False, default=dict, help_text="Of the text")
+    occurred_at = MomentField(
+        required=False, allow_null=True, default=None, help_text="When the text was said (ISO 8601); now if left out"
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if (attrs["by"] is None) == (attrs["text"] is None):
+            raise serializers.ValidationError("needs either by or text.")
+        if attrs["by"] is not None and (attrs["metadata"] or attrs["occurred_at"]):
+            raise serializers.ValidationError("metadata and occurred_at are of a new text: PATCH the memory instead.")
+        return attrs
+
+
+class FeedbackSerializer(serializers.Serializer):
+    """An opinion; it takes the place of the same key's former one."""
+
+    kind = serializers.ChoiceField(
+        Feedback.choices, error_messages={"invalid_choice": "must be one of useful, wrong, outdated."}
+    )
+    note = StrictCharField(required=False, allow_blank=True, max_length=MAX_NOTE_CHARS, default="")
+
+
+class StandingSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    namespace = serializers.CharField()
+    revision = serializers.IntegerField(help_text="Counts its changes; the ETag is this number in quotes")
+    state = serializers.ChoiceField(MemoryState.choices)
+    importance = serializers.FloatField()
+    pinned = serializers.BooleanField(help_text="No sweep archives it")
+    review = serializers.ChoiceField(Review.choices, allow_null=True, help_text="Why it waits for review")
+    occurred_at = serializers.DateTimeField(help_text="When it happened")
+    valid_from = serializers.DateTimeField(allow_null=True, help_text="Since when it holds; null: since it happened")
+    valid_to = serializers.DateTimeField(allow_null=True, help_text="From then on it holds no longer; null: it holds")
+    superseded_by = serializers.UUIDField(allow_null=True)
+
+
+class MemorySerializer(StandingSerializer):
+    session_id = serializers.CharField()
+    turn = serializers.IntegerField(help_text="Its place in the session; below 0 for a chunk of a document")
+    role = serializers.ChoiceField(Role.choices)
+    speaker = serializers.CharField(allow_blank=True)
+    text = serializers.CharField()
+    metadata = serializers.DictField()
+    tier = serializers.CharField()
+    tokens = serializers.IntegerField()
+    created_at = serializers.DateTimeField(help_text="When MemOS learned it")
+
+
+class MemoryListSerializer(serializers.Serializer):
+    memories = MemorySerializer(many=True)
+    next_cursor = serializers.UUIDField(allow_null=True)
+
+
+class ChangedSerializer(StandingSerializer):
+    """How the memory stands after the change."""
+
+    changed = serializers.ListField(child=serializers.CharField(), help_text="Empty: it was so already")
+    degraded = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What did not work fully: embedding_delayed, session_window_unavailable",
+    )
+
+
+class ArchivedSerializer(ChangedSerializer):
+    erased = serializers.BooleanField(help_text="false: it is out of retrieval and can be restored")
+    to_erase = serializers.CharField(help_text="How it is deleted for good")
+
+
+class VersionSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    revision = serializers.IntegerField(allow_null=True)
+    text = serializers.CharField()
+    metadata = serializers.DictField()
+    speaker = serializers.CharField(allow_null=True, allow_blank=True)
+    occurred_at = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField(help_text="Why it was changed")
+    actor = serializers.CharField()
+    replaced_at = serializers.DateTimeField()
+
+
+class EventSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    event_type = serializers.CharField()
+    details = serializers.DictField()
+    actor = serializers.CharField()
+    request_id = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+
+
+class LinkSerializer(serializers.Serializer):
+    memory_id = serializers.UUIDField()
+    kind = serializers.ChoiceField(LinkKind.choices, help_text="What memory_id is to other_id")
+    other_id = serializers.UUIDField()
+    reason = serializers.CharField()
+    confidence = serializers.FloatField()
+    actor = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class OpinionSerializer(serializers.Serializer):
+    kind = serializers.ChoiceField(Feedback.choices)
+    note = serializers.CharField(allow_blank=True)
+    actor = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class HistorySerializer(serializers.Serializer):
+    memory = MemorySerializer()
+    versions = VersionSerializer(many=True)
+    events = EventSerializer(many=True)
+    links = LinkSerializer(many=True)
+    feedback = OpinionSerializer(many=True)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from memory.api.fields import StrictCharField
+from memory.api.serializers.documents import MAX_TEXT_CHARS
+from memory.api.serializers.ingest import ReasonSerializer
+from memory.enums import GateDecision
+from memory.services.protocol import COLD, HOT
+
+
+class ContentSerializer(serializers.Serializer):
+    """A content to remember."""
+
+    group_id = StrictCharField(min_length=1, max_length=128, help_text="The namespace")
+    content = StrictCharField(
+        min_length=1, max_length=MAX_TEXT_CHARS, help_text="More than 20,000 characters are kept as a document"
+    )
+
+
+class TakenInSerializer(serializers.Serializer):
+    accepted = serializers.BooleanField(help_text="Whether it can be found now")
+    verdict = serializers.ChoiceField(GateDecision.choices)
+    memory_id = serializers.UUIDField(
+        allow_null=True, help_text="Of what is quarantined the item's; null for a document and when rejected"
+    )
+    document_id = serializers.CharField(allow_null=True, help_text="null for a turn and when rejected")
+    reasons = ReasonSerializer(many=True)
+    degraded = serializers.ListField(child=serializers.CharField())
+
+
+class GroupQuerySerializer(serializers.Serializer):
+    """A question to a group's memory."""
+
+    group_id = StrictCharField(min_length=1, max_length=128, help_text="The namespace")
+    query = StrictCharField(min_length=1, max_length=2000)
+
+
+class RecalledSerializer(serializers.Serializer):
+    content = serializers.CharField()
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        [HOT, COLD], help_text="hot: of working memory, newest first; cold: of long-term memory, nearest first"
+    )
+    score = serializers.FloatField(help_text="1 for hot, 1 - cosine distance for cold")
+
+
+class RecallSerializer(serializers.Serializer):
+    results = RecalledSerializer(many=True)

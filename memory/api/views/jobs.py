@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import uuid
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.serializers.jobs import (
+    DiscardSerializer,
+    JobListingSerializer,
+    JobListSerializer,
+    JobSerializer,
+)
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope, JobState
+from memory.services import jobs
+
+
+class JobViewSet(MemosViewSet):
+    """Background jobs: what they do, and what becomes of those that failed."""
+
+    required_scope = {
+        "recent": AccessScope.READ,
+        "retrieve": AccessScope.READ,
+        "replay": AccessScope.WRITE,
+        "discard": AccessScope.WRITE,
+    }
+
+    @extend_schema(
+        operation_id="list_jobs",
+        summary="Background jobs, newest first",
+        parameters=[JobListingSerializer],
+        responses={200: JobListSerializer},
+    )
+    def recent(self, request: Request) -> Response:
+        values = self.valid(JobListingSerializer, request.query_params)
+        wanted = jobs.Wanted(
+            namespace=values["namespace"] or None,
+            kind=values["kind"] or None,
+            state=JobState(values["state"]) if values["state"] else None,
+            cursor=values["cursor"],
+            limit=values["limit"],
+        )
+        rows, cursor = jobs.listed(self.access, wanted=wanted)
+        return Response({"jobs": rows, "next_cursor": str(cursor) if cursor else None})
+
+    @extend_schema(operation_id="show_job", summary="One background job", responses={200: JobSerializer})
+    def retrieve(self, request: Request, job_id: uuid.UUID) -> Response:
+        return Response(jobs.shown(jobs.find(self.access, job_id=job_id)))
+
+    @extend_schema(
+        operation_id="replay_job",
+        summary="Queue a failed or discarded job again, with its input",
+        request=None,
+        responses={200: JobSerializer},
+    )
+    def replay(self, request: Request, job_id: uuid.UUID) -> Response:
+        job = jobs.replay(self.access, job_id=job_id, now=timezone.now(), request_id=self.request_id)
+        return Response(jobs.shown(job))
+
+    @extend_schema(
+        operation_id="discard_job",
+        summary="Take a failed or queued job out of the way",
+        request=DiscardSerializer,
+        responses={200: JobSerializer},
+    )
+    def discard(self, request: Request, job_id: uuid.UUID) -> Response:
+        reason = self.valid(DiscardSerializer, request.data)["reason"]
+        job = jobs.discard(self.access, job_id=job_id, reason=reason, now=timezone.now(), request_id=self.request_id)
+        return Response(jobs.shown(job))

@@ -1,0 +1,41 @@
+"""Puts marks in place of what must not be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something of `kind` ("api key") at `start`..`end` of a text, in characters; `score` (0..1) says how surely."""
+
+    kind: str
+    start: int
+    end: int
+    score: float
+
+
+def without_overlaps(found: Iterable[Found]) -> list[Found]:
+    """`found` in reading order; of those that overlap, the surest, then the longest."""
+    kept: list[Found] = []
+    for one in sorted(found, key=attrgetter("start")):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+            continue
+        last = kept[-1]
+        better = max(last, one, key=lambda each: (each.score, each.end - each.start))
+        # Together they are one mark, so that no rest of the weaker one is left standing.
+        kept[-1] = Found(better.kind, last.start, max(last.end, one.end), better.score)
+    return kept
+
+
+def redact(text: str, found: Iterable[Found]) -> str:
+    """`text` with a mark such as `[redacted: api key]` in place of each of `found`."""
+    pieces: list[str] = []
+    start = 0
+    for one in without_overlaps(found):
+        pieces += [text[start : one.start], f"[redacted: {one.kind}]"]
+        start = one.end
+    return "".join((*pieces, text[start:]))

@@ -1,0 +1,114 @@
+"""Whether a turn is worth long-term memory: a plain sum of a few named parts, each of which can be shown.
+
+What only asks, greets, thanks or reacts is set aside sentence by sentence (`memory.text.sentences`); the parts speak of
+the statements that are left, for those are what a later question can be answered from. The points were rounded by hand
+from a logistic regression that `bench/gate_worth.py` fits, towards equal trust in each part, so that no way of speaking
+of a single set of conversations decides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory.enums import Role
+from memory.gate import worth_cues as cues
+from memory.text import sentences
+from memory.text.analysis import CJK
+
+# The points of each part. Those that are counted give their share of them: FULL_COUNT numbers or names, or FULL_LENGTH
+# words, give all.
+POINTS = {
+    "statement": 0.10,
+    "deed": 0.20,
+    "preference": 0.20,
+    "plan": 0.10,
+    "change": 0.05,
+    "record": 0.10,
+    "stated": 0.10,
+    "number": 0.30,
+    "named": 0.20,
+    "length": 0.30,
+    "musing": -0.15,
+    "small_talk": -0.20,
+    "question": -0.25,
+    "addressed": -0.05,
+    "agent": -0.15,
+    "impersonal": -0.40,
+}
+FULL_COUNT = 3
+FULL_LENGTH = 40
+# Beyond this the rest of a turn says no more about its worth.
+MAX_CHARS = 2000
+
+_CJK_RUNS = re.compile(rf"[{CJK}]+")
+# A Chinese word has about 1.6 characters.
+_CJK_WORD = 1.6
+_PRESENT = (
+    ("deed", cues.DEED),
+    ("preference", cues.PREFERENCE),
+    ("plan", cues.PLAN),
+    ("change", cues.CHANGE),
+    ("record", cues.RECORD),
+    ("stated", cues.STATED),
+    ("musing", cues.MUSING),
+    ("small_talk", cues.SMALL_TALK),
+    ("addressed", cues.ADDRESSED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """`score` in 0..1 and the `parts` that it is the sum of, cut off at 0 and 1."""
+
+    score: float
+    parts: tuple[tuple[str, float], ...]
+
+
+def worth(text: str, *, role: str = Role.USER) -> Worth:
+    """How much a turn of `text` is worth long-term memory. Linear in the length of `text`, up to MAX_CHARS of it."""
+    parts = tuple((name, round(POINTS[name] * share, 3)) for name, share in shares(text, role=role).items())
+    return Worth(min(1.0, max(0.0, round(sum(points for _, points in parts), 3))), parts)
+
+
+def shares(text: str, *, role: str) -> dict[str, float]:
+    """The share (0..1) that each part of POINTS has of its points; parts without any are left out."""
+    asked, kept = _sorted_out(text[:MAX_CHARS])
+    found = dict(_found(" ".join(kept))) if kept else {}
+    if asked:
+        found["question"] = asked / (asked + len(kept))
+    if role != Role.USER:
+        found["agent" if any(map(sentences.is_first_person, kept)) else "impersonal"] = 1.0
+    return found
+
+
+def _sorted_out(text: str) -> tuple[int, list[str]]:
+    """How many sentences only ask, and the statements: without fillers, small talk and reactions."""
+    asked = 0
+    kept = []
+    for sentence in sentences.split_sentences(text):
+        body = sentences.strip_fillers(sentence)
+        if sentences.is_question(body):
+            asked += 1
+        elif any(map(str.isalnum, body)) and not sentences.is_small_talk(body) and not sentences.is_reaction(body):
+            kept.append(body)
+    return asked, kept
+
+
+def _found(said: str) -> Iterator[tuple[str, float]]:
+    lowered = said.lower().replace("’", "'")
+    yield "statement", 1.0
+    chinese = _CJK_RUNS.search(said) is not None
+    yield from ((name, 1.0) for name, cue in _PRESENT if cue.is_in(lowered, chinese=chinese))
+    if numbers := len(cues.numbers(lowered, chinese=chinese)):
+        yield "number", min(1.0, numbers / FULL_COUNT)
+    if names := len(cues.names(said, chinese=chinese)):
+        yield "named", min(1.0, names / FULL_COUNT)
+    yield "length", min(1.0, math.log1p(_words(said)) / math.log1p(FULL_LENGTH))
+
+
+def _words(text: str) -> float:
+    runs = _CJK_RUNS.findall(text)
+    return len(_CJK_RUNS.sub(" ", text).split()) + sum(map(len, runs)) / _CJK_WORD

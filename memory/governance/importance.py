@@ -1,0 +1,124 @@
+"""How important a memory is, from 0 to 1, as a sum of parts that can each be named.
+
+Five parts are read from the memory itself, when it is written: who said it, how specific it is, whether it has names,
+whether it has numbers or dates, and whether the gate takes it for small talk. Three are learned later, by the sweep:
+that it was said again, that people marked it, that it was handed to agents. A sum and not a product, so that no part
+can hide another; the shares are set so that the sum is in 0..1 without clipping. The parts are those of "importance" in
+Park et al. 2023 (Generative Agents) and of the salience features of Kupiec, Pedersen & Chen 1995, without a model to
+ask.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import islice
+
+from memory.enums import Role
+from memory.text.salience import is_light
+
+BASE = 0.30
+# Who speaks of himself knows; an agent mostly repeats or advises; a tool's output is soon outdated.
+ROLE_SHARES: dict[str, float] = {Role.USER: 0.06, Role.AGENT: 0.02, Role.SYSTEM: 0.02, Role.TOOL: 0.0}
+SPECIFICITY_SHARE = 0.20
+# Terms that stand for content after which 63 % of the share is given. A Chinese character or pair counts as a third:
+# a word of two characters makes three of them.
+SPECIFIC_TERMS = 8.0
+CJK_TERM = 1 / 3
+MANY_TERMS = 40.0
+FIRST_CJK = "\u3040"
+NAMES_SHARE = 0.07
+NUMBERS_SHARE = 0.07
+# Names and numbers that give their whole share; half of them give half.
+ENOUGH_NAMES, ENOUGH_NUMBERS = 2, 2
+# Names and numbers are looked for in so much of a text, which keeps its cost bounded.
+READ_CHARS = 600
+REPETITION_SHARE = 0.06
+MOST_REPEATS = 8
+# What the gate finds worth too little (memory.gate.worth) loses so much: unless it is specific, it is an episode then.
+SMALL_TALK_SHARE = -0.12
+FEEDBACK_SHARE = 0.18
+# Marks that give half of the share.
+FEEDBACK_HALF = 1.0
+ACCESS_SHARE = 0.06
+MOST_USES = 32
+# What is less important is talk that says little: an episode, the first to decay.
+EPISODE_BELOW = 0.40
+DECIMALS = 4
+
+# A capital inside a sentence, an acronym, or what stands between quotation marks or Chinese title marks.
+_NAME = re.compile(r"(?<=[a-z0-9,;:’'] )(?!I\b)[A-Z]\w|\b[A-Z]{2,}\b|[“「《『][^”」》』]{2,40}[”」》』]")
+_NUMBER = re.compile(r"\d+|[一二三四五六七八九十百千万两]+(?=[个天周月年点号日元块次人岁])")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What became known of a memory after it was written.
+
+    `repeats`: memories of the namespace with the same text, itself included; `useful`, `not_useful`: marks of it as a
+    hit (a judgement, RelevanceJudgement); `uses`: packs that carried it.
+    """
+
+    repeats: int = 1
+    useful: int = 0
+    not_useful: int = 0
+    uses: int = 0
+
+
+NOTHING_LEARNED = Learned()
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """`value` is the sum of `shares`, which name each part (rounded alike, so that they add up exactly enough)."""
+
+    value: float
+    shares: dict[str, float]
+
+
+def importance(
+    text: str, role: str, terms: Collection[str], learned: Learned = NOTHING_LEARNED, *, small_talk: bool = False
+) -> Importance:
+    """The importance of a memory with the distinct index terms `terms`; 0 to 1. No I/O."""
+    specific = specificity(terms)
+    shares = {
+        "base": BASE,
+        "role": ROLE_SHARES.get(role, 0.0),
+        "specificity": SPECIFICITY_SHARE * specific,
+        "names": NAMES_SHARE * _share_found(_NAME, text, ENOUGH_NAMES),
+        "numbers": NUMBERS_SHARE * _share_found(_NUMBER, text, ENOUGH_NUMBERS),
+    }
+    if small_talk:
+        shares["small_talk"] = SMALL_TALK_SHARE
+    if learned is not NOTHING_LEARNED:
+        # "Thanks!" said a hundred times is still no news.
+        shares["repetition"] = REPETITION_SHARE * specific * _of_logarithm(learned.repeats - 1, MOST_REPEATS - 1)
+        marks = learned.useful - learned.not_useful
+        shares["feedback"] = FEEDBACK_SHARE * marks / (abs(marks) + FEEDBACK_HALF)
+        shares["access"] = ACCESS_SHARE * _of_logarithm(learned.uses, MOST_USES)
+    shares = {name: round(share, DECIMALS) for name, share in shares.items()}
+    return Importance(round(sum(shares.values()), DECIMALS), shares)
+
+
+def specificity(terms: Collection[str]) -> float:
+    """0 to 1: how many distinct terms stand for content, not for talk."""
+    count = 0.0
+    for term in terms:
+        if term[0] >= FIRST_CJK:
+            count += CJK_TERM
+        elif not is_light(term):
+            count += 1.0
+        if count >= MANY_TERMS:
+            return 1.0
+    return 1.0 - math.exp(-count / SPECIFIC_TERMS)
+
+
+def _share_found(pattern: re.Pattern[str], text: str, enough: int) -> float:
+    """How much of `enough` is found; the text is read no further than that needs."""
+    return sum(1 for _ in islice(pattern.finditer(text, 0, READ_CHARS), enough)) / enough
+
+
+def _of_logarithm(count: int, most: int) -> float:
+    return math.log1p(min(max(count, 0), most)) / math.log1p(most)

@@ -1,0 +1,87 @@
+"""Background jobs: what was asked for, how far it is, and what went wrong."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import JobState
+from memory.models.keys import new_id
+from memory.models.scoped import ScopedQuerySet
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+OVER = (JobState.DONE, JobState.DISCARDED)
+
+
+class JobQuerySet(ScopedQuerySet["Job"]):
+    def unfinished(self) -> Self:
+        """Queued or running."""
+        return self.filter(state__in=OPEN)
+
+    def failed(self) -> Self:
+        """Given up, and kept until someone replays or discards them."""
+        return self.filter(state=JobState.FAILED)
+
+
+class Job(models.Model):
+    """One piece of background work; django-q's queue only carries it to a worker.
+
+    `arguments` are ids and names, never memory text, so a job that failed can be run again as it was asked for. While
+    it runs, `heartbeat_at` moves; `attempts` tells one run of it from the next, and each begun one counts.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace_id = models.BigIntegerField(default=0, help_text="0: the job is of no namespace")
+    kind = models.CharField(max_length=64, help_text="A function of memory.tasks")
+    arguments = models.JSONField(default=list)
+    schedule = models.CharField(max_length=100, blank=True, default="", help_text="Of a run by the clock: its name")
+    once = models.BooleanField(default=False, help_text="No second one of the same arguments while it is open")
+    seconds = models.IntegerField(null=True, blank=True, help_text="What it may take; empty: the server's setting")
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    attempts = models.IntegerField(default=0)
+    done = models.BigIntegerField(null=True, blank=True, help_text="Of `total`, as far as the task knows")
+    total = models.BigIntegerField(null=True, blank=True)
+    again = models.BooleanField(default=False, help_text="It was asked for again while it ran: it runs once more")
+    error_type = models.CharField(max_length=100, blank=True, default="")
+    error = models.CharField(max_length=300, blank=True, default="", help_text="First line of the last error")
+    reason = models.CharField(max_length=500, blank=True, default="", help_text="Why it was discarded")
+    carrier = models.BigIntegerField(null=True, blank=True, help_text="Its row in django-q's queue")
+    queued_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True, help_text="Beginning of the last attempt")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace_id", "kind", "arguments"],
+                condition=models.Q(once=True, state__in=OPEN),
+                name="job_open_once",
+            ),
+            models.UniqueConstraint(
+                fields=["namespace_id", "schedule"],
+                condition=~models.Q(schedule="") & models.Q(state__in=[*OPEN, JobState.FAILED]),
+                name="job_of_schedule_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["namespace_id", "-id"], name="job_recent"),
+            # Few of many rows: those that workers, people and the doctor look for.
+            models.Index(
+                fields=["state", "id"], condition=models.Q(state__in=[*OPEN, JobState.FAILED]), name="job_unfinished"
+            ),
+            models.Index(fields=["finished_at"], condition=models.Q(state__in=OVER), name="job_over"),
+            models.Index(
+                fields=["namespace_id", "schedule", "-started_at"],
+                condition=~models.Q(schedule=""),
+                name="job_runs_of_schedule",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"

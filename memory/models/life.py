@@ -1,0 +1,62 @@
+"""What is said about memories: opinions of them, and what they are to each other."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from memory.enums import Feedback, LinkKind
+from memory.models.keys import new_id
+from memory.models.memory import Memory
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+
+
+class MemoryFeedback(models.Model):
+    """One actor's opinion of one memory; a new one takes the place of the former."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="feedback", db_constraint=False, db_index=False)
+    kind = models.CharField(max_length=10, choices=Feedback.choices)
+    note = models.CharField(max_length=500, blank=True, default="")
+    actor = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now, help_text="When the actor said so last")
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["namespace", "memory", "actor"], name="feedback_once_an_actor")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id}: {self.kind}"
+
+
+class MemoryLink(models.Model):
+    """What `memory` is to `other`, who says so and why. The row goes when what it says is taken back."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="links", db_constraint=False, db_index=False)
+    kind = models.CharField(max_length=12, choices=LinkKind.choices)
+    other = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    reason = models.CharField(max_length=300)
+    confidence = models.FloatField(default=1.0, help_text="0 to 1; what a person or a client says is 1")
+    actor = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "memory", "other", "kind"], name="link_between_memories"),
+            models.CheckConstraint(
+                condition=models.Q(confidence__gte=0, confidence__lte=1), name="link_confidence_0_1"
+            ),
+        ]
+        indexes = [models.Index(fields=["namespace", "other"], name="link_by_other")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} {self.kind} {self.other_id}"

@@ -1,0 +1,272 @@
+"""Seals audit events into a hash chain (as in Schneier & Kelsey, "Secure audit logs", 1999); no writer waits for it.
+
+Every event carries `xact`, the number of the transaction that wrote it. When no running transaction has a number below
+H (PostgreSQL's `pg_snapshot_xmin`), every row below H is there for good and none can follow: these rows, in the order
+(xact, id), get a seal whose hash covers the seal before it and the digest of each row. So a row cannot appear, change
+or vanish inside a sealed range unnoticed, and sealing only reads what writers have finished.
+
+A dump that is restored on another cluster meets transaction numbers that start low again. Then a new era begins: the
+column's default adds an offset, so that new rows come after all that are there. Rows that were written before the
+server noticed lie between sealed ones; they get a `late` seal that names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from django.db import connection, transaction
+
+from memory.errors import Conflict
+from memory.models import AuditSeal
+
+log = logging.getLogger("memos.audit")
+
+# Rows of one seal: their digests are held in memory when it is made and when it is verified.
+SEAL_ROWS = 10_000
+SEALS_A_RUN = 100
+# What is read of a seal's range: more only lie there when very many were slipped in.
+RANGE_ROWS = 10 * SEAL_ROWS
+ID_BYTES, MARK_BYTES = 16, 8
+# A number that no cluster reaches: a row that claims more was not numbered by PostgreSQL.
+MAX_XACT = 2**60
+GENESIS = bytes(32)
+BEFORE_ALL = (-1, uuid.UUID(int=0))
+_LOCK = 0x6D656D6F_61756474
+_VERSION = b"memos audit seal 1"
+
+# A row in one unambiguous form. An array of jsonb has one text, whatever the session's time zone and date style are.
+_DIGEST = """sha256(convert_to(jsonb_build_array(
+    id, xact, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
+    created_at AT TIME ZONE 'UTC')::text, 'UTF8'))"""
+
+Place = tuple[int, uuid.UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sealed event, or one to be sealed."""
+
+    id: uuid.UUID
+    xact: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """How transactions are numbered: `xact` is the cluster's own number plus `offset`."""
+
+    number: int
+    offset: int
+    cluster: str
+
+
+def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
+    """Seals all events that are settled, in at most `limit` seals, each kept; returns how many events.
+
+    One run at a time: another returns 0. Run again without new events, it seals nothing.
+    """
+    sealed = 0
+    for _ in range(limit):
+        with transaction.atomic():
+            if not _alone():
+                break
+            before = last = newest_seal()
+            if era := _renumbered(last, now=now):
+                last = newest_seal()
+            era = era or _era_of(last)
+            rows = _rows(_place(last), before=_horizon() + era.offset)
+            if rows:
+                last = _add_seal(last, rows, era, now=now)
+        sealed += (last.total if last else 0) - (before.total if before else 0)
+        if len(rows) < SEAL_ROWS:
+            break
+    return sealed
+
+
+def recognise_cluster(*, now: datetime) -> bool:
+    """Begins a new era when the database was restored on another cluster; True if so. To be called before serving."""
+    with transaction.atomic():
+        return _alone() and _renumbered(newest_seal(), now=now) is not None
+
+
+def newest_seal() -> AuditSeal | None:
+    """The end of the chain, without `members`."""
+    return AuditSeal.objects.defer("members").first()
+
+
+def seals_after(number: int) -> Iterator[AuditSeal]:
+    """The seals after `number`, in order, one in memory at a time."""
+    while (seal := AuditSeal.objects.filter(number__gt=number).order_by("number").first()) is not None:
+        yield seal
+        number = seal.number
+
+
+def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
+    """What `seal.hash` must be, over its own columns, the seal before it and the rows' digests in their order."""
+    sealed_at = seal.sealed_at.astimezone(UTC).isoformat()
+    head = (seal.number, seal.count, seal.total, seal.first_xact, seal.first_id, seal.last_xact, seal.last_id,
+            seal.late, seal.era, seal.xact_offset, seal.cluster, sealed_at)  # fmt: skip
+    made = hashlib.sha256(_VERSION + "|".join(map(str, head)).encode() + b"|" + bytes(seal.previous))
+    for digest in digests:
+        made.update(digest)
+    return made.digest()
+
+
+def rows_between(after: Place, last: Place) -> list[Row]:
+    """The events after `after` up to `last`, that one included, in order; of very many the first RANGE_ROWS."""
+    return _fetched("(xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", [*after, *last], limit=RANGE_ROWS)
+
+
+def rows_named(ids: Sequence[uuid.UUID]) -> list[Row]:
+    """The events with these ids, in order."""
+    return _fetched("id = ANY(%s)", [list(ids)])
+
+
+def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
+    """The ids that the seal covers, each with the beginning of its digest."""
+    packed, step = bytes(seal.members), ID_BYTES + MARK_BYTES
+    return {
+        uuid.UUID(bytes=packed[at : at + ID_BYTES]): packed[at + ID_BYTES : at + step]
+        for at in range(0, len(packed), step)
+    }
+
+
+def late_ids() -> set[uuid.UUID]:
+    """The events that late seals cover: few, written in the minute after a restore."""
+    return {identity for seal in AuditSeal.objects.filter(late=True) for identity in members(seal)}
+
+
+def _alone() -> bool:
+    """Whether this is the only sealer; holds until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+def _place(seal: AuditSeal | None) -> Place:
+    return (seal.last_xact, seal.last_id) if seal else BEFORE_ALL
+
+
+def _era_of(seal: AuditSeal | None) -> Era:
+    return Era(seal.era, seal.xact_offset, seal.cluster) if seal else Era(1, 0, _cluster())
+
+
+def _cluster() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT system_identifier::text FROM pg_control_system()")
+        return str(cursor.fetchone()[0])
+
+
+def _horizon() -> int:
+    """No transaction that is still running, or that is yet to come, has a smaller number of the cluster's own."""
+    return _number("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+
+
+def _count_between(after: Place, last: Place) -> int:
+    return _number(
+        "SELECT count(*) FROM memory_auditlog WHERE (xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", *after, *last
+    )
+
+
+def _number(statement: str, *parameters: int | uuid.UUID) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.fetchone()[0])
+
+
+def _rows(after: Place, *, before: int) -> list[Row]:
+    return _fetched("(xact, id) > (%s, %s) AND xact < %s", [*after, before], limit=SEAL_ROWS)
+
+
+def _fetched(where: str, parameters: list, *, limit: int | None = None) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, xact, {_DIGEST} FROM memory_auditlog WHERE {where} ORDER BY xact, id LIMIT %s",  # noqa: S608
+            [*parameters, limit],
+        )
+        return [Row(identity, xact, bytes(digest)) for identity, xact, digest in cursor.fetchall()]
+
+
+def _add_seal(last: AuditSeal | None, rows: Sequence[Row], era: Era, *, now: datetime, late: bool = False) -> AuditSeal:
+    """Writes the next seal. Late rows, and none, leave the place that the chain has reached where it is."""
+    reached = _place(last)
+    first, end = ((rows[0].xact, rows[0].id), (rows[-1].xact, rows[-1].id)) if rows and not late else (reached, reached)
+    made = AuditSeal(
+        number=(last.number if last else 0) + 1,
+        previous=bytes(last.hash) if last else GENESIS,
+        count=len(rows),
+        total=(last.total if last else 0) + len(rows),
+        first_xact=first[0],
+        first_id=first[1],
+        last_xact=end[0],
+        last_id=end[1],
+        members=b"".join(row.id.bytes + row.digest[:MARK_BYTES] for row in rows),
+        late=late,
+        era=era.number,
+        xact_offset=era.offset,
+        cluster=era.cluster,
+        sealed_at=now,
+    )
+    made.hash = seal_hash(made, (row.digest for row in rows))
+    made.save(force_insert=True)
+    # In the log, which is kept elsewhere, it shows whether the chain's end was cut off later.
+    log.info("audit sealed", extra={"seal": made.number, "events": made.count, "hash": made.hash.hex()})
+    return made
+
+
+def _renumbered(last: AuditSeal | None, *, now: datetime) -> Era | None:
+    """Begins a new era, if the cluster is another one or its numbers went back; None: there is no need.
+
+    Writers wait for it, once after a restore. Raises Conflict.
+    """
+    era, cluster = _era_of(last), _cluster()
+    given = _number("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    if cluster == era.cluster and _highest() < given + era.offset:
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+        cursor.execute("LOCK TABLE memory_auditlog IN ACCESS EXCLUSIVE MODE")
+        highest = _highest()
+        if highest > MAX_XACT:
+            raise Conflict(
+                f"An audit event has the transaction number {highest}, which PostgreSQL never gave: someone wrote it "
+                "there. It is the row of memory_auditlog with the highest `xact`."
+            )
+        fresh = replace(era, number=era.number + 1, offset=highest + 1, cluster=cluster)
+        default = f"(pg_current_xact_id()::text::bigint + {fresh.offset:d})"
+        cursor.execute(f"ALTER TABLE memory_auditlog ALTER COLUMN xact SET DEFAULT {default}")
+    late = _unsealed_among_sealed(given + era.offset)
+    while rows := _rows(_place(last), before=fresh.offset):
+        last = _add_seal(last, rows, fresh, now=now)
+    for start in range(0, len(late), SEAL_ROWS):
+        last = _add_seal(last, late[start : start + SEAL_ROWS], fresh, now=now, late=True)
+    if last is None or last.era != fresh.number:
+        _add_seal(last, [], fresh, now=now)
+    log.warning("audit era begun", extra={"era": fresh.number, "late_events": len(late)})
+    return fresh
+
+
+def _highest() -> int:
+    return _number("SELECT coalesce(max(xact), 0) FROM memory_auditlog")
+
+
+def _unsealed_among_sealed(below: int) -> list[Row]:
+    """The rows numbered below `below` that lie in a seal's range and are not of it, nor of a late seal."""
+    known, after = late_ids(), BEFORE_ALL
+    found: list[Row] = []
+    for seal in seals_after(0):
+        if after[0] >= below:
+            break
+        if seal.late:
+            continue
+        # Counting needs the index only; writers are waiting.
+        if _count_between(after, _place(seal)) > seal.count:
+            own, inside = members(seal), rows_between(after, _place(seal))
+            found += [row for row in inside if row.id not in own and row.id not in known]
+        after = _place(seal)
+    return found

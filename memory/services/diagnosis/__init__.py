@@ -1,0 +1,52 @@
+"""Finds out what is wrong with this server, and what repairs it. Each check is a function; none changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from functools import partial
+
+from memory.services.diagnosis import background, governance, host, search, storage
+from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
+
+__all__ = ["FAIL", "OK", "WARN", "Finding", "diagnose"]
+
+
+def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
+    """Runs every check; `schedules` are the names that must be there. Never raises: a broken check is a finding.
+
+    Checks that read tables are left out, with one finding that says so, while the database is not usable.
+    """
+    for check in (
+        *(host.python, host.system_checks, host.open_doors),
+        *(storage.redis, host.disk, search.reranking),
+    ):
+        yield _guarded(check)
+    for check in (storage.database, storage.pgvector, storage.migrations):
+        finding = _guarded(check)
+        yield finding
+        if finding.status == FAIL:
+            yield Finding(
+                WARN, "everything else", "needs the database and was not looked at", "repair the database first"
+            )
+            return
+    for check in (
+        *(search.embedding_works, search.embedding_agrees, search.vectors),
+        *(storage.counters, background.worker),
+    ):
+        yield _guarded(check)
+    yield _guarded(partial(background.queue, now=now))
+    yield _guarded(background.failures)
+    yield _guarded(partial(governance.audit_log, now=now))
+    yield _guarded(partial(host.keys, now=now))
+    yield _guarded(partial(governance.sweep, now=now))
+    yield _guarded(partial(background.schedules, wanted=schedules, now=now))
+    yield _guarded(host.staff)
+
+
+def _guarded(check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except Exception as error:  # a doctor that falls over helps nobody: what broke is the finding
+        name = getattr(check, "func", check).__name__.strip("_").replace("_", " ")
+        return Finding(FAIL, name, f"the check itself broke: {type(error).__name__}: {error}", "repair what it names")

@@ -1,0 +1,66 @@
+"""The worker, its queue, the jobs that failed and the schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django_q.models import OrmQ
+
+from memory.models import Job
+from memory.services import stats
+from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
+from memory.services.schedule_runs import LATE_PERIODS, schedule_states
+
+
+def worker() -> Finding:
+    heartbeat = stats.worker_heartbeat()
+    if heartbeat == stats.ALIVE:
+        return Finding(OK, "worker", "alive")
+    return Finding(WARN, "worker", f"{heartbeat}: summaries and delayed embeddings wait", START_WORKER)
+
+
+def queue(*, now: datetime) -> Finding:
+    patience = timedelta(seconds=2 * settings.MEMOS_JOB_RETRY_SECONDS)
+    overdue = OrmQ.objects.filter(lock__lt=now - patience).count()
+    if overdue:
+        what = f"{overdue} jobs wait for more than {patience.total_seconds():.0f} s"
+        return Finding(WARN, "queue", what, f"no worker, or too few (MEMOS_JOB_WORKERS); {START_WORKER}")
+    return Finding(OK, "queue", f"{OrmQ.objects.count()} jobs, none overdue")
+
+
+def failures() -> Finding:
+    failed = Job.objects.failed()
+    last = failed.order_by("-finished_at").first()
+    if last is None:
+        return Finding(OK, "failed jobs", "none")
+    what = f"{failed.count()} kept, the last: {last.kind}: {last.error_type}: {last.error}"
+    fix = "repair what it names; `manage.py jobs list --state failed`, then `jobs replay ID` or `jobs discard ID`"
+    return Finding(WARN, "failed jobs", what, fix)
+
+
+def schedules(*, wanted: Collection[str], now: datetime) -> Finding:
+    """Whether all are there, run on time and do not fail again and again."""
+    states = [state for state in schedule_states(now=now) if state.name in wanted]
+    missing = sorted(set(wanted) - {state.name for state in states})
+    if missing:
+        return Finding(FAIL, "schedules", f"missing: {', '.join(missing)}", "manage.py bootstrap")
+    failing = [
+        f"{state.name} has failed {state.failures} times in a row ({': '.join(state.error or ('unknown',))})"
+        for state in states
+        if state.keeps_failing()
+    ]
+    if failing:
+        return Finding(FAIL, "schedules", "; ".join(failing), "repair what it names; the next run goes on from there")
+    ahead = [state.name for state in states if state.is_ahead(now)]
+    if ahead:
+        what = f"due only when the clock has caught up, for it has gone back: {', '.join(ahead)}"
+        return Finding(WARN, "schedules", what, "manage.py bootstrap; the next job mends it as well")
+    late = [state.name for state in states if state.is_late(now)]
+    if late:
+        what = f"more than {LATE_PERIODS} periods late: {', '.join(late)}"
+        return Finding(
+            WARN, "schedules", what, f"no worker, or one that is too busy (MEMOS_JOB_WORKERS); {START_WORKER}"
+        )
+    return Finding(OK, "schedules", f"{len(states)} present, on time")

@@ -1,0 +1,133 @@
+"""Which memories a policy would archive now: one condition for the sweep, which does it, and the preview."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from memory.enums import MemoryState, SweepRule
+from memory.governance.policy import Policy
+from memory.governance.strength import KIND_SQL, SINCE_SQL, STRENGTH_SQL, Strength, parameters, strength
+
+# What was restored is left alone for so long, however weak it is.
+GRACE = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A memory that is due, why, and its strength now."""
+
+    memory_id: uuid.UUID
+    rule: SweepRule
+    kind: str
+    strength: Strength
+
+    def explained(self, policy: Policy) -> dict[str, Any]:
+        """Rule, reason in a sentence, and the parts of the strength."""
+        parts = {name: round(value, 6) for name, value in asdict(self.strength).items()}
+        if self.rule == SweepRule.DECAYED:
+            reason = f"Its strength {self.strength.value:.4f} is below the floor {policy.floor:g}."
+        else:
+            reason = "Its time to live is over."
+        return {"rule": self.rule.value, "reason": reason, "kind": self.kind, "strength": parts}
+
+
+@dataclass(frozen=True, slots=True)
+class DueCounts:
+    """How many memories are active, and how many of them would be archived, by rule."""
+
+    active: int
+    decayed: int
+    expired: int
+
+
+_FROM = """
+FROM memory_memory m LEFT JOIN memory_memoryupkeep u ON u.namespace_id = m.namespace_id AND u.memory_id = m.id
+WHERE m.namespace_id = %(namespace_id)s AND m.state = %(active)s
+"""
+_EXEMPT = """(%(held)s OR m.pinned OR coalesce(u.legal_hold, false) OR coalesce(u.restored_at > %(grace)s, false))"""
+_EXPIRED = """coalesce(%(now)s >= coalesce(u.expires_at, CASE WHEN %(ttl_days)s > 0
+    THEN greatest(m.created_at, u.restored_at) + make_interval(days => %(ttl_days)s) END), false)"""
+_DECAYED = f"(%(decay)s AND {STRENGTH_SQL} < %(floor)s)"
+
+_DUE = f"""
+SELECT m.id, {_EXPIRED}, {KIND_SQL}, m.importance, coalesce(u.uses, 0), {SINCE_SQL}
+{_FROM} AND NOT {_EXEMPT} AND ({_EXPIRED} OR {_DECAYED}) {{which}}
+ORDER BY m.id LIMIT %(limit)s {{lock}}
+"""
+_PAGE = _DUE.format(which="AND m.id > %(after)s", lock="")
+_LOCKED_PAGE = _DUE.format(which="AND m.id > %(after)s", lock="FOR UPDATE OF m SKIP LOCKED")
+_STILL = _DUE.format(which="AND m.id = ANY(%(ids)s::uuid[])", lock="")
+
+_COUNTS = f"""
+SELECT count(*), count(*) FILTER (WHERE NOT {_EXEMPT} AND NOT {_EXPIRED} AND {_DECAYED}),
+       count(*) FILTER (WHERE NOT {_EXEMPT} AND {_EXPIRED})
+{_FROM}
+"""
+FIRST = uuid.UUID(int=0)
+
+
+def page(namespace_id: int, policy: Policy, *, after: uuid.UUID = FIRST, limit: int, now: datetime) -> list[Due]:
+    """The due memories with an id above `after`, in the order of their ids."""
+    return _due(_PAGE, namespace_id, policy, now=now, after=after, limit=limit)
+
+
+def locked_page(
+    namespace_id: int, policy: Policy, *, after: uuid.UUID, limit: int, now: datetime
+) -> tuple[list[Due], uuid.UUID | None]:
+    """As `page`, with the rows locked; those that another transaction holds are left out. And where the next starts.
+
+    The rows are looked at again once they are ours: what was held or restored in between is not due any more.
+    """
+    taken = _due(_LOCKED_PAGE, namespace_id, policy, now=now, after=after, limit=limit)
+    if not taken:
+        return [], None
+    ids = [due.memory_id for due in taken]
+    still = _due(_STILL, namespace_id, policy, now=now, ids=ids, limit=limit)
+    return still, ids[-1] if len(ids) == limit else None
+
+
+def counts(namespace_id: int, policy: Policy, *, now: datetime) -> DueCounts:
+    """How many memories are due."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, _parameters(namespace_id, policy, now=now))
+        return DueCounts(*cursor.fetchone())
+
+
+def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **which: Any) -> list[Due]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {**_parameters(namespace_id, policy, now=now), **which})
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    return [
+        Due(
+            memory_id,
+            SweepRule.EXPIRED if expired else SweepRule.DECAYED,
+            kind,
+            strength(
+                importance=importance,
+                half_life_days=policy.half_life_days[kind],
+                uses=uses,
+                since=since,
+                now=now,
+            ),
+        )
+        for memory_id, expired, kind, importance, uses, since in rows
+    ]
+
+
+def _parameters(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
+    return {
+        **parameters(policy.half_life_days, now=now),
+        "namespace_id": namespace_id,
+        "active": MemoryState.ACTIVE.value,
+        "held": policy.legal_hold,
+        "grace": now - GRACE,
+        "ttl_days": policy.ttl_days,
+        "decay": policy.decay,
+        "floor": policy.floor,
+    }

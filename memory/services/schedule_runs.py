@@ -1,0 +1,115 @@
+"""What runs by the clock, a row each: when it ran last, how it went, and when it is due again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from memory.enums import JobState
+from memory.models.sql import fetch
+from memory.types import Access
+
+COUNTED = timedelta(days=1)
+# Behind by so many periods a schedule is late, and so many failures in a row are no accident.
+LATE_PERIODS = 3
+FAILURES_IN_A_ROW = 3
+# django-q looks at the schedules twice a minute.
+_LOOK = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleState:
+    """One schedule. `state` is that of its last run, None before the first; `failures` counts those in a row.
+
+    `runs` were begun within COUNTED; one that failed and the attempts after it count once.
+    """
+
+    name: str
+    minutes: int
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    finished_at: datetime | None
+    state: str | None
+    failures: int
+    error: tuple[str, str] | None
+    runs: int
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the last run took; None while it runs. Never below 0, also where the clock went back meanwhile."""
+        if self.last_run_at is None or self.finished_at is None:
+            return None
+        return max(0.0, (self.finished_at - self.last_run_at).total_seconds())
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether its last run, or before any its first due one, is more than LATE_PERIODS ago."""
+        since = self.last_run_at or self.next_run_at
+        return since is not None and now - since > LATE_PERIODS * timedelta(minutes=self.minutes) + _LOOK
+
+    def is_ahead(self, now: datetime) -> bool:
+        """Whether its next run lies further ahead than its period: the clock has gone back."""
+        return self.next_run_at is not None and self.next_run_at - now > timedelta(minutes=self.minutes) + _LOOK
+
+    def keeps_failing(self) -> bool:
+        return self.failures >= FAILURES_IN_A_ROW
+
+
+# One look at each end of the index (namespace, schedule, beginning) for each schedule.
+_STATES = """
+SELECT s.name, s.minutes, s.next_run, l.started_at, l.finished_at, l.state, l.attempts, l.error_type, l.error, c.runs
+FROM django_q_schedule s
+LEFT JOIN LATERAL (
+    SELECT * FROM memory_job j
+    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at IS NOT NULL
+    ORDER BY j.started_at DESC LIMIT 1
+) AS l ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS runs FROM memory_job j
+    WHERE j.namespace_id = 0 AND j.schedule = s.name AND j.schedule <> '' AND j.started_at > %(since)s
+) AS c
+WHERE s.name LIKE 'memos: %%'
+ORDER BY s.name
+"""
+
+
+def schedule_states(*, now: datetime) -> list[ScheduleState]:
+    """Every schedule of MemOS, by name."""
+    return [
+        ScheduleState(
+            name=name,
+            minutes=minutes,
+            next_run_at=next_run,
+            last_run_at=started,
+            finished_at=finished,
+            state=state,
+            failures=attempts if state == JobState.FAILED else 0,
+            error=(error_type, error) if error_type else None,
+            runs=runs,
+        )
+        for name, minutes, next_run, started, finished, state, attempts, error_type, error, runs in fetch(
+            _STATES, {"since": now - COUNTED}, prepared=False
+        )
+    ]
+
+
+def shown(access: Access, *, now: datetime) -> list[dict[str, Any]]:
+    """The schedules as `/v1/ops/pipeline` lists them; they are the system's, so they take all namespaces."""
+    if not access.all_namespaces:
+        return []
+    return [
+        {
+            "name": entry.name.removeprefix("memos: "),
+            "every_minutes": entry.minutes,
+            "last_run_at": entry.last_run_at.isoformat() if entry.last_run_at else None,
+            "next_run_at": entry.next_run_at.isoformat() if entry.next_run_at else None,
+            "state": entry.state,
+            "seconds": entry.seconds,
+            "last_error": {"type": entry.error[0], "message": entry.error[1]} if entry.error else None,
+            "failures_in_a_row": entry.failures,
+            "runs": entry.runs,
+            "runs_since": (now - COUNTED).isoformat(),
+            "late": entry.is_late(now),
+        }
+        for entry in schedule_states(now=now)
+    ]

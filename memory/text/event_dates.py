@@ -1,0 +1,80 @@
+"""Puts the date behind a relative phrase of time, so that "yesterday" still means something a month later."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from memory.text.periods import DAY
+from memory.text.timespan import Span, spans
+
+# Years outside of these are counts that were taken for dates.
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+
+# A bare "Friday" may be the last one or the next, and a date with its year needs no other.
+_RELATIVE = re.compile(
+    r"yesterday|today|tonight|tomorrow|\b(?:ago|back|last|past|previous|this|next)\b|前|昨|[今明去本]|后天|上|下|这",
+    re.IGNORECASE,
+)
+# An ISO 8601 date, year, month or interval in parentheses, as `dated` writes it.
+_DATE = r"\d{4}(?:-\d\d){0,2}(?:/\d[\d-]*)?"
+_WRITTEN = re.compile(rf" ?\(({_DATE})\)")
+
+
+def dated(sentence: str, said: datetime) -> str:
+    """`sentence` with what its relative phrases of time mean, as ISO 8601 behind each: "yesterday (2024-03-01)".
+
+    A week is an interval, "last week (2024-02-19/25)", a month or a year has no day, "last year (2023)". Phrases that
+    name no whole days, or may name several times ("in May", a bare weekday), stay as they are. `said` is when it was
+    said; days are those of its time zone (UTC when it has none).
+    """
+    # Whole days are the same at noon, and what was read of a day is remembered.
+    moment = said.replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=said.tzinfo or UTC)
+    found: dict[str, list[Span]] = {}
+    for span in spans(sentence, moment, moment.tzinfo or UTC):
+        found.setdefault(span.phrase, []).append(span)
+    for phrase, meant in found.items():
+        place = sentence.find(phrase)
+        text = interval(meant[0]) if len(meant) == 1 and _RELATIVE.search(phrase) else None
+        if text and place >= 0:
+            end = place + len(phrase)
+            gap = " " if phrase.isascii() else ""
+            sentence = f"{sentence[:end]}{gap}({text}){sentence[end:]}"
+    return sentence
+
+
+def undated(sentence: str) -> str:
+    """`sentence` without the dates that `dated` puts in."""
+    return _WRITTEN.sub("", sentence)
+
+
+def first_date(sentence: str) -> str:
+    """The first date that `dated` has put into `sentence`; empty when there is none."""
+    found = _WRITTEN.search(sentence)
+    return found.group(1) if found else ""
+
+
+def interval(span: Span) -> str | None:
+    """The whole days, months or years of `span` as ISO 8601, its end shortened; None if it is cut otherwise."""
+    start, end = (moment.replace(tzinfo=None) for moment in (span.start, span.end))
+    if not FIRST_YEAR <= start.year <= end.year <= LAST_YEAR or _time(start) or _time(end) or start >= end:
+        return None
+    last = end - DAY
+    if start.day == 1 and end.day == 1:
+        if start.month == end.month == 1:
+            return _joined(f"{start.year}", f"{last.year}")
+        return _joined(f"{start:%Y-%m}", f"{last:%Y-%m}")
+    return _joined(f"{start:%Y-%m-%d}", f"{last:%Y-%m-%d}") if end - start <= 7 * DAY else None
+
+
+def _time(moment: datetime) -> timedelta:
+    return moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _joined(first: str, last: str) -> str:
+    """`first/last`, of which `last` leaves out the leading parts that it shares with `first`."""
+    if first == last:
+        return first
+    parts, others = first.split("-"), last.split("-")
+    shared = next((place for place, (one, other) in enumerate(zip(parts, others, strict=True)) if one != other), 0)
+    return f"{first}/{'-'.join(others[shared:])}"

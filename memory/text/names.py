@@ -1,0 +1,81 @@
+"""What names are made of: when two spellings are one name, and the word lists that tell names from other words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memory.enums import EntityKind
+from memory.text.analysis import CJK
+
+MAX_NAME_CHARS = 80
+
+TITLES = frozenset(
+    """mr mrs ms miss mx dr prof professor sir madam lady lord captain judge coach uncle aunt auntie grandma
+    grandpa""".split()
+)
+
+_TITLE = re.compile(rf"(?:(?:{'|'.join(sorted(TITLES))})\b\.?\s+)+(?=\S)")
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_POSSESSIVE = re.compile(r"['’]s$|(?<=s)['’]$")
+_EDGES = " \t\r\n.,;:!?\"'“”‘’()[]{}《》「」『』（）-–—·*_"
+_WIDE = re.compile(f"[{CJK}]")
+
+
+class Found(NamedTuple):
+    """A name at text[start:end]. `weight` says how sure its kind is: 3 it is said, 2 by a word list or the name's own
+    last word, 1 by the words beside it, 0 by its shape only. A speaker stands at [0:0]."""
+
+    start: int
+    end: int
+    name: str
+    kind: EntityKind
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Word lists that extraction consults; all Latin ones are name keys (`name_key`).
+
+    `places` maps a place's key, in either language, to the key that both languages share. `chinese_words` are what
+    Chinese text is cut into, `chinese_names` those of them that are names only; `surnames` those of Chinese families.
+    """
+
+    first_names: frozenset[str] = frozenset()
+    last_names: frozenset[str] = frozenset()
+    common_words: frozenset[str] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
+    surnames: frozenset[str] = frozenset()
+    chinese_words: frozenset[str] = frozenset()
+    chinese_names: frozenset[str] = frozenset()
+
+    def is_common(self, word: str) -> bool:
+        """Whether `word` (small letters), or what it is the plural of, is an everyday English word."""
+        return word in self.common_words or (word.endswith("s") and word[:-1] in self.common_words)
+
+
+def name_key(name: str) -> str:
+    """What two spellings of one name share: width, case, accents, a title, a possessive and marks around it are no
+    part of it. Empty when nothing is left."""
+    plain = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", name).strip(_EDGES).casefold())
+    plain = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", plain)))
+    plain = " ".join(plain.replace("’", "'").split())
+    return _TITLE.sub("", plain).strip(_EDGES)[:MAX_NAME_CHARS]
+
+
+def is_wide(name: str) -> bool:
+    """Whether `name` is written in Chinese, Japanese or Korean characters, at least in part."""
+    return _WIDE.search(name) is not None
+
+
+def words_of(key: str) -> list[str]:
+    """The words of a name key; a Chinese name is one word."""
+    return key.split()
+
+
+def initials(key: str) -> str:
+    """The first letters of a key's words, without small words: "island media group" gives "img"."""
+    return "".join(word[0] for word in key.split() if word not in ("of", "the", "and", "for", "de"))

@@ -1,0 +1,67 @@
+"""The statements of a memory: its sentences, each with who says it, in turns when the text is a transcript."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory.text.sentences import sentence_ends
+
+# What is read of a sentence: the rules for statements expect bounded ones.
+MAX_READ_CHARS = 400
+# Lines "label: text" make a transcript when there are as many, of so few labels.
+_LEAST_LINES = 2
+_MOST_LABELS = 6
+_LABEL = re.compile(
+    r"^[ \t]*(?P<label>[^\W\d_][^\s:：.!?。]{0,23}(?: [^\s:：.!?。]{1,23}){0,2})[:：][ \t]+(?=\S)", re.MULTILINE
+)
+_AGENTS = frozenset(("assistant", "agent", "ai", "bot", "system", "model", "助手", "机器人"))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a memory, at [start, end) of its text. `turn` counts the turns of a transcript from 0."""
+
+    text: str
+    start: int
+    end: int
+    turn: int = 0
+    speaker: str = ""
+    by_agent: bool = False
+
+
+def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[Statement]:
+    """The sentences of `text` in order; of a transcript ("label: words" on each line) each by its own speaker."""
+    return [
+        Statement(text[first:last][:MAX_READ_CHARS], first, last, turn, who, agent)
+        for turn, (start, end, who, agent) in enumerate(_turns(text, speaker, by_agent))
+        for first, last in _sentences(text, start, end)
+    ]
+
+
+def _turns(text: str, speaker: str, by_agent: bool) -> list[tuple[int, int, str, bool]]:
+    """(start, end, speaker, whether by the agent) of each turn, labels left out."""
+    labels = list(_LABEL.finditer(text))
+    names = {label.group("label").lower() for label in labels}
+    if not (len(labels) >= _LEAST_LINES and len(names) <= min(_MOST_LABELS, len(labels)) and labels[0].start() == 0):
+        return [(0, len(text), speaker, by_agent)]
+    ends = [label.start() for label in labels[1:]] + [len(text)]
+    return [
+        (
+            label.end(),
+            end,
+            "" if label.group("label").lower() == "user" else label.group("label"),
+            label.group("label").lower() in _AGENTS,
+        )
+        for label, end in zip(labels, ends, strict=True)
+    ]
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = start
+    for last in (*(start + place for place in sentence_ends(text[start:end])), end):
+        said = text[first:last]
+        if said.strip():
+            yield first + len(said) - len(said.lstrip()), last - (len(said) - len(said.rstrip()))
+        first = last

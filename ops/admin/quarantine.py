@@ -1,0 +1,114 @@
+"""What the gate kept apart: staff read it, and release or discard it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memory.errors import MemosError
+from memory.models import QuarantinedItem
+from memory.services import quarantine
+from ops.actor import request_id, staff_access
+from ops.admin.lists import NamespaceFilter, ReadOnlyAdmin, SessionFilter, TypedFilter
+from ops.admin.rendering import EXCERPT_CHARS, excerpt, pretty_json
+
+# One action decides so many items; each is a transaction of its own.
+MAX_SELECTED = 500
+SHOWN_PROBLEMS = 5
+
+
+class RuleFilter(TypedFilter):
+    """One rule by its exact name."""
+
+    title = "rule"
+    parameter_name = "rule"
+    placeholder = "injection.override"
+
+
+class ReviewForm(ActionForm):
+    """Which decision, and why."""
+
+    note = forms.CharField(required=False, max_length=quarantine.MAX_NOTE_CHARS)
+
+
+@admin.register(QuarantinedItem)
+class QuarantineAdmin(ReadOnlyAdmin):
+    """Turns and documents that wait for a decision, and those that were decided."""
+
+    list_display = ("start_of_text", "rule", "state", "namespace", "session", "reviewer", "created_at")
+    list_filter = ("state", NamespaceFilter, SessionFilter, RuleFilter, "created_at")
+    list_select_related = ("namespace",)
+    actions = ("release_selected", "discard_selected")
+    action_form = ReviewForm
+    fields = ("state", "rule", "shown_text", "shown_reasons", "shown_metadata", "shown_document", "namespace",
+              "session", "role", "speaker", "confidence", "characters", "occurred_at", "created_at", "reviewer", "note",
+              "reviewed_at", "id")  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return super().get_queryset(request).annotate(start=Left("text", 2 * EXCERPT_CHARS))
+
+    def has_review_permission(self, request: HttpRequest) -> bool:
+        """Who may change items may decide on them."""
+        return request.user.has_perm("memory.change_quarantineditem")
+
+    @admin.action(description="Release: remember it after all", permissions=["review"])
+    def release_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
+        """Makes memories of the items."""
+        self._decide(request, queryset, quarantine.release, "released")
+
+    @admin.action(description="Discard: delete its text", permissions=["review"])
+    def discard_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
+        """Empties the items."""
+        self._decide(request, queryset, quarantine.discard, "discarded")
+
+    def _decide(self, request: HttpRequest, queryset: QuerySet, verb: Callable[..., Any], done: str) -> None:
+        decided = 0
+        problems: Counter[str] = Counter()
+        # The oldest first, so that released turns stand in their order.
+        for identity in queryset.order_by("pk").values_list("pk", flat=True)[:MAX_SELECTED]:
+            try:
+                verb(
+                    staff_access(request),
+                    item_id=identity,
+                    note=request.POST.get("note", ""),
+                    now=timezone.now(),
+                    request_id=request_id(request),
+                )
+                decided += 1
+            except MemosError as error:
+                problems[error.message] += 1
+        if decided:
+            messages.success(request, f"{decided:,} {'item was' if decided == 1 else 'items were'} {done}.")
+        for message, count in problems.most_common(SHOWN_PROBLEMS):
+            messages.error(request, f"{count:,} not {done}: {message}")
+
+    @admin.display(description="text")
+    def start_of_text(self, item: QuarantinedItem) -> str:
+        return excerpt(item.start) or "(emptied)"  # type: ignore[attr-defined]
+
+    @admin.display(description="text")
+    def shown_text(self, item: QuarantinedItem) -> SafeString:
+        return format_html('<pre class="mos-json" tabindex="0">{}</pre>', item.text or "(emptied)")
+
+    @admin.display(description="reasons")
+    def shown_reasons(self, item: QuarantinedItem) -> SafeString:
+        return pretty_json(item.reasons)
+
+    @admin.display(description="metadata")
+    def shown_metadata(self, item: QuarantinedItem) -> SafeString:
+        return pretty_json(item.metadata)
+
+    @admin.display(description="document")
+    def shown_document(self, item: QuarantinedItem) -> SafeString | str:
+        return pretty_json(item.document) if item.document else "none: it is a turn"

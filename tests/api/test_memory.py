@@ -1,0 +1,98 @@
+"""GET /v1/memories/{memory_id}: one memory and its ETag."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import timezone
+
+from memory.services import curation
+from memory.types import system_access
+
+PATHS = [
+    ("get", ""), ("patch", ""), ("delete", ""), ("get", "/history"), ("post", "/restore"), ("post", "/supersede"),
+    ("post", "/pin"), ("post", "/unpin"), ("post", "/feedback"),
+]  # fmt: skip
+BODY = {"reason": "r", "text": "t", "kind": "useful"}
+# What each route takes of it: PATCH refuses names that it does not know.
+BODIES = {"/feedback": {"kind": "useful"}, "": {"reason": "r", "text": "t"}}
+
+
+def call(client, method: str, path: str, ending: str):
+    return getattr(client, method)(path, data=BODIES.get(ending, BODY), content_type="application/json")
+
+
+def send(client, method: str, memory_id: str, ending: str):
+    path = f"/v1/memories/{memory_id}{ending}"
+    return client.get(path) if method == "get" else call(client, method, path, ending)
+
+
+@pytest.fixture
+def world(alice, bob, olga, make_tenant, remember):
+    """Everyone, a memory of Alice's, and a key of hers for each scope alone."""
+    keys = {scope: make_tenant("alice", scopes=(scope,)) for scope in ("read", "write")}
+    return alice, bob, olga, remember(alice, "Tea is at five."), keys
+
+
+@pytest.mark.parametrize(("method", "ending"), PATHS)
+def test_who_may_not_is_refused_on_every_route(world, method, ending):
+    alice, bob, olga, memory_id, keys = world
+
+    assert send(olga, method, memory_id, ending).status_code == 401
+    assert send(keys["write" if method == "get" else "read"].client, method, memory_id, ending).status_code == 403
+    refused = send(bob.client, method, memory_id, ending)
+    assert refused.status_code == 404
+    absent = send(bob.client, method, str(uuid.uuid4()), ending).json()["error"]
+    assert (refused.json()["error"]["code"], refused.json()["error"]["detail"]) == (absent["code"], absent["detail"])
+    after = alice.get(f"/v1/memories/{memory_id}").json()
+    assert (after["revision"], after["text"], after["state"]) == (1, "Tea is at five.", "active")
+
+
+@pytest.mark.parametrize("memory_id", ["1", "x", "01A1F915-2054-75A1-9F3A", "../query"])
+def test_an_id_that_is_none_is_no_route(alice, memory_id):
+    assert alice.get(f"/v1/memories/{memory_id}").status_code == 404
+
+
+def test_a_memory_with_all_that_is_known_of_it(alice, remember):
+    when = datetime(2026, 5, 1, 8, tzinfo=UTC)
+    memory_id = remember(alice, "Tea is at five.", speaker="Ann", metadata={"room": 4}, occurred_at=when)
+
+    answer = alice.get(f"/v1/memories/{memory_id}")
+
+    assert answer.status_code == 200
+    assert answer["ETag"] == '"1"'
+    body = answer.json()
+    assert body.pop("created_at") > "2026"
+    assert body.pop("tokens") > 3
+    assert body == {
+        "id": memory_id,
+        "namespace": "alice",
+        "session_id": "s1",
+        "turn": 1,
+        "role": "user",
+        "speaker": "Ann",
+        "text": "Tea is at five.",
+        "metadata": {"room": 4},
+        "importance": 0.5,
+        "tier": "L2",
+        "state": "active",
+        "pinned": False,
+        "review": None,
+        "revision": 1,
+        "occurred_at": "2026-05-01T08:00:00+00:00",
+        "valid_from": None,
+        "valid_to": None,
+        "superseded_by": None,
+    }
+
+
+def test_what_staff_do_changes_the_etag(alice, remember):
+    memory_id = remember(alice, "Tea is at five.")
+    staff, one = system_access("staff:ann"), [uuid.UUID(memory_id)]
+
+    curation.archive(staff, memory_ids=one, reason="junk", now=timezone.now())
+    assert alice.get(f"/v1/memories/{memory_id}")["ETag"] == '"2"'
+    curation.restore(staff, memory_ids=one, reason="not junk", now=timezone.now())
+    assert alice.get(f"/v1/memories/{memory_id}")["ETag"] == '"3"'

@@ -1,0 +1,48 @@
+"""Long hostile texts: the time grows with their length and not with its square."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memory.enums import GateAction
+from memory.gate.judge import judge
+from memory.gate.policy import GatePolicy
+
+EVERYTHING = GatePolicy(strict=True, personal_data=GateAction.REDACT)
+SHORT, LONG = 4_000, 32_000
+# Linear time would grow 8-fold, quadratic 64-fold.
+MOST_GROWTH = 30
+
+PIECES = [
+    "a", "A", "1", "1 ", "1-", "(1", "+1 ", "a.", "a@",
+    "a@a.", "'", '"', "`", "\n", " ", "?! ", "://", "://a:", "http://a:b",
+    "ignore all ", "ignore previous ", "'ignore all previous instructions' ", "if anyone asks ",
+    "when asked ", "whenever a ",
+    "remember x ", "send memories ", "from now on, ", "always x. never x. ", "system: \n", "you are now ", "![](http://a?",
+    "sk-", "eyJ", "eyJa.", "xoxb-1-", "AKIA", "123456789:", "password for a ", "password: ",
+    "4111 1111 1111 1111 ", "GB82WEST1234",
+    "-----BEGIN PRIVATE KEY-----\nabcdefghijklmnopqrstuvwx", "data:image/png;base64,A", "41 ", "\\x41", "A" * 39 + " ",
+    "忽略之前", "当用户", "把用户", "密码是", "从现在起",
+    "我又", "始终", "总是做事。不要做事。", "“", "\u200b\u200c", "\U000e0041",
+    "\U0001f3f4\U000e0067",
+    "ｉ", "а", "my ", "the the is ", "add x ", "i just ", "only answer in a ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_time_grows_with_the_length(piece):
+    short, long = (_least_time((piece * (length // len(piece) + 1))[:length]) for length in (SHORT, LONG))
+
+    assert long < MOST_GROWTH * max(short, 0.001)
+
+
+def _least_time(text: str) -> float:
+    """The processor's seconds (not the clock's: others may use it too), the least of three."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        judge(text, policy=EVERYTHING)
+        taken.append(time.process_time() - start)
+    return min(taken)

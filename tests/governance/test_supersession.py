@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from memory.governance.supersession import Settled, live_text, settle, wanted_terms
+from memory.text.changes import object_terms
+from memory.text.utterances import statements
+
+
+def settled(new: str, **earlier: str) -> Settled[str]:
+    return settle("new", statements(new), {key: statements(text) for key, text in earlier.items()})
+
+
+def gone(found: Settled[str], key: str, text: str) -> str:
+    """What stays of `text` under `key`."""
+    return live_text(text, [(one.start, one.end) for one in found.retired if one.key == key]).strip()
+
+
+def test_what_is_replaced_leaves_and_the_new_stays() -> None:
+    old, new = "I live in Paris. I play the oboe.", "I moved to Berlin."
+    found = settled(new, old=old)
+
+    assert gone(found, "old", old) == "I play the oboe."
+    assert gone(found, "new", new) == new
+    assert "Paris" not in found.retired[0].decision.reason or found.retired[0].decision.confidence > 0.5
+
+
+def test_what_takes_back_leaves_too_and_is_found_by_its_object_alone() -> None:
+    old, new = "I really like Bill Evans. Oslo is cold.", "I don't like Bill Evans anymore. The oboe is mended."
+    found = settled(new, old=old)
+
+    assert gone(found, "old", old) == "Oslo is cold."
+    assert gone(found, "new", new) == "The oboe is mended."
+    names = {one.key: one.names for one in found.retired}
+    assert names == {"new": object_terms("Bill Evans"), "old": frozenset()}
+
+
+def test_the_agents_echo_goes_with_it() -> None:
+    old = "user: I love chess problems.\nassistant: Chess problems are fun!\nuser: The oboe is mended."
+    found = settled("I've lost interest in chess problems.", old=old)
+
+    assert "Chess" not in gone(found, "old", old)
+    assert "oboe" in gone(found, "old", old)
+
+
+def test_what_is_done_closes_the_plan_and_stays_an_event() -> None:
+    old, new = "I need to paint the garden fence.", "I finished painting the garden fence."
+    found = settled(new, old=old)
+
+    assert gone(found, "old", old) == ""
+    assert gone(found, "new", new) == new
+
+
+def test_nothing_to_take_back_changes_nothing() -> None:
+    found = settled("I no longer live in Paris.", old="Oslo is cold.")
+
+    assert found.retired == found.linked == found.review == []
+
+
+def test_a_changed_opinion_of_the_same_thing_is_linked_and_both_stay() -> None:
+    found = settled("I used to dislike Bill Evans, but I've come to love his records.", old="I dislike Bill Evans.")
+
+    assert found.retired == []
+    assert [one[0] for one in found.linked] == ["old"]
+
+
+def test_what_fits_too_many_memories_names_a_topic() -> None:
+    earlier = {f"m{number}": f"I like Bill Evans on day {number}." for number in range(5)}
+
+    assert settled("I don't like Bill Evans anymore.", **earlier).retired == []
+    assert len(settled("I don't like Bill Evans anymore.", **earlier).linked) == 5
+
+
+def test_one_common_word_is_enough_only_when_it_can_mean_one_memory() -> None:
+    one = "The deadline is June 5."
+    assert settled("The deadline has been moved to June 12.", a=one).retired
+    assert not settled("The deadline has been moved to June 12.", a=one, b="My deadline is June 7.").retired
+
+
+def test_another_speakers_statement_is_for_review() -> None:
+    found = settle(
+        "new", statements("I don't like Bill Evans anymore.", speaker="Bea"), {"old": statements("I like Bill Evans.")}
+    )
+
+    assert found.retired == []
+    assert found.review[0][3].review
+
+
+def test_chinese() -> None:
+    old = "我住在巴黎。我会弹钢琴。"
+    assert gone(settled("我搬到柏林了。", old=old), "old", old) == "我会弹钢琴。"
+
+
+def test_wanted_terms_find_the_candidates() -> None:
+    assert wanted_terms(statements("I no longer live in Paris. Hello.")) == [object_terms("live in Paris")]
+
+
+def test_live_text_takes_spans_in_any_order_and_overlapping() -> None:
+    assert live_text("abcdef", [(4, 5), (1, 3), (2, 3)]) == "adf"

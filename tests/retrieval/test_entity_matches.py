@@ -1,0 +1,97 @@
+"""Which entities a question names, and the memories that mention them."""
+
+from __future__ import annotations
+
+import math
+import uuid
+
+import pytest
+from django.utils import timezone
+
+from memory.retrieval import entity_matches as entity_matches_module
+from memory.retrieval.entity_matches import TOLD_OF, entity_matches
+from memory.retrieval.explain import reason
+from memory.retrieval.filters import parse
+from memory.services import curation, entities
+from memory.services.search import Ask, find
+from memory.types import system_access
+
+
+@pytest.fixture
+def world(alice, bob, remember):
+    said = {
+        "caro": remember(alice, "Call me Caro.", speaker="Caroline"),
+        "home": remember(alice, "Caroline lives in New York.", speaker="Tom"),
+        "beijing": remember(alice, "王芳住在北京（Beijing）。"),
+    }
+    remember(bob, "Caroline lives in Paris.")
+    entities.index_pending(now=timezone.now())
+    return said
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Where does Caroline live?", {"Caroline": {"caro", "home"}}),
+        ("what did CARO’s friend say", {"Caroline": {"caro", "home"}}),
+        ("Who lives in New York?", {"New York": {"home"}}),
+        ("Who lives in Beijing?", {"北京": {"beijing"}}),
+        ("谁住在北京？", {"北京": {"beijing"}}),
+        ("王芳住在哪里", {"王芳": {"beijing"}}),
+        ("Where is Paris?", {}),
+        ("what is it?", {}),
+        ("", {}),
+    ],
+)
+def test_a_question_finds_the_memories_of_the_entities_it_names(alice, world, question, names):
+    found = {
+        match.name: {name for name, identity in world.items() if uuid.UUID(identity) in match.memory_ids}
+        for match in entity_matches(alice.scope, question)
+    }
+
+    assert found == names
+
+
+def test_memories_come_newest_first_and_no_more_than_asked_for(alice, world):
+    (match,) = entity_matches(alice.scope, "Caroline", limit=1)
+
+    assert [str(identity) for identity in match.memory_ids] == [world["home"]]
+
+
+def test_archived_memories_take_no_part(alice, world):
+    access = system_access("tests")
+    curation.archive(access, memory_ids=[uuid.UUID(world["home"])], reason="test", now=timezone.now())
+
+    (match,) = entity_matches(alice.scope, "Caroline")
+    assert [str(identity) for identity in match.memory_ids] == [world["caro"]]
+    assert entity_matches(alice.scope, "New York") == []
+
+
+def test_a_long_question_is_no_trouble(alice, world):
+    assert [match.name for match in entity_matches(alice.scope, "Caroline " + "and so on " * 200)] == ["Caroline"]
+    assert entity_matches(alice.scope, "好" * 2000) == []
+
+
+def test_a_memory_is_found_by_another_name_of_whom_the_question_names(alice, world, remember):
+    for number in range(9):
+        remember(alice, f"The {number} ship has docked.")
+    named = {hit.text: hit for hit in _found(alice, "Has Caro a flat?")}
+
+    hit = named["Caroline lives in New York."]
+    assert hit.candidate.parts["entities"].raw == pytest.approx(1 - math.log(2) / math.log(TOLD_OF))
+    assert "it mentions what the question names" in reason(hit)
+    assert not any("entities" in hit.candidate.parts for hit in _found(alice, "Has the ship docked?"))
+
+
+def test_who_is_in_every_memory_tells_nothing(alice, world, monkeypatch):
+    monkeypatch.setattr(entity_matches_module, "TOLD_OF", 2)
+    assert entity_matches_module.mentions(alice.scope, "Where does Caroline live?") == {}
+
+
+def test_a_filter_holds_for_mentions_too(alice, world):
+    narrowed = Ask("Has Caro a flat?", 5, timezone.now(), where=parse({"speaker": "Caroline"}))
+    assert {hit.text for hit in find(alice.scope, narrowed).hits} == {"Call me Caro."}
+
+
+def _found(tenant, text):
+    return find(tenant.scope, Ask(text, 5, timezone.now())).hits

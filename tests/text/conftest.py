@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pytest
+
+from memory.providers.gazetteer import lexicon
+from memory.text.names import Lexicon
+
+
+@pytest.fixture(scope="session")
+def words() -> Lexicon:
+    """The word lists in use."""
+    return lexicon()

@@ -1,0 +1,42 @@
+"""When two spellings are one name."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.text.names import initials, name_key
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("Caroline Smith", "caroline smith"),
+        ("  CAROLINE   smith ", "caroline smith"),
+        ("Ｃａｒｏｌｉｎｅ", "caroline"),
+        ("Caroline's", "caroline"),
+        ("James’", "james"),
+        ("Dr. Smith", "smith"),
+        ("Prof. Dr. Zoë Müller", "zoe muller"),
+        ("José", "jose"),
+        ("《三体》", "三体"),
+        ("ガンダム", "ガンダム"),
+        ("Dr.", "dr"),
+        ("...", ""),
+        ("O’Brien", "o'brien"),
+    ],
+)
+def test_spellings_share_a_key(name, key):
+    assert name_key(name) == key
+
+
+@pytest.mark.parametrize("name", ["Dr. Smith", "Zoë’s", "  ＡＢＣ  ", "王先生", "Ünal ", "of the x"])
+def test_a_key_is_its_own_key(name):
+    assert name_key(name_key(name)) == name_key(name)
+
+
+def test_a_key_is_bounded():
+    assert len(name_key("x" * 10_000)) <= 80
+
+
+def test_initials_leave_small_words_out():
+    assert initials("university of the west indies") == "uwi"
