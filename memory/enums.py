@@ -121,6 +121,8 @@ class AuditEvent(TextChoices):
     ENTITY_REBUILD = "ENTITY_REBUILD"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
+    ERASURE_REQUEST = "ERASURE_REQUEST"
+    ERASURE_FINISH = "ERASURE_FINISH"
     POLICY_CHANGE = "POLICY_CHANGE"
     POLICY_EXEMPTION = "POLICY_EXEMPTION"
     RETENTION_DELETE = "RETENTION_DELETE"
@@ -187,6 +189,33 @@ class EvaluationStatus(TextChoices):
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
+
+
+class ErasureTarget(TextChoices):
+    """What an erasure names."""
+
+    MEMORIES = "memories"
+    SESSION = "session"
+    SPEAKER = "speaker"
+    NAMESPACE = "namespace"
+
+
+class ErasureStatus(TextChoices):
+    """`waiting`: all is cleared that can be, and the rest is tried again; `failed` says in its `error` why."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class ErasedSessionState(TextChoices):
+    """`rebuild`: a summary of the session went and turns are left for a new one."""
+
+    OPEN = "open"
+    REBUILD = "rebuild"
+    DONE = "done"
 
 
 class JobState(TextChoices):

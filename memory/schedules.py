@@ -25,6 +25,7 @@ SCHEDULES = (
     Entry("memos: index entities", "memory.tasks.index_entities", 1),
     Entry("memos: forget unmentioned entities", "memory.tasks.forget_unmentioned_entities", 60),
     Entry("memos: request missing summaries", "memory.tasks.request_missing_summaries", 1),
+    Entry("memos: request lost erasures", "memory.tasks.request_lost_erasures", 1),
     Entry("memos: seal audit events", "memory.tasks.seal_audit", 1),
     Entry("memos: count uses", "memory.tasks.count_uses", 1),
     Entry("memos: sweep", "memory.tasks.sweep_memories", 60),

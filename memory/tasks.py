@@ -25,6 +25,8 @@ from memory.services import (
     condense,
     embedding,
     entities,
+    erasing,
+    erasures,
     evaluations,
     idempotency,
     job_runs,
@@ -185,3 +187,15 @@ def recover_lost_jobs() -> int:
 def forget_finished_jobs() -> int:
     """Deletes jobs that ended MEMOS_JOBS_KEEP_DAYS ago, but none that failed."""
     return jobs.forget(now=timezone.now())
+
+
+@job
+def erase(namespace_id: int, erasure_id: str) -> bool:
+    """Carries out an erasure, or goes on with it; False when it is over, or when another worker is at it."""
+    return erasing.carry_out(namespace_id=namespace_id, erasure_id=uuid.UUID(erasure_id), now=timezone.now)
+
+
+@job
+def request_lost_erasures() -> int:
+    """Queues again the erasures that wait for a part that was away, or whose process has ended."""
+    return erasures.request_lost(now=timezone.now())

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularSwaggerView
 from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
+from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.jobs import JobViewSet
@@ -63,6 +64,8 @@ urlpatterns = [
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),
     path("v1/judgements", JudgementViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/erasures", ErasureViewSet.as_view({"get": "recent", "post": "create"})),
+    path("v1/erasures/<uuid:erasure_id>", ErasureViewSet.as_view({"get": "retrieve"})),
     path("v1/quarantine", QuarantineViewSet.as_view({"get": "recent"})),
     path("v1/quarantine/<uuid:item_id>", QuarantineViewSet.as_view({"get": "retrieve"})),
     path("v1/quarantine/<uuid:item_id>/release", QuarantineViewSet.as_view({"post": "release"})),

@@ -12,6 +12,7 @@ from memory.models.entity import (
     EntityRelation,
     EntityWatermark,
 )
+from memory.models.erasure import ErasedMemory, ErasedSession, Erasure
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.job import Job
@@ -44,6 +45,9 @@ __all__ = [
     "EntityPending",
     "EntityRelation",
     "EntityWatermark",
+    "ErasedMemory",
+    "ErasedSession",
+    "Erasure",
     "EvaluationResult",
     "EvaluationRun",
     "IdempotencyRecord",

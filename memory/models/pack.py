@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
@@ -22,6 +23,12 @@ class ContextPack(models.Model):
     token_original = models.IntegerField()
     token_condensed = models.IntegerField()
     pack = models.JSONField()
+    memory_ids = ArrayField(
+        models.UUIDField(),
+        default=list,
+        db_default=models.Value([], ArrayField(models.UUIDField())),
+        help_text="The memories whose text the pack holds: hits and window",
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = ScopedQuerySet.as_manager()

@@ -132,12 +132,16 @@ def _write_card(batch: _Batch) -> _Written:
 def _store(
     scope: Scope, session: str, batch: _Batch, written: _Written, refresh: Refresh, *, now: datetime
 ) -> Condensation | None:
-    """Keeps the version, unless another run has covered its turns or the session was reset meanwhile."""
+    """Keeps the version, unless another run has covered its turns, or they or the card before are gone meanwhile."""
     with transaction.atomic():
         state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         sources = [turn.id for turn in batch.turns]
         present = Memory.objects.in_scope(scope).active().filter(pk__in=sources).count()
         if state is None or state.summarised_turn != batch.after_turn or present != len(sources):
+            return None
+        # An erasure takes cards away: what was rolled on from one of them must not bring it back.
+        kept = batch.previous is None or Condensation.objects.in_scope(scope).filter(pk=batch.previous.pk).exists()
+        if not kept:
             return None
         # Sources stay beside the card: an agent that is handed the card does not pay for ids.
         text = orjson.dumps({name: value for name, value in written.card.items() if name != "sources"}).decode()

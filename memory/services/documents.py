@@ -70,7 +70,15 @@ def put_document(
         else:
             stored = _kept_out(scope, checked, now=now)
         if idempotency:
-            answers.amend(idempotency, answer=_fields(stored), degraded=stored.degraded)
+            # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
+            keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
+            ids = [checked.id] if stored.quarantine_id else list(keys)
+            answers.amend(
+                idempotency,
+                answer=_fields(stored),
+                degraded=stored.degraded,
+                memory_ids=[str(identity) for identity in ids],
+            )
     return stored
 
 

@@ -305,7 +305,8 @@ def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending]) -> int:
 
 def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarray) -> None:
     places = [(memory, passage) for memory in batch for passage in range(len(memory.passages))]
-    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile.
+    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile. Locked in the
+    # order of ids, as everyone locks memories.
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -315,6 +316,7 @@ def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarra
                  AS v (memory_id, namespace_id, content_hash, passage, embedding)
             JOIN memory_memory m
               ON m.namespace_id = v.namespace_id AND m.id = v.memory_id AND m.content_hash = v.content_hash
+            ORDER BY m.id, v.passage
             FOR SHARE OF m
             ON CONFLICT DO NOTHING
             """,

@@ -13,11 +13,17 @@ from memory.errors import IdempotencyConflict
 from memory.models import IdempotencyRecord
 from memory.types import Idempotency
 
+# Stands for the body's hash when what the body wrote was erased: a hash tells of a short text what it was.
+ERASED = ""
+
 
 def answered(idempotency: Idempotency) -> IdempotencyRecord | None:
-    """What was answered to this key, if anything. Raises IdempotencyConflict when that was to another body."""
+    """What was answered to this key, if anything. Raises IdempotencyConflict when that was to another body.
+
+    What was erased since is not written again by a repeat: any body gets the answer that was given.
+    """
     record = IdempotencyRecord.objects.filter(principal=idempotency.principal, key=idempotency.key).first()
-    if record is not None and record.body_hash != idempotency.body_hash:
+    if record is not None and record.body_hash not in (idempotency.body_hash, ERASED):
         raise IdempotencyConflict(
             f"The Idempotency-Key {idempotency.key!r} was used with another body: use a new key for a new request.",
             detail={"header": "Idempotency-Key"},

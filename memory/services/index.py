@@ -183,6 +183,10 @@ _REMOVE_CHUNKS = _REMOVE.format(
       AND m.namespace_id = c.namespace_id AND m.id = c.memory_id"""
 )
 
+_REMOVE_MEMORIES = _REMOVE.format(
+    delete="DELETE FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[])"
+)
+
 
 def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact."""
@@ -195,6 +199,11 @@ def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
 def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:
     """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
     return _remove(_REMOVE_CHUNKS, scope, now=now, documents=list(documents))
+
+
+def remove_memories(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
+    """Deletes memories by their ids, as `remove_session` does."""
+    return _remove(_REMOVE_MEMORIES, scope, now=now, memory_ids=list(memory_ids))
 
 
 def _remove(statement: str, scope: Scope, *, now: datetime, **what: str | list[uuid.UUID]) -> int:

@@ -15,7 +15,7 @@ from memory.services.alone import alone
 from memory.services.vector_cells import Place
 
 # PostgreSQL advisory lock of the one run that changes cells and counts.
-_RUN_LOCK = 0x6D656D6F74
+CELLS_LOCK = 0x6D656D6F74
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     """
     deadline = time.monotonic() + seconds
     filed = cells = counted = 0
-    with alone(_RUN_LOCK) as first:
+    with alone(CELLS_LOCK) as first:
         if not first:
             return Kept()
         for namespace_id, memories in _large():

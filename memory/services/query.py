@@ -19,7 +19,7 @@ from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
-from memory.models.sql import fetch
+from memory.models.sql import fetch, uuid_array
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pack import build, card_of, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
@@ -147,14 +147,23 @@ def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summa
     return found + sum(message.tokens for message in window) + (summary.token_original if summary else 0)
 
 
+# A pack is not kept when something in it was erased between the search and now (see services/erasing.py). Each memory
+# is looked up by itself: asked for all at once, PostgreSQL may read every erased memory of the namespace.
 _STORE = """
 WITH commit AS MATERIALIZED (
     SELECT set_config('synchronous_commit', coalesce(%(commit)s, current_setting('synchronous_commit')), true)
 ), pack AS (
     INSERT INTO memory_contextpack (id, namespace_id, session, query_text, session_summary_id, retrieved_count,
-                                    token_original, token_condensed, pack, created_at)
-    VALUES (%(id)s, %(namespace_id)s, %(session)s, %(query_text)s, %(summary_id)s, %(hits)s, %(token_original)s,
-            %(token_condensed)s, %(pack)s::jsonb, %(now)s)
+                                    token_original, token_condensed, pack, memory_ids, created_at)
+    SELECT %(id)s::uuid, %(namespace_id)s::bigint, %(session)s::text, %(query_text)s::text, %(summary_id)s::uuid,
+           %(hits)s::int, %(token_original)s::int, %(token_condensed)s::int, %(pack)s::jsonb, %(memory_ids)s::uuid[],
+           %(now)s::timestamptz
+    WHERE NOT EXISTS (SELECT FROM unnest(%(memory_ids)s::uuid[]) AS held (id)
+                      WHERE (SELECT true FROM memory_erasedmemory e
+                             WHERE e.namespace_id = %(namespace_id)s AND e.memory_id = held.id LIMIT 1))
+      AND (%(summary_id)s::uuid IS NULL
+           OR EXISTS (SELECT FROM memory_condensation c
+                      WHERE c.namespace_id = %(namespace_id)s AND c.id = %(summary_id)s::uuid))
 )
 INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
                              created_at)
@@ -179,6 +188,12 @@ def _store(
         return refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
 
 
+def _held(pack: dict[str, Any]) -> list[str]:
+    """The memories whose text the pack holds, each once."""
+    window, hits = pack["working_memory"]["l1_window"], pack["retrieval"]["raw_chunks"]
+    return list(dict.fromkeys([*(hit["id"] for hit in hits), *(message["memory_id"] for message in window)]))
+
+
 def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text: str, now: datetime) -> dict[str, Any]:
     hits = answer.retrieval.hits
     query_details = {
@@ -201,6 +216,7 @@ def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text:
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
         "pack": orjson.dumps(answer.pack).decode(),
+        "memory_ids": uuid_array(_held(answer.pack)),
         "now": now,
         "commit": commit_of_reads(),
         "actor": scope.actor,

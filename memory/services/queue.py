@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,7 +11,7 @@ import orjson
 from django.db import transaction
 from django.utils import timezone
 from django_q.brokers.orm import ORM
-from django_q.models import OrmQ
+from django_q.models import Failure, OrmQ
 from django_q.tasks import async_task
 
 from memory.enums import JobState
@@ -37,6 +37,7 @@ class Kind:
 CONDENSE = Kind("condense_session")
 EMBED_PENDING = Kind("embed_pending", of_namespace=False)
 EVALUATE = Kind("evaluate")
+ERASE = Kind("erase")
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.
@@ -91,10 +92,32 @@ def carry(
     """Puts a job into django-q's queue, for a worker to take now or when it is `due`."""
     broker = _Carrier()
     options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
-    async_task(f"memory.tasks.{kind}", *arguments, job=(namespace_id, str(job_id)), q_options=options)
+    async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), q_options=options)
     if due is not None:
         OrmQ.objects.filter(pk=broker.row).update(lock=due)
     Job.objects.filter(namespace_id=namespace_id, pk=job_id).update(carrier=broker.row)
+
+
+def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[int]:
+    """Keys of the carriers (OrmQ) of jobs that are about one of the namespace's `sessions`."""
+    queued = ((row.pk, row.task) for row in OrmQ.objects.all())
+    return [key for key, job in queued if _names(job.get("func"), job.get("args"), namespace_id, sessions)]
+
+
+def failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
+    """Ids of django-q's notes of failed carriers (Failure) about one of the namespace's `sessions`."""
+    failed = Failure.objects.filter(func=_path(CONDENSE.name)).values_list("pk", "func", "args")
+    return [key for key, func, arguments in failed if _names(func, arguments, namespace_id, sessions)]
+
+
+def _names(func: str | None, arguments: tuple | None, namespace_id: int, sessions: Collection[str]) -> bool:
+    if func != _path(CONDENSE.name) or not arguments:
+        return False
+    return bool(arguments[0] == namespace_id and arguments[1] in sessions)
+
+
+def _path(kind: str) -> str:
+    return f"memory.tasks.{kind}"
 
 
 class _Carrier(ORM):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,9 @@ PURGE_EVERY = timedelta(minutes=10)
 # From the time that a deletion is given to its commit.
 DELETING_TAKES = timedelta(minutes=1)
 LOOKED_AT_ONCE = 500
+# First half of the PostgreSQL advisory locks of transactions that change many vectors of a namespace.
+_VECTORS_LOCK = 0x6D656D76
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Place(NamedTuple):
@@ -92,6 +95,61 @@ def refresh_soon(scope: Scope, *, now: datetime) -> None:
     Belongs at the end of the transaction that deletes them: it changes one row for each model.
     """
     VectorMap.objects.in_scope(scope).update(deleted_at=now)
+
+
+def members_among(scope: Scope, memory_ids: Collection[bytes]) -> int:
+    """How many members of the namespace's cells, under every model, are of these memories (by the 16 bytes of an id).
+
+    Reads all members: 72 bytes a memory with 384 dimensions.
+    """
+    return sum(len(rows) for *_, rows in _holding(scope, memory_ids))
+
+
+def drop_members(scope: Scope, memory_ids: Collection[bytes]) -> int:
+    """Takes these memories' members out of the cells; returns how many. Their vectors must be gone already.
+
+    Belongs inside `alone(large_namespaces.CELLS_LOCK)`. A cell that lost members is looked through again by the next
+    run, which joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
+    """
+    dropped = 0
+    for place, number, records, rows in _holding(scope, memory_ids):
+        kept = np.delete(records, rows)
+        VectorCell.objects.filter(**place._asdict(), number=number).update(
+            members=kept.tobytes(), size=len(kept), refreshed_at=_LONG_AGO
+        )
+        dropped += len(rows)
+    return dropped
+
+
+def hold_vectors(namespace_id: int) -> None:
+    """Within a transaction that changes many vectors: another one of the namespace waits until it has ended.
+
+    Both lock vectors in an order of their own, and would wait for each other.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_VECTORS_LOCK, namespace_id % 2**31])
+
+
+def _holding(scope: Scope, memory_ids: Collection[bytes]) -> Iterator[tuple[Place, int, np.ndarray, list[int]]]:
+    """The cells that hold members of these memories: place, number, all records, and the rows of theirs among them."""
+    keys = list(VectorCell.objects.in_scope(scope).order_by("model_id", "number").values_list("model_id", "number"))
+    for start in range(0, len(keys), LOOKED_AT_ONCE):
+        models, numbers = zip(*keys[start : start + LOOKED_AT_ONCE], strict=True)
+        for model_id, number, size, members in _read(
+            """
+            SELECT c.model_id, c.number, c.size, c.members
+            FROM memory_vectorcell c
+            JOIN unnest(%s::smallint[], %s::int[]) AS k (model_id, number) USING (model_id, number)
+            WHERE c.namespace_id = %s AND c.size > 0
+            """,
+            [list(models), list(numbers), scope.namespace_id],
+        ):
+            # A record begins with the memory's id (`cells.member_dtype`); how long it is, the model says.
+            rest = len(members) // size - 16
+            records = np.frombuffer(members, dtype=[("id", "V16"), ("rest", f"V{rest}")])
+            rows = [row for row, identity in enumerate(records["id"]) if identity.tobytes() in memory_ids]
+            if rows:
+                yield Place(scope.namespace_id, model_id), number, records, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +211,7 @@ def _put(place: Place, waiting: _Waiting, numbers: np.ndarray, centroids: np.nda
     """Adds vectors to their nearest cells. A row that has changed since it was read is left for the next time."""
     nearest = cells.nearest_centroids(waiting.vectors, centroids)
     with transaction.atomic():
+        hold_vectors(place.namespace_id)
         marked = _read(
             """
             UPDATE memory_memoryvector v SET filed = true

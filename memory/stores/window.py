@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -13,11 +13,29 @@ from memory.errors import WindowUnavailable
 from memory.stores.redis import RedisAway, Step, call, together
 from memory.types import WindowMessage
 
+# Adds messages to a window unless their memories were given to `refuse`: both in one step, so that neither a message
+# nor a refusal comes in between. KEYS: the window, the refused. ARGV: how many are kept, seconds, then id, message, …
+_APPEND = """
+local added = false
+for place = 3, #ARGV, 2 do
+    if redis.call('SISMEMBER', KEYS[2], ARGV[place]) == 0 then
+        redis.call('RPUSH', KEYS[1], ARGV[place + 1])
+        added = true
+    end
+end
+if added then
+    redis.call('LTRIM', KEYS[1], -ARGV[1], -1)
+    redis.call('EXPIRE', KEYS[1], ARGV[2])
+end
+"""
+# Longer than any request takes from its commit to its window.
+REFUSED_SECONDS = 3600
+
 
 def append(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> None:
     """Adds messages to the windows of their (namespace_id, session), all or none, and renews the windows' life.
 
-    Raises WindowUnavailable.
+    Messages of memories that were given to `refuse` are left out. Raises WindowUnavailable.
     """
     try:
         together(appending(messages))
@@ -30,10 +48,16 @@ def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> St
 
     def step(pipe: Any) -> None:
         for (namespace_id, session), items in messages.items():
-            key = _key(namespace_id, session)
-            pipe.rpush(key, *(orjson.dumps(item) for item in items[-settings.MEMOS_WINDOW_MESSAGES :]))
-            pipe.ltrim(key, -settings.MEMOS_WINDOW_MESSAGES, -1)
-            pipe.expire(key, settings.MEMOS_WINDOW_TTL_SECONDS)
+            newest = items[-settings.MEMOS_WINDOW_MESSAGES :]
+            pipe.eval(
+                _APPEND,
+                2,
+                _key(namespace_id, session),
+                _refused_key(namespace_id),
+                settings.MEMOS_WINDOW_MESSAGES,
+                settings.MEMOS_WINDOW_TTL_SECONDS,
+                *(part for item in newest for part in (item.memory_id, orjson.dumps(item))),
+            )
 
     return step
 
@@ -49,9 +73,56 @@ def forget(namespace_id: int, session: str) -> int:
     return int(_guarded(lambda client: client.delete(_key(namespace_id, session))))
 
 
+def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
+    """Keeps memories out of the namespace's windows for REFUSED_SECONDS: `append` leaves them out.
+
+    For memories that are being erased: a writer may be between its commit and `append`. Raises WindowUnavailable.
+    """
+
+    def run(client: Any) -> None:
+        with client.pipeline(transaction=True) as pipe:
+            pipe.sadd(_refused_key(namespace_id), *memory_ids)
+            pipe.expire(_refused_key(namespace_id), REFUSED_SECONDS)
+            pipe.execute()
+
+    if memory_ids:
+        _guarded(run)
+
+
+def held(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
+    """The ids of the memories in the windows of `sessions`, of those that have one. Raises WindowUnavailable."""
+
+    def run(client: Any) -> list[list[bytes]]:
+        with client.pipeline(transaction=False) as pipe:
+            for session in sessions:
+                pipe.lrange(_key(namespace_id, session), 0, -1)
+            return list(pipe.execute())
+
+    rows = zip(sessions, _guarded(run), strict=True)
+    return {session: [orjson.loads(entry)["memory_id"] for entry in entries] for session, entries in rows if entries}
+
+
+def remove(namespace_id: int, session: str, memory_ids: Collection[str]) -> int:
+    """Takes the messages of memories out of a window; returns how many. Messages that come meanwhile stay.
+
+    Raises WindowUnavailable.
+    """
+    return int(_guarded(lambda client: _drop(client, _key(namespace_id, session), memory_ids)))
+
+
 def exists(namespace_id: int, session: str) -> int:
     """How many keys the window has (0 or 1). Raises WindowUnavailable."""
     return int(_guarded(lambda client: client.exists(_key(namespace_id, session))))
+
+
+def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
+    # By value, so that no message is lost which is added between the look and the removal.
+    entries = [raw for raw in client.lrange(key, 0, -1) if orjson.loads(raw)["memory_id"] in memory_ids]
+    return sum(client.lrem(key, 0, raw) for raw in entries)
+
+
+def _refused_key(namespace_id: int) -> str:
+    return f"memos:l1:refused:{namespace_id}"
 
 
 def _key(namespace_id: int, session: str) -> str:

@@ -38,6 +38,12 @@ def newest(namespace_id: int, *, limit: int, hours: int, now: datetime) -> list[
     return [uuid.UUID(value.decode()) for value in found]
 
 
+def everything(namespace_id: int) -> list[uuid.UUID]:
+    """All memories that are named, whatever their age. Raises RedisAway."""
+    found = call(lambda client: client.zrange(_key(namespace_id), 0, -1))
+    return [uuid.UUID(value.decode()) for value in found]
+
+
 def drop(namespace_id: int, memory_ids: Iterable[uuid.UUID]) -> int:
     """Removes memories; says how many were there. Raises RedisAway."""
     ids = [str(identity) for identity in memory_ids]

@@ -128,3 +128,27 @@ def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
         return all(entry["count"] == 0 for entry in queues)
 
     wait_for(idle, what="no job queued, in flight or failed")
+
+
+def test_an_erasure_whose_worker_is_killed_runs_to_its_end(server):
+    namespace = "erased"
+    for start in range(0, 3000, 200):
+        items = [turn(namespace, number, session=f"s{number % 10}") for number in range(start, start + 200)]
+        server.patient_call("/v1/ingest/batch", {"items": items})
+    server.patient_call("/v1/ingest", turn("kept", 1))
+    body = {"namespace": namespace, "whole_namespace": True, "confirm": namespace, "reason": "test"}
+    erasure = server.patient_call("/v1/erasures", body)["id"]
+
+    def receipt() -> dict:
+        return server.patient_call(f"/v1/erasures/{erasure}")
+
+    wait_for(lambda: receipt()["holders"].get("memory_memory", {}).get("cleared", 0) > 0, what="a first batch")
+    server.kill("qcluster")
+    wait_for(lambda: receipt()["status"] == "finished", seconds=120, what="the erasure's end")
+
+    done = receipt()
+    assert done["holders"]["memory_memory"] == {"counted": 3000, "cleared": 3000, "left": 0}
+    assert (done["proof"]["left"], done["proof"]["search"]["found_after"]) == (0, 0)
+    assert memories(server, namespace) == {}
+    assert len(memories(server, "kept")) == 1
+    assert "counters — right" in server.manage("doctor")

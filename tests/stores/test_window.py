@@ -116,10 +116,37 @@ def test_all_windows_are_written_or_none():
         lambda: window.append({(NAMESPACE, "s"): [message("a")]}),
         lambda: window.forget(NAMESPACE, "s"),
         lambda: window.exists(NAMESPACE, "s"),
+        lambda: window.refuse(NAMESPACE, ["id-a"]),
+        lambda: window.held(NAMESPACE, ["s"]),
+        lambda: window.remove(NAMESPACE, "s", {"id-a"}),
     ],
-    ids=["read", "append", "forget", "exists"],
+    ids=["read", "append", "forget", "exists", "refuse", "held", "remove"],
 )
 def test_with_redis_away_every_operation_says_so(operation):
     away = mock.patch.object(redis_store, "get_redis_connection", side_effect=redis.ConnectionError("away"))
     with away, pytest.raises(WindowUnavailable, match="does not answer"):
         operation()
+
+
+def test_messages_of_refused_memories_are_left_out():
+    window.append({(NAMESPACE, "s"): [message("a"), message("b")]})
+    window.refuse(NAMESPACE, ["id-b", "id-c"])
+    window.append({(NAMESPACE, "s"): [message("b"), message("d")], (NAMESPACE, "t"): [message("c")]})
+
+    # What was there before is taken out by `remove`.
+    assert (texts("s"), texts("t")) == (["a", "b", "d"], [])
+    assert window.held(NAMESPACE, ["s", "t", "nowhere"]) == {"s": ["id-a", "id-b", "id-d"]}
+
+
+def test_another_namespace_refuses_nothing():
+    window.refuse(NAMESPACE + 1, ["id-a"])
+    window.append({(NAMESPACE, "s"): [message("a")]})
+    assert texts("s") == ["a"]
+    redis_store.call(lambda client: client.delete(window._refused_key(NAMESPACE + 1)))
+
+
+def test_messages_are_taken_out_by_their_memory():
+    window.append({(NAMESPACE, "s"): [message("a"), message("b"), message("a")]})
+    assert window.remove(NAMESPACE, "s", {"id-a", "id-z"}) == 2
+    assert texts("s") == ["b"]
+    assert window.remove(NAMESPACE, "nowhere", {"id-a"}) == 0

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.api.fields import StrictBooleanField, StrictCharField, StrictUUIDField
+from memory.enums import ErasureStatus, ErasureTarget
+from memory.services.change import MAX_REASON_CHARS
+from memory.services.erasures import MAX_MEMORIES, Target
+
+TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")
+
+
+class ErasureSerializer(serializers.Serializer):
+    """What to forget for good: exactly one of memory_ids, session_id, speaker and whole_namespace."""
+
+    namespace = StrictCharField(min_length=1, max_length=128)
+    memory_ids = serializers.ListField(
+        child=StrictUUIDField(),
+        required=False,
+        default=list,
+        max_length=MAX_MEMORIES,
+        error_messages={"not_a_list": "must be a list.", "max_length": "has more than {max_length} items."},
+        help_text="Memories; a document that loses a chunk loses all",
+    )
+    session_id = StrictCharField(
+        required=False, default="", min_length=1, max_length=128, help_text="All of a session, with its documents"
+    )
+    speaker = StrictCharField(
+        required=False, default="", min_length=1, max_length=128, help_text="All turns under exactly this name"
+    )
+    whole_namespace = StrictBooleanField(required=False, default=False, help_text="All memories of the namespace")
+    confirm = StrictCharField(
+        required=False, default="", allow_blank=True, max_length=128, help_text="For a namespace: its name once more"
+    )
+    reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Kept on the receipt")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Only count")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        given = [name for name in TARGETS if attrs[name]]
+        if len(given) != 1:
+            raise serializers.ValidationError(
+                {given[1] if given else "memory_ids": f"name exactly one of {', '.join(TARGETS)}."}
+            )
+        if attrs["whole_namespace"] and not attrs["dry_run"] and attrs["confirm"] != attrs["namespace"]:
+            raise serializers.ValidationError(
+                {"confirm": "must be the namespace's name: this erases all memories of it (with dry_run it counts)."}
+            )
+        if not attrs["reason"].strip():
+            raise serializers.ValidationError({"reason": "must not be empty."})
+        return attrs
+
+    @staticmethod
+    def target_of(values: dict[str, Any]) -> Target:
+        """The validated values as services take them."""
+        return Target(tuple(values["memory_ids"]), values["session_id"], values["speaker"], values["whole_namespace"])
+
+
+class ErasureListingSerializer(serializers.Serializer):
+    """Query parameters of the listing; an empty one narrows nothing."""
+
+    namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    speaker = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=128,
+        trim_whitespace=False,
+        help_text="Erasures of this speaker; needs a namespace",
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+
+
+class HolderSerializer(serializers.Serializer):
+    counted = serializers.IntegerField(required=False, allow_null=True, help_text="Held before; null: not known")
+    cleared = serializers.IntegerField(required=False)
+    left = serializers.IntegerField(required=False, help_text="Counted again at the end: 0")
+
+
+class SearchProofSerializer(serializers.Serializer):
+    searched = serializers.IntegerField(help_text="Erased memories that were asked for by their words and vector")
+    found_before = serializers.IntegerField()
+    found_after = serializers.IntegerField(help_text="0")
+
+
+class ProofSerializer(serializers.Serializer):
+    search = SearchProofSerializer()
+    left = serializers.IntegerField(required=False, help_text="Sum of `left` over all holders: 0")
+    counters_exact = serializers.BooleanField(
+        required=False, help_text="The namespace's counters equal its rows: `manage.py doctor --recount` mends them"
+    )
+
+
+class ErasureReceiptSerializer(serializers.Serializer):
+    id = serializers.UUIDField(allow_null=True, help_text="null: a dry run")
+    status = serializers.ChoiceField([*ErasureStatus.values, "dry_run"])
+    namespace = serializers.CharField()
+    target = serializers.ChoiceField(ErasureTarget.choices)
+    session_id = serializers.CharField(allow_null=True)
+    reason = serializers.CharField()
+    actor = serializers.CharField()
+    named = serializers.IntegerField(help_text="Memories that were named, or that the target held")
+    missing = serializers.IntegerField(help_text="Those of the named that are not there")
+    found = serializers.IntegerField(help_text="Memories to be erased, with the other chunks of their documents")
+    documents = serializers.IntegerField(help_text="Documents that are erased whole")
+    notes = serializers.ListField(child=serializers.CharField())
+    holders = serializers.DictField(child=HolderSerializer(), help_text="By table; redis_window: session windows")
+    summaries_rebuilt = serializers.IntegerField(help_text="Summaries made again from what is left")
+    proof = ProofSerializer(allow_null=True)
+    waiting_for = serializers.CharField(allow_blank=True, help_text="What stands in the way; it is tried again")
+    error = serializers.CharField(allow_blank=True, help_text="Why a failed erasure failed")
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class ErasureListSerializer(serializers.Serializer):
+    erasures = ErasureReceiptSerializer(many=True)
+    next_cursor = serializers.UUIDField(allow_null=True)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import uuid
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.schema import IDEMPOTENCY_KEY
+from memory.api.serializers.erasure import (
+    ErasureListingSerializer,
+    ErasureListSerializer,
+    ErasureReceiptSerializer,
+    ErasureSerializer,
+)
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.services import erasures
+from memory.services.listing import Filter
+
+
+class ErasureViewSet(MemosViewSet):
+    """Forgets memories for good, in the background, and shows the receipts."""
+
+    required_scope = AccessScope.ADMIN
+
+    @extend_schema(
+        operation_id="request_erasure",
+        summary="Forget memories, a session, a speaker or a namespace for good",
+        request=ErasureSerializer,
+        responses={200: ErasureReceiptSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(ErasureSerializer, request.data)
+        scope = self.scope(values["namespace"], create=False)
+        target, reason, now = ErasureSerializer.target_of(values), values["reason"], timezone.now()
+        if values["dry_run"]:
+            return Response(erasures.preview(scope, target=target, reason=reason, now=now))
+        asked = erasures.request(scope, target=target, reason=reason, now=now, idempotency=self.idempotency())
+        return Response(erasures.shown(asked))
+
+    @extend_schema(
+        operation_id="list_erasures",
+        summary="The newest erasures and their receipts",
+        parameters=[ErasureListingSerializer],
+        responses={200: ErasureListSerializer},
+    )
+    def recent(self, request: Request) -> Response:
+        values = self.valid(ErasureListingSerializer, request.query_params)
+        wanted = Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])
+        rows, cursor = erasures.listed(self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"])
+        return Response({"erasures": rows, "next_cursor": str(cursor) if cursor else None})
+
+    @extend_schema(
+        operation_id="show_erasure", summary="The receipt of one erasure", responses={200: ErasureReceiptSerializer}
+    )
+    def retrieve(self, request: Request, erasure_id: uuid.UUID) -> Response:
+        return Response(erasures.shown(erasures.find(self.access, erasure_id=erasure_id)))

@@ -1,0 +1,96 @@
+"""Shows that nothing is left: counts every holder, and searches by what was erased, its own words and vector."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db.models import TextField
+from django.db.models.functions import Cast, Right
+
+from memory.errors import EmbeddingUnavailable, WindowUnavailable
+from memory.models import ErasedMemory, Memory, MemoryVector
+from memory.retrieval.arms import dense, lexical
+from memory.retrieval.fusion import ARMS, SIGNALS
+from memory.retrieval.pipeline import retrieve
+from memory.retrieval.question import Question, question
+from memory.services.embedding import active_model
+from memory.services.erasure_holders import HOLDERS, Erased
+from memory.services.erasure_sessions import WINDOW, WORKING, count_windows, count_working_memory
+
+PROBES = 20
+_LOOKED_AT = 50
+# As long as a question may be.
+_WORDS_CHARS = 2_000
+
+
+def counted(erased: Erased) -> dict[str, dict[str, int | None]]:
+    """How much every holder holds of what is to be erased; None for what Redis has while it is away."""
+    holders: dict[str, dict[str, int | None]] = {holder.name: {"counted": holder.count(erased)} for holder in HOLDERS}
+    for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory)):
+        try:
+            holders[name] = {"counted": count(erased)}
+        except WindowUnavailable:
+            holders[name] = {"counted": None}
+    return holders
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A memory's own words and vector as a question. It holds the memory's text: kept in this process only."""
+
+    memory_id: uuid.UUID
+    question: Question
+
+
+def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Probe]:
+    """Questions of up to PROBES of the erasure's memories that are there still, spread over all of them.
+
+    `after`: those up to this id are gone. Empty when no model is active, or the active one cannot be had.
+    """
+    try:
+        model = active_model(choose=False)
+        familiarity = model.provider.familiarity
+    except EmbeddingUnavailable:
+        return []
+    named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
+    if after is not None:
+        named = named.filter(memory_id__gt=after)
+    # The end of a UUIDv7 is random: in its order any few are spread over all.
+    chosen = named.order_by(Right(Cast("memory_id", TextField()), 12))
+    ids = list(chosen.values_list("memory_id", flat=True)[:PROBES])
+    vectors = MemoryVector.objects.in_scope(erased.scope).filter(model_id=model.id, passage=0, memory_id__in=ids)
+    own = {row.memory_id: np.array(row.embedding, dtype=np.float32) for row in vectors}
+    texts = Memory.objects.in_scope(erased.scope).filter(pk__in=ids).values_list("pk", "text")
+    return [
+        Probe(
+            memory_id,
+            question(
+                text[:_WORDS_CHARS],
+                vector=own[memory_id],
+                model_id=model.id,
+                familiarity=familiarity(text[:_WORDS_CHARS]),
+                now=now,
+            ),
+        )
+        for memory_id, text in texts
+        if memory_id in own
+    ]
+
+
+def found(erased: Erased, asked: Sequence[Probe]) -> int:
+    """How many of the questions find an erased memory: with each search arm alone, or with both and all signals."""
+    return sum(_finds(erased, probe.question) for probe in asked)
+
+
+def _finds(erased: Erased, asked: Question) -> bool:
+    scope = erased.scope
+    # Named arms keep the reranker out, which may be another's service.
+    hits = retrieve(scope, asked, top_k=_LOOKED_AT, arms=(*ARMS, *SIGNALS)).hits
+    ids = {str(hit.id) for hit in hits}
+    for arm in (dense, lexical):
+        ids |= {hit.memory_id for hit in arm.search(scope, asked, limit=_LOOKED_AT)}
+    return ErasedMemory.objects.in_scope(scope).filter(erasure_id=erased.id, memory_id__in=ids).exists()
