@@ -483,6 +483,18 @@ SPECTACULAR_SETTINGS = {
     "SERVE_AUTHENTICATION": [],
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": "/v1",
+    # Fields of one name with different choices, for which the schema would have to invent names.
+    "ENUM_NAME_OVERRIDES": {
+        "EntityKindEnum": "memory.enums.EntityKind",
+        "FeedbackEnum": "memory.enums.Feedback",
+        "LinkKindEnum": "memory.enums.LinkKind",
+        "MemoryKindEnum": "memory.enums.MemoryKind",
+        "MemoryStateEnum": "memory.enums.MemoryState",
+        "QuarantineStateEnum": "memory.enums.QuarantineState",
+        "JobStateEnum": "memory.enums.JobState",
+        "VerdictEnum": "memory.enums.Verdict",
+        "GateDecisionEnum": "memory.enums.GateDecision",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "memory.api.schema.add_refusals",
