@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from memory.enums import ChangeKind, Relation, Sameness
 from memory.governance.duplicates import sameness
-from memory.text.analysis import cjk_share
-from memory.text.changes import Change, changes, is_prose, object_terms
+from memory.text.analysis import cjk_share, terms
+from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.cues import is_negated
 from memory.text.sentences import is_question
 from memory.text.slots import SINGLE, Slots, slots
@@ -28,18 +28,22 @@ SHORT = 3
 # The same for a plan that is done.
 PLAN_FOCUS = 0.25
 FRAME = 0.6
+# Share of what is denied for all time that the other must speak of.
+DENIED = 0.5
 # How sure each ground is.
 BY_CUE, BY_CONTAINER, BY_SLOT, BY_OPINION, BY_WORD, BY_DENIAL = 0.9, 0.8, 0.75, 0.7, 0.65, 0.6
 
 _NAME = re.compile(r"(?<=[\w,;:'\"“(] )[\"'“]?([A-Z][\w.&'-]+)")
 _NEVER = re.compile(
-    r"\b(?:never|haven't|hasn't|have not|has not|didn't|did not|not once)\b|从来没|从没|从未|没有?过", re.IGNORECASE
+    r"(?:\b(?:never|haven't|hasn't|have not|has not|didn't|did not|not once)\b|从来没|从没|从未|没有?过)"
+    r"(?P<what>[^,;.!?，；。！？]*)",
+    re.IGNORECASE,
 )
 # What is new is said of the same thing, not of another: "I used to dislike it, but have come to love it".
 _REFERS = re.compile(r"\b(?:it|its|them|their|they|they're|him|his|he|her|she)\b|它|他|她", re.IGNORECASE)
 _QUOTE_CHARS = 80
 _OWN_LISTS = frozenset(
-    object_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")
+    own_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")
 )
 
 
@@ -80,7 +84,7 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     """Whether `old` is what `change` takes back, closes or replaces: it holds the terms of its object (or all its
     names), speaks of the same attribute, and stands where the change says ("from the agenda")."""
     wanted = object_terms(change.old)
-    held = object_terms(old.text)
+    held = own_terms(old.text)
     share = len(wanted & held) / len(wanted) if wanted else 0.0
     if not share or is_question(old.text) or not is_prose(old.text):
         return False
@@ -91,6 +95,8 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     asked, said = slots(f"{change.cue} {change.old}").attributes, slots(old.text).attributes
     if change.kind is ChangeKind.CLOSES and len(wanted & held) < PLAN_FOCUS * len(held):
         return False
+    if change.kind is ChangeKind.CLOSES and (denied_terms(old.text) or _closes(old.text)):
+        return False
     if change.kind is ChangeKind.CLOSES:
         return share >= COVERED and (bool({"plans", "time"} & said) or bool(asked & said))
     if len(wanted) < SHORT and len(wanted & held) < FOCUS * len(held):
@@ -100,18 +106,34 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     return named and bool(asked & said)
 
 
+def _closes(sentence: str) -> bool:
+    return any(change.kind is ChangeKind.CLOSES for change in changes(sentence))
+
+
 def one_word(change: Change) -> bool:
     """Whether `change` names what it is about by a single common word ("the deadline"), of which there may be many."""
     return len(object_terms(change.old)) == 1 and not _names(change.old) and change.kind is not ChangeKind.CLOSES
 
 
+def _is_value(phrase: str) -> bool:
+    """Whether `phrase` is a number or a date and no more."""
+    bare = phrase.replace(",", "")
+    return own_terms(bare) <= {term for value in slots(bare).values for term in terms(value)}
+
+
 def _names(phrase: str) -> frozenset[str]:
-    return object_terms(" ".join(_NAME.findall(f"a {phrase}")))
+    return own_terms(" ".join(_NAME.findall(f"a {phrase}")))
 
 
 def _container_fits(change: Change, text: str) -> bool:
     where = object_terms(change.what) - _OWN_LISTS
-    return not where or len(where & object_terms(text)) >= len(where) / 2
+    return not where or len(where & own_terms(text)) >= len(where) / 2
+
+
+def denied_terms(sentence: str) -> frozenset[str]:
+    """The terms of what `sentence` denies for all time ("I have never …"); none if it denies nothing so."""
+    never = _NEVER.search(sentence)
+    return frozenset(terms(never.group("what"))) if never else frozenset()
 
 
 def by_change(change: Change, new: Statement, old: Statement) -> Decision:
@@ -124,7 +146,8 @@ def by_change(change: Change, new: Statement, old: Statement) -> Decision:
         else f"says that {_quoted(change.old)} has changed",
     }[change.kind]
     own = new.speaker == old.speaker
-    if change.kind is ChangeKind.REPLACES and _REFERS.search(change.new):
+    if change.kind is ChangeKind.REPLACES and (_REFERS.search(change.new) or _is_value(change.old)):
+        # Of the same thing, or of a number that says little of what it counts: linked, but no reason to hide the older.
         sure = BY_OPINION
     elif one_word(change):
         sure = BY_WORD
@@ -179,14 +202,15 @@ def _by_denial(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> De
     if one == other or mine.subject != theirs.subject or mine.conditions != theirs.conditions:
         return None
     denial, claim = (mine, theirs) if one else (theirs, mine)
-    for_all_time = _NEVER.search(new.text if one else old.text) is not None
-    needed = len(denial.about & claim.about) / max(len(denial.about), 1) if for_all_time else _overlap(mine, theirs)
-    if needed < (0.5 if for_all_time else FRAME) or len(denial.about & claim.about) < 2:
+    never = denied_terms(new.text if one else old.text)
+    common = (never or denial.about) & claim.about
+    share = len(common) / len(never) if never else _overlap(mine, theirs)
+    if len(common) < 2 or share < (DENIED if never else FRAME):
         return None
     return Decision(
         Relation.CONTRADICTS,
         "One statement denies what the other says, and neither says that it changed.",
-        tuple(sorted(denial.about & claim.about)),
+        tuple(sorted(common)),
         BY_DENIAL,
         review=True,
     )
