@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memory.enums import ChangeKind, Relation, Sameness
 from memory.governance.duplicates import sameness
-from memory.text.analysis import cjk_share
+from memory.text.analysis import cjk_share, terms
 from memory.text.changes import Change, changes, is_prose, object_terms
 from memory.text.cues import is_negated
 from memory.text.sentences import is_question
@@ -28,12 +28,16 @@ SHORT = 3
 # The same for a plan that is done.
 PLAN_FOCUS = 0.25
 FRAME = 0.6
+# Share of what is denied for all time that the other must speak of.
+DENIED = 0.5
 # How sure each ground is.
 BY_CUE, BY_CONTAINER, BY_SLOT, BY_OPINION, BY_WORD, BY_DENIAL = 0.9, 0.8, 0.75, 0.7, 0.65, 0.6
 
 _NAME = re.compile(r"(?<=[\w,;:'\"“(] )[\"'“]?([A-Z][\w.&'-]+)")
 _NEVER = re.compile(
-    r"\b(?:never|haven't|hasn't|have not|has not|didn't|did not|not once)\b|从来没|从没|从未|没有?过", re.IGNORECASE
+    r"(?:\b(?:never|haven't|hasn't|have not|has not|didn't|did not|not once)\b|从来没|从没|从未|没有?过)"
+    r"(?P<what>[^,;.!?，；。！？]*)",
+    re.IGNORECASE,
 )
 # What is new is said of the same thing, not of another: "I used to dislike it, but have come to love it".
 _REFERS = re.compile(r"\b(?:it|its|them|their|they|they're|him|his|he|her|she)\b|它|他|她", re.IGNORECASE)
@@ -114,6 +118,12 @@ def _container_fits(change: Change, text: str) -> bool:
     return not where or len(where & object_terms(text)) >= len(where) / 2
 
 
+def denied_terms(sentence: str) -> frozenset[str]:
+    """The terms of what `sentence` denies for all time ("I have never …"); none if it denies nothing so."""
+    never = _NEVER.search(sentence)
+    return frozenset(terms(never.group("what"))) if never else frozenset()
+
+
 def by_change(change: Change, new: Statement, old: Statement) -> Decision:
     """The decision for an `old` statement that is `meant` by what `new` says outright."""
     says = {
@@ -179,14 +189,15 @@ def _by_denial(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> De
     if one == other or mine.subject != theirs.subject or mine.conditions != theirs.conditions:
         return None
     denial, claim = (mine, theirs) if one else (theirs, mine)
-    for_all_time = _NEVER.search(new.text if one else old.text) is not None
-    needed = len(denial.about & claim.about) / max(len(denial.about), 1) if for_all_time else _overlap(mine, theirs)
-    if needed < (0.5 if for_all_time else FRAME) or len(denial.about & claim.about) < 2:
+    never = denied_terms(new.text if one else old.text)
+    common = (never or denial.about) & claim.about
+    share = len(common) / len(never) if never else _overlap(mine, theirs)
+    if len(common) < 2 or share < (DENIED if never else FRAME):
         return None
     return Decision(
         Relation.CONTRADICTS,
         "One statement denies what the other says, and neither says that it changed.",
-        tuple(sorted(denial.about & claim.about)),
+        tuple(sorted(common)),
         BY_DENIAL,
         review=True,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, meant
+from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
 from memory.text.changes import Change, changes, object_terms
 from memory.text.slots import slots
 from memory.text.statements import Statement
@@ -62,9 +62,10 @@ class Settled(Generic[Key]):
 
 
 def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
-    """For each change that the statements of a new memory announce, the terms that find what it may be about."""
-    found = (object_terms(change.old) for said in statements if not said.by_agent for change in changes(said.text))
-    return [terms for terms in found if terms]
+    """For each change or denial in the statements of a new memory, the terms that find what it may be about."""
+    told = [said.text for said in statements if not said.by_agent]
+    found = [object_terms(change.old) for text in told for change in changes(text)]
+    return [terms for terms in (*found, *map(denied_terms, told)) if terms]
 
 
 def settle(key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[Statement]]) -> Settled[Key]:
@@ -79,7 +80,7 @@ def settle(key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[St
         announced = changes(said.text)
         for change in announced:
             _carry_out(settled, key, new, place=place, change=change, earlier=earlier)
-        if not announced and slots(said.text).attributes & _HELD_ALONE:
+        if not announced and (slots(said.text).attributes & _HELD_ALONE or denied_terms(said.text)):
             _give_way(settled, said, earlier)
     _announcements(settled, key, new)
     return settled
@@ -121,10 +122,13 @@ def _carry_out(
 
 
 def _give_way(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]]) -> None:
-    """Adds what gives way to `said`, which announces nothing: the former value of what has one at a time."""
+    """Adds what gives way to `said`, which announces nothing: the former value of what has one at a time. What it
+    denies is for review."""
     for other, statements in earlier.items():
         for old in statements:
             decision = None if old.by_agent else decide(said, old)
+            if decision is not None and decision.review:
+                settled.review.append((other, old, said, decision))
             if decision is None or decision.relation is not Relation.UPDATES:
                 continue
             settled.linked.append((other, old, said, decision))

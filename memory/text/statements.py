@@ -16,6 +16,13 @@ _MOST_LABELS = 6
 _LABEL = re.compile(
     r"^[ \t]*(?P<label>[^\W\d_][^\s:：.!?。]{0,23}(?: [^\s:：.!?。]{1,23}){0,2})[:：][ \t]+(?=\S)", re.MULTILINE
 )
+# "I have never sailed, so can you …?" states something before it asks.
+_ASKS_BESIDES = re.compile(
+    r"(?<=\w{3})[,;]?\s+(?:(?:so|and|but|then|-)\s+)*(?:(?:can|could|would|will|do|should|is|are)\s+(?:you|i|we|there|that|this|it)\b"
+    r"|how\s+(?:can|do|should|would|could)\b|what\s+(?:are|is|should|do|would)\b)"
+    r"|(?<=\w)[，；](?=[^，；]{0,3}(?:你能|能不能|能否|可以|怎么|如何|该))",
+    re.IGNORECASE,
+)
 _AGENTS = frozenset(("assistant", "agent", "ai", "bot", "system", "model", "助手", "机器人"))
 
 
@@ -61,7 +68,9 @@ def _turns(text: str, speaker: str, by_agent: bool) -> list[tuple[int, int, str,
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = start
     for last in (*(start + place for place in sentence_ends(text[start:end])), end):
-        said = text[first:last]
-        if said.strip():
-            yield first + len(said) - len(said.lstrip()), last - (len(said) - len(said.rstrip()))
-        first = last
+        asking = _ASKS_BESIDES.search(text, first, last) if text[first:last].rstrip().endswith(("?", "？")) else None
+        for cut in (asking.start(), last) if asking else (last,):
+            part = text[first:cut]
+            if part.strip():
+                yield first + len(part) - len(part.lstrip()), first + len(part.rstrip())
+            first = cut

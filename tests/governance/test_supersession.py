@@ -84,6 +84,13 @@ def test_another_speakers_statement_is_for_review() -> None:
     assert found.review[0][3].review
 
 
+def test_a_denial_is_for_review_and_changes_nothing() -> None:
+    found = settled("I have never rowed on the lake, so can you explain it?", old="I rowed on the lake with Ann.")
+
+    assert found.retired == []
+    assert [(one[0], one[3].review) for one in found.review] == [("old", True)]
+
+
 def test_chinese() -> None:
     old = "我住在巴黎。我会弹钢琴。"
     assert gone(settled("我搬到柏林了。", old=old), "old", old) == "我会弹钢琴。"

@@ -31,6 +31,12 @@ def test_a_label_in_the_middle_makes_no_transcript() -> None:
     assert {one.turn for one in statements("What I need.\nNote: buy milk.\nNote: buy bread.")} == {0}
 
 
+def test_what_is_told_is_parted_from_what_is_asked() -> None:
+    text = "I have never sailed, so can you tell me how?"
+
+    assert [one.text for one in statements(text)] == ["I have never sailed", ", so can you tell me how?"]
+
+
 def test_chinese_turns() -> None:
     found = statements("用户: 我住在巴黎。\n助手: 好的。")
 
