@@ -33,7 +33,7 @@ from memory.enums import Role
 from memory.governance.latest import Found, latest_first
 from memory.governance.supersession import Retired, live_text, settle, wanted_terms
 from memory.text.analysis import terms
-from memory.text.changes import is_prose, object_terms
+from memory.text.changes import is_prose, own_terms
 from memory.text.slots import slots
 from memory.text.statements import statements
 from memory.types import NewMemory, Scope
@@ -144,7 +144,7 @@ def govern(memories: Sequence[NewMemory]) -> tuple[dict[str, Indexed], int]:
         for one in own:
             if one.by_agent or not is_prose(one.text):
                 continue
-            for term in object_terms(one.text) | _attribute_terms(one.text):
+            for term in own_terms(one.text) | _attribute_terms(one.text):
                 holding[term].add(name)
     for one in indexed.values():
         if one.retired:

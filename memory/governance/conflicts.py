@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from memory.enums import ChangeKind, Relation, Sameness
 from memory.governance.duplicates import sameness
 from memory.text.analysis import cjk_share, terms
-from memory.text.changes import Change, changes, is_prose, object_terms
+from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.cues import is_negated
 from memory.text.sentences import is_question
 from memory.text.slots import SINGLE, Slots, slots
@@ -43,7 +43,7 @@ _NEVER = re.compile(
 _REFERS = re.compile(r"\b(?:it|its|them|their|they|they're|him|his|he|her|she)\b|它|他|她", re.IGNORECASE)
 _QUOTE_CHARS = 80
 _OWN_LISTS = frozenset(
-    object_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")
+    own_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")
 )
 
 
@@ -84,7 +84,7 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     """Whether `old` is what `change` takes back, closes or replaces: it holds the terms of its object (or all its
     names), speaks of the same attribute, and stands where the change says ("from the agenda")."""
     wanted = object_terms(change.old)
-    held = object_terms(old.text)
+    held = own_terms(old.text)
     share = len(wanted & held) / len(wanted) if wanted else 0.0
     if not share or is_question(old.text) or not is_prose(old.text):
         return False
@@ -95,6 +95,8 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     asked, said = slots(f"{change.cue} {change.old}").attributes, slots(old.text).attributes
     if change.kind is ChangeKind.CLOSES and len(wanted & held) < PLAN_FOCUS * len(held):
         return False
+    if change.kind is ChangeKind.CLOSES and (denied_terms(old.text) or _closes(old.text)):
+        return False
     if change.kind is ChangeKind.CLOSES:
         return share >= COVERED and (bool({"plans", "time"} & said) or bool(asked & said))
     if len(wanted) < SHORT and len(wanted & held) < FOCUS * len(held):
@@ -104,18 +106,28 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     return named and bool(asked & said)
 
 
+def _closes(sentence: str) -> bool:
+    return any(change.kind is ChangeKind.CLOSES for change in changes(sentence))
+
+
 def one_word(change: Change) -> bool:
     """Whether `change` names what it is about by a single common word ("the deadline"), of which there may be many."""
     return len(object_terms(change.old)) == 1 and not _names(change.old) and change.kind is not ChangeKind.CLOSES
 
 
+def _is_value(phrase: str) -> bool:
+    """Whether `phrase` is a number or a date and no more."""
+    bare = phrase.replace(",", "")
+    return own_terms(bare) <= {term for value in slots(bare).values for term in terms(value)}
+
+
 def _names(phrase: str) -> frozenset[str]:
-    return object_terms(" ".join(_NAME.findall(f"a {phrase}")))
+    return own_terms(" ".join(_NAME.findall(f"a {phrase}")))
 
 
 def _container_fits(change: Change, text: str) -> bool:
     where = object_terms(change.what) - _OWN_LISTS
-    return not where or len(where & object_terms(text)) >= len(where) / 2
+    return not where or len(where & own_terms(text)) >= len(where) / 2
 
 
 def denied_terms(sentence: str) -> frozenset[str]:
@@ -134,7 +146,8 @@ def by_change(change: Change, new: Statement, old: Statement) -> Decision:
         else f"says that {_quoted(change.old)} has changed",
     }[change.kind]
     own = new.speaker == old.speaker
-    if change.kind is ChangeKind.REPLACES and _REFERS.search(change.new):
+    if change.kind is ChangeKind.REPLACES and (_REFERS.search(change.new) or _is_value(change.old)):
+        # Of the same thing, or of a number that says little of what it counts: linked, but no reason to hide the older.
         sure = BY_OPINION
     elif one_word(change):
         sure = BY_WORD

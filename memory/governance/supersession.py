@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
-from memory.text.changes import Change, changes, object_terms
+from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.slots import slots
 from memory.text.statements import Statement
 
@@ -111,7 +111,11 @@ def _carry_out(
     settled.linked.extend((other, old, said, decision) for other, _, old, decision in found if not decision.review)
     done = _sure(found)
     for other, number, _, decision in done:
-        about = [earlier[other][one] for one in (number, *_about(earlier[other], number, terms))]
+        around = [earlier[other][one] for one in _about(earlier[other], number, terms)]
+        if change.kind is ChangeKind.CLOSES:
+            # The plan is over; what else was said of it may hold.
+            around = [one for one in around if one.by_agent]
+        about = [earlier[other][number], *around]
         _retire(settled, other, about, by=said, decision=decision)
     if done and change.kind is ChangeKind.CLOSES:
         about = [new[one] for one in _about(new, place, terms) if new[one].by_agent]
@@ -198,7 +202,9 @@ def _about(statements: Sequence[Statement], place: int, terms: frozenset[str]) -
             # What the agent asks back is about it, and so is the answer.
             unbroken = True
             continue
-        names = bool(terms) and len(terms & object_terms(said.text)) * 2 >= len(terms)
+        if not is_prose(said.text):
+            continue
+        names = bool(terms) and len(terms & own_terms(said.text)) * 2 >= len(terms)
         if names or (unbroken and _REFERS.search(said.text)):
             found.append(number)
         elif not said.by_agent:

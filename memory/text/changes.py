@@ -122,8 +122,8 @@ _BEGUN = re.compile(
 _NOWADAYS = re.compile(r"\b(?:now|lately|these\s+days|nowadays|recently|instead)\b|现在|如今|最近", re.IGNORECASE)
 _NOT_MEANT = re.compile(
     r"\b(?:don't|do\s+not|never|won't|can't|didn't|couldn't|not)\s+(?:to\s+)?(?:forget|remove|delete|drop)\b"
-    r"|\b(?:trying|try|planning|thinking|hoping|wondering|tempted)\s+(?:to|of|about|if|whether)\b|\b(?:considering"
-    r"|exploring|mak(?:e|ing)\s+sure|might|whether)\b"
+    r"|\b(?:trying|try|planning|thinking|hoping|wondering|tempted|aiming|aim|hope)\s+(?:to|of|about|if|whether)\b|\b(?:considering"
+    r"|exploring|might|whether)\b"
     r"|别忘|不要忘|不会忘|忘不了|\bif\s+(?:i|we|you)\b|\bhow\s+(?:do|can|to|should)\b|\bshould\s+(?:i|we)\b"
     r"|如果|怎么|如何|要不要",
     re.IGNORECASE,
@@ -144,9 +144,9 @@ _ADDRESSED = re.compile(
 )
 _GENERAL = frozenset(
     terms(
-        "some any something anything information info detail thing item entry piece point part stuff lot bit one"
-        " really actually just honestly quite very much always idea kind sort way think thought feel like love enjoy"
-        " prefer hate dislike fan big huge into keen"
+        "some any something anything everything all information info detail thing item entry piece point part stuff"
+        " lot bit one really actually just honestly quite very much always idea kind sort way think thought"
+        " feel like love enjoy prefer hate dislike fan big huge into keen"
         " need want plan planning going track tracking list task back"
     )
 )
@@ -154,7 +154,7 @@ _GENERAL = frozenset(
 _DECADE = re.compile(r"\b(?:19|20)(?=\d0s\b)")
 # What a phrase means that only points back is known from what stands before it.
 _ANAPHORA = re.compile(
-    r"^(?:(?:but|and)\s+)?(?:his|her|their|its|that|this|these|those)\s+\w+$"
+    r"\b(?:everything|something|anything)\b|^(?:(?:but|and)\s+)?(?:his|her|their|its|that|this|these|those)\s+\w+$"
     r"|\b(?:me|it|them|him|her|us)(?:\s+(?:as|so|very)?\s*much)?$",
     re.IGNORECASE,
 )
@@ -209,9 +209,12 @@ def is_prose(sentence: str) -> bool:
 
 def object_terms(phrase: str) -> frozenset[str]:
     """The index terms by which the thing of a change is known again; none for "it", "his style", "some information"."""
-    if _ANAPHORA.search(phrase):
-        return frozenset()
-    return frozenset(terms(_DECADE.sub("", phrase))) - _GENERAL
+    return frozenset() if _ANAPHORA.search(phrase) else own_terms(phrase)
+
+
+def own_terms(text: str) -> frozenset[str]:
+    """The index terms of `text` without those of general words ("really", "thing", "like")."""
+    return frozenset(terms(_DECADE.sub("", text))) - _GENERAL
 
 
 def _formerly(plain: str) -> list[Change]:

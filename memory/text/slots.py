@@ -71,7 +71,8 @@ _VALUE = re.compile(
 )
 # Where somebody lives or works, right after the verb that says so.
 _PLACE = re.compile(
-    r"\b(?:liv(?:e|es|ing|ed)|resid\w+|based|moved|relocated|work(?:s|ed|ing)?|employed|job)\s+(?:in|to|at|near|for)\s+"
+    r"(?<!cost of )\b(?:liv(?:e|es|ing|ed)|resid\w+|based|moved"
+    r"|relocated|work(?:s|ed|ing)?|employed|job)\s+(?:in|to|at|near|for)\s+"
     r"(?P<name>(?-i:[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*))|\bjoined\s+(?P<joined>(?-i:[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*))"
     r"|(?:住在|搬到|搬去|定居在?|就职于|入职)(?P<zh>[\u4e00-\u9fff]{2,8}?)(?=[了的住，。；！]|$)"
     r"|在(?P<zh_work>[\u4e00-\u9fff]{2,8}?)(?=上班|工作|任职)",

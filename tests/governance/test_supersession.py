@@ -84,6 +84,12 @@ def test_another_speakers_statement_is_for_review() -> None:
     assert found.review[0][3].review
 
 
+def test_a_number_says_too_little_to_hide_the_older_statement() -> None:
+    found = settled("I raised my goal from 1,200 to 1,500 words.", old="I write 1,200 words and play the oboe.")
+
+    assert found.retired == []
+
+
 def test_a_denial_is_for_review_and_changes_nothing() -> None:
     found = settled("I have never rowed on the lake, so can you explain it?", old="I rowed on the lake with Ann.")
 
