@@ -44,6 +44,8 @@ def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[Fou
         found.extend(find_english_names(plain, start, end, lexicon))
     if is_wide(plain):
         found.extend(find_chinese_names(plain, lexicon))
+    # Code in the midst of a name leaves none.
+    found = [one for one in found if text[one.start : one.end] == one.name]
     spoken = [Found(0, 0, speaker.strip(), EntityKind.PERSON, 3)] if is_speaker_name(speaker) else []
     return spoken + _apart(found)[:MAX_ENTITIES]
 

@@ -202,9 +202,9 @@ def test_one_run_at_a_time(alice):
     fill(alice, 250)
     where = connection.get_connection_params()
     with psycopg.connect(host=where["host"], user=where["user"], dbname=where["dbname"]) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [large_namespaces._RUN_LOCK])
+        other.execute("SELECT pg_advisory_lock(%s)", [large_namespaces.CELLS_LOCK])
         assert keep_up(now=NOW) == Kept()
-        other.execute("SELECT pg_advisory_unlock(%s)", [large_namespaces._RUN_LOCK])
+        other.execute("SELECT pg_advisory_unlock(%s)", [large_namespaces.CELLS_LOCK])
     assert keep_up(now=NOW).filed == 250
 
 

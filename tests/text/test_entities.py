@@ -127,6 +127,10 @@ def test_names_do_not_overlap_and_are_bounded(words):
     assert all(one.end <= other.start for one, other in pairwise(found))
 
 
+def test_code_is_no_name(words):
+    assert find_entities("《``》 and 《a `b`》", words) == []
+
+
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet=st.sampled_from("AaTo Be.,!?\n\"'“”《》·王小明在北京公司住 I`*[]()#-1é😀"), max_size=200))
 def test_any_text_is_read(text):
