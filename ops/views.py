@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from memory.models import AuditLog, Condensation
 from memory.services import health, stats
-from ops.actor import staff_access
+from ops.access import staff_access
 from ops.overview import health_cards, steps, tiles
 
 RECENT = 8

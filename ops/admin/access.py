@@ -17,7 +17,7 @@ from django.utils import timezone
 from memory.enums import AccessScope
 from memory.models import ApiKey
 from memory.services import keys
-from ops.actor import staff_actor
+from ops.access import staff_actor
 from ops.admin.lists import LargeTableAdmin
 
 

@@ -24,7 +24,7 @@ from memory.models import Memory, MemoryVector, MemoryVersion
 from memory.services import curation
 from memory.services.change import MAX_REASON_CHARS, checked_reason
 from memory.types import ChangeTerms
-from ops.actor import request_id, staff_access
+from ops.access import request_id, staff_access
 from ops.admin.lists import CappedChangeList, LargeTableAdmin, NamespaceFilter, SessionFilter, namespaces_named
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, moment
 from ops.admin.search import search

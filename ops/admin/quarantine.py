@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from memory.errors import MemosError
 from memory.models import QuarantinedItem
 from memory.services import quarantine
-from ops.actor import request_id, staff_access
+from ops.access import request_id, staff_access
 from ops.admin.lists import NamespaceFilter, ReadOnlyAdmin, SessionFilter, TypedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, pretty_json
 
