@@ -9,25 +9,11 @@ from django.utils import timezone
 from memory.models import Namespace
 
 
-class ConsolePermission(models.Model):  # noqa: DJ008 - there are no rows
-    """No table: the permissions of the console, which Django's admin grants to staff and groups by name."""
-
-    class Meta:
-        managed = False
-        default_permissions = ()
-        permissions = [
-            ("view_console", "Can open the console"),
-            ("all_namespaces", "Reaches every namespace without a grant for each"),
-            ("view_memory_text", "Can read what memories, summaries and packs say"),
-            ("run_probe", "Can search in the console (radar, inspector) without side effects"),
-            ("operate_jobs", "Can replay and discard jobs"),
-            ("export", "Can export rows"),
-            ("reset_session", "Can reset a session"),
-        ]
-
-
 class StaffGrant(models.Model):
-    """One namespace that a member of staff reaches. Without a grant, staff reach none (superusers reach all)."""
+    """One namespace that a member of staff reaches. Without a grant, staff reach none (superusers reach all).
+
+    The permissions of the console, which Django's admin grants to staff and groups by name, hang on this model.
+    """
 
     id = models.BigAutoField(primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="namespace_grants")
@@ -37,6 +23,15 @@ class StaffGrant(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["namespace", "user"], name="one_grant_a_namespace")]
         ordering = ["user_id", "namespace_id"]
+        permissions = [
+            ("view_console", "Can open the console"),
+            ("all_namespaces", "Reaches every namespace without a grant for each"),
+            ("view_memory_text", "Can read what memories, summaries and packs say"),
+            ("run_probe", "Can search in the console (radar, inspector) without side effects"),
+            ("operate_jobs", "Can replay and discard jobs"),
+            ("export", "Can export rows"),
+            ("reset_session", "Can reset a session"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} → {self.namespace}"

@@ -18,13 +18,17 @@ _PACE = timedelta(seconds=75)
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One session of the demo: its turns as (role, speaker, text) and when it began (days back, time of day in UTC)."""
+    """One session of the demo: its turns as (role, speaker, text) and when it began (days back, time of day in UTC).
+
+    `expires_in_days`: by words of a turn, when it expires.
+    """
 
     session: str
     title: str
     days_ago: int
     at: time
     turns: tuple[tuple[str, str, str], ...]
+    expires_in_days: tuple[tuple[str, int], ...] = ()
 
     def memories(self, *, session: str, now: datetime) -> list[NewMemory]:
         """The turns as they are remembered in `session`, dated back from `now`."""
@@ -54,6 +58,7 @@ def conversations() -> tuple[Conversation, ...]:
             entry["days_ago"],
             time.fromisoformat(entry["at"]),
             tuple((role, speaker, text) for role, speaker, text in entry["turns"]),
+            tuple(entry.get("expires_in_days", {}).items()),
         )
         for entry in entries
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from memory.demo.conversations import conversation, conversations
+from memory.demo.conversations import Conversation, conversation, conversations
 from memory.demo.procedures import default_procedures
+from memory.models import Memory
+from memory.services.exemptions import exempt
 from memory.services.namespaces import scope_for
 from memory.services.seeding import ensure_procedures, fill_session
 from memory.types import Access, Scope
@@ -38,5 +40,14 @@ def seed_demo_namespace(access: Access, *, namespace: str, now: datetime, reset:
     for entry in conversations():
         turns = entry.memories(session=entry.session, now=now)
         filled = fill_session(scope, session=entry.session, turns=turns, reset=reset, now=now)
-        new += 0 if filled.replayed else len(filled.memory_ids)
+        if not filled.replayed:
+            new += len(filled.memory_ids)
+            _let_expire(scope, entry, now=now)
     return new
+
+
+def _let_expire(scope: Scope, entry: Conversation, *, now: datetime) -> None:
+    rows = Memory.objects.in_scope(scope).in_session(entry.session)
+    for words, days in entry.expires_in_days:
+        found = list(rows.filter(text__contains=words).values_list("pk", flat=True))
+        exempt(scope, memory_ids=found, reason="The demo", expires_at=now + timedelta(days=days), now=now)

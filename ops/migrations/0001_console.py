@@ -17,17 +17,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='ConsolePermission',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-            ],
-            options={
-                'permissions': [('view_console', 'Can open the console'), ('all_namespaces', 'Reaches every namespace without a grant for each'), ('view_memory_text', 'Can read what memories, summaries and packs say'), ('run_probe', 'Can search in the console (radar, inspector) without side effects'), ('operate_jobs', 'Can replay and discard jobs'), ('export', 'Can export rows'), ('reset_session', 'Can reset a session')],
-                'managed': False,
-                'default_permissions': (),
-            },
-        ),
-        migrations.CreateModel(
             name='SavedView',
             fields=[
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
@@ -54,6 +43,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['user_id', 'namespace_id'],
+                'permissions': [('view_console', 'Can open the console'), ('all_namespaces', 'Reaches every namespace without a grant for each'), ('view_memory_text', 'Can read what memories, summaries and packs say'), ('run_probe', 'Can search in the console (radar, inspector) without side effects'), ('operate_jobs', 'Can replay and discard jobs'), ('export', 'Can export rows'), ('reset_session', 'Can reset a session')],
                 'constraints': [models.UniqueConstraint(fields=('namespace', 'user'), name='one_grant_a_namespace')],
             },
         ),

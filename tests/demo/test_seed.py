@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from memory.demo.conversations import conversations
 from memory.demo.seed import seed_demo_namespace, seed_session
-from memory.enums import AuditEvent, ProcedureKind, Role
+from memory.enums import AuditEvent, ProcedureKind, Review, Role
 from memory.errors import NotFound
-from memory.models import AuditLog, Memory, Namespace, Procedure, Session
+from memory.models import AuditLog, Memory, MemoryUpkeep, Namespace, Procedure, QuarantinedItem, Session
 from memory.services.reset import reset_session
+from memory.services.settling import settle_namespace
 from memory.types import Access, Scope, system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -35,6 +36,23 @@ def test_the_demo_shows_what_a_memory_has_to_cope_with() -> None:
     assert paris < berlin
     assert sum("PostgreSQL for the event store" in text for text in texts) == 2
     assert sum("我们决定用 Redis 做限流" in text for text in texts) == 2
+
+
+def test_there_is_something_to_curate(db: None) -> None:
+    seed_demo_namespace(STAFF, namespace="demo", now=NOW)
+    scope = Scope(Namespace.objects.get(name="demo").pk, "demo", "key:test")
+
+    settle_namespace(scope, now=NOW)
+
+    rows = Memory.objects.in_scope(scope)
+    [poisoned] = QuarantinedItem.objects.in_scope(scope)
+    assert poisoned.rule == "injection.override"
+    assert not rows.filter(text__contains="previous instructions").exists()
+    assert [row.text[:32] for row in rows.filter(review=Review.CONTRADICTION)] == ["I have played in the concert hal"]
+    [expiring] = MemoryUpkeep.objects.in_scope(scope).exclude(expires_at=None)
+    assert expiring.expires_at == NOW + timedelta(days=5)
+    over = rows.exclude(superseded_by=None) | rows.exclude(retired_spans=[])
+    assert any("live in Paris" in row.text for row in over)
 
 
 def test_even_just_after_midnight_nothing_lies_in_the_future() -> None:
@@ -78,7 +96,9 @@ def test_sessions_and_namespaces_are_filled_apart(scope: Scope) -> None:
 
 def test_the_demo_namespace_is_filled_once(db: None) -> None:
     new = seed_demo_namespace(STAFF, namespace="shop", now=timezone.now())
-    assert new == Memory.objects.filter(namespace__name="shop").count() == sum(len(e.turns) for e in conversations())
+    turns = sum(len(entry.turns) for entry in conversations())
+    quarantined = QuarantinedItem.objects.filter(namespace__name="shop").count()
+    assert new == Memory.objects.filter(namespace__name="shop").count() == turns - quarantined
     assert Session.objects.filter(namespace__name="shop").count() == len(conversations())
     procedures = Procedure.objects.count()
 

@@ -96,7 +96,7 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     assert "hash/hash-64" in broken["embedding choice"][1]
     assert "manage.py reembed" in broken["embedding choice"][2]
     assert "3 memories" in broken["vectors"][1]
-    assert "70 memories counted, 74 there" in broken["counters"][1]
+    assert "70 memories counted, 77 there" in broken["counters"][1]
     assert "qcluster" in broken["worker"][2]
     assert broken["queue"][1].startswith("1 jobs")
     assert broken["failed jobs"][1] == "1 kept, the last: condense_session: KeyError: Boom"

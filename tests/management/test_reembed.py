@@ -48,7 +48,7 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(embedding, "_insert_vectors", whole)
     out = run("--model", "hash-64")
-    assert "Search uses hash/hash-64 (64) now, 74 vectors" in out
+    assert "Search uses hash/hash-64 (64) now, 77 vectors" in out
     assert "MEMOS_EMBEDDING_MODEL=hash-64" in out
     assert MemoryVector.objects.filter(model__name="hash-64").count() == Memory.objects.count()
     assert EmbeddingModel.objects.get(state="active").name == "hash-64"
@@ -56,10 +56,10 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(monkeypatch: pytest.Monkey
 
 def test_former_vectors_stay_until_they_are_pruned() -> None:
     run("--model", "hash-64")
-    assert MemoryVector.objects.filter(model__name="hash-256").count() == 74
-    assert "74 vectors of former models were deleted" in run("--model", "hash-64", "--prune")
+    assert MemoryVector.objects.filter(model__name="hash-256").count() == 77
+    assert "77 vectors of former models were deleted" in run("--model", "hash-64", "--prune")
     assert not MemoryVector.objects.exclude(model__name="hash-64").exists()
-    assert MemoryVector.objects.count() == 74
+    assert MemoryVector.objects.count() == 77
 
 
 def test_an_unknown_model_is_refused_in_words() -> None:

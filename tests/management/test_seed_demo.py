@@ -16,10 +16,10 @@ def seeded(*arguments: str) -> str:
 
 @pytest.mark.django_db
 def test_the_second_time_adds_nothing_and_says_so() -> None:
-    assert "74 memories in 7 sessions" in seeded()
+    assert "77 memories in 7 sessions" in seeded()
     ids = set(Memory.objects.values_list("pk", flat=True))
     assert "nothing was added" in seeded()
     assert set(Memory.objects.values_list("pk", flat=True)) == ids
-    assert "74 memories" in seeded("--reset")
+    assert "77 memories" in seeded("--reset")
     assert ids.isdisjoint(Memory.objects.values_list("pk", flat=True))
-    assert Memory.objects.count() == 74
+    assert Memory.objects.count() == 77
