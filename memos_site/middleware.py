@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
@@ -94,4 +96,22 @@ class PagesPolicyMiddleware:
         response = self.get_response(request)
         if request.path.startswith(PAGES):
             response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        return response
+
+
+class PagesLanguageMiddleware:
+    """Speaks the language of staff on the pages that they open. The API speaks English, whatever the client's headers."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(PAGES):
+            return self.get_response(request)
+        language = translation.get_language_from_request(request)
+        with translation.override(language):
+            request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ops import views
+from ops.views import overview
 
 app_name = "ops"
-urlpatterns = [path("", views.overview, name="overview")]
+urlpatterns = [path("", overview.overview, name="overview")]

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-
-from django.contrib.admin.views.decorators import staff_member_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from memory.models import AuditLog, Condensation
 from memory.services import health, stats
 from ops.access import staff_access
-from ops.overview import health_cards, steps, tiles
+from ops.pages.overview import health_cards, steps, tiles
+from ops.views.page import console_page
 
 RECENT = 8
-View = Callable[[HttpRequest], HttpResponse]
-
-
-def console_page(view: View) -> View:
-    """Staff only, GET only, never kept by a cache."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest) -> HttpResponse:
-        response = view(request)
-        response["Cache-Control"] = "no-store"
-        return response
-
-    return require_safe(staff_member_required(guarded))
 
 
 @console_page
