@@ -100,7 +100,7 @@ class PagesPolicyMiddleware:
 
 
 class PagesLanguageMiddleware:
-    """Speaks the language of staff on the pages that they open. The API speaks English, whatever the client's headers."""
+    """Speaks the language of staff on the pages that they open; the API speaks English, whatever it is asked for."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
-from ops.words import Words
 
 from ops.access import VIEW_CONSOLE
+from ops.words import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,6 @@ def _link(page: Page, request: HttpRequest, here: str, query: str) -> Link | Non
         url = reverse(page.url_name)
     except NoReverseMatch:
         return None
-    current = here == page.url_name or bool(page.family) and here.startswith(page.family)
+    current = here == page.url_name or (bool(page.family) and here.startswith(page.family))
     in_console = page.url_name.startswith("ops:")
     return Link(page.title, page.icon, url + query if in_console else url, current)

@@ -1,4 +1,4 @@
-"""Fetches the console's JavaScript libraries as `vendor.lock.json` names them and puts what is needed of them into ops/static.
+"""Fetches the JavaScript libraries that `vendor.lock.json` names and puts what is needed of them into ops/static.
 
     python tools/vendor_assets.py           fetch, check the sha512 of each package, write the files and their hashes
     python tools/vendor_assets.py --check   only compare the files that are there with their hashes; needs no network

@@ -10,7 +10,7 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The change against the span before. `tone`: good, weak, bad or off (neither); `up`: which way the arrow points."""
+    """The change against the span before. `tone`: good, weak, bad or off (neither); `up`: the way of the arrow."""
 
     shown: str
     tone: str

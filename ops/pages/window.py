@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+
 from ops.words import Words
 
 
