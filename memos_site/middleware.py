@@ -15,10 +15,13 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
 from memory.metrics import observe_request
+from memory.services.request_log import record
 from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
+# Routes whose requests are counted and listed in the console.
+API = ("v1/", "api/v1/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
 
@@ -43,6 +46,17 @@ class RequestMiddleware:
             response["X-Request-ID"] = request_id
             route = getattr(request.resolver_match, "route", "") or "unmatched"
             observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
+            if settings.MEMOS_REQUEST_LOG and route.startswith(API):
+                record(
+                    method=request.method or "",
+                    route=route,
+                    status=response.status_code,
+                    milliseconds=seconds * 1000,
+                    namespace_id=getattr(request, "namespace_id", 0),
+                    key=getattr(request, "key_label", ""),
+                    request_id=request_id,
+                    empty_recall=getattr(request, "empty_recall", False),
+                )
             log.log(
                 # Probes come every few seconds and say nothing new.
                 logging.DEBUG if route.startswith("health") else logging.INFO,
