@@ -200,7 +200,7 @@ def line_chart(
             )
             for index, label in enumerate(labels)
         ],
-        empty=not values,
+        empty=not any(values),
         filled=filled,
         csv=csv,
     )

@@ -5,4 +5,7 @@ from django.urls import path
 from ops.views import overview
 
 app_name = "ops"
-urlpatterns = [path("", overview.overview, name="overview")]
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("overview/live/", overview.overview_live, name="overview_live"),
+]
