@@ -33,6 +33,7 @@ from memory.services import (
     jobs,
     large_namespaces,
     refresh,
+    request_figures,
     settling,
     sweep,
     upkeep,
@@ -207,6 +208,12 @@ def recover_lost_jobs() -> int:
 def forget_finished_jobs() -> int:
     """Deletes jobs that ended MEMOS_JOBS_KEEP_DAYS ago, but none that failed."""
     return jobs.forget(now=timezone.now())
+
+
+@job
+def forget_request_figures() -> int:
+    """Deletes the figures of minutes that are MEMOS_REQUEST_FIGURES_DAYS old."""
+    return request_figures.forget(now=timezone.now())
 
 
 @job

@@ -9,14 +9,19 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
 from memory.metrics import observe_request
+from memory.services.request_log import record
 from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
+# Routes whose requests are counted and listed in the console.
+API = ("v1/", "api/v1/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
 
@@ -41,6 +46,17 @@ class RequestMiddleware:
             response["X-Request-ID"] = request_id
             route = getattr(request.resolver_match, "route", "") or "unmatched"
             observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
+            if settings.MEMOS_REQUEST_LOG and route.startswith(API):
+                record(
+                    method=request.method or "",
+                    route=route,
+                    status=response.status_code,
+                    milliseconds=seconds * 1000,
+                    namespace_id=getattr(request, "namespace_id", 0),
+                    key=getattr(request, "key_label", ""),
+                    request_id=request_id,
+                    empty_recall=getattr(request, "empty_recall", False),
+                )
             log.log(
                 # Probes come every few seconds and say nothing new.
                 logging.DEBUG if route.startswith("health") else logging.INFO,
@@ -94,4 +110,22 @@ class PagesPolicyMiddleware:
         response = self.get_response(request)
         if request.path.startswith(PAGES):
             response.headers.setdefault("Content-Security-Policy", self.POLICY)
+        return response
+
+
+class PagesLanguageMiddleware:
+    """Speaks the language of staff on the pages that they open; the API speaks English, whatever it is asked for."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(PAGES):
+            return self.get_response(request)
+        language = translation.get_language_from_request(request)
+        with translation.override(language):
+            request.LANGUAGE_CODE = language
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

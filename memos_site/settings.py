@@ -328,6 +328,23 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Console -----------------------------------------------------------------------------------------------------
+env.section("Console")
+MEMOS_REQUEST_LOG = env.integer(
+    "MEMOS_REQUEST_LOG",
+    20_000,
+    "Newest API requests that the console can list (in Redis; without bodies and query texts). 0: no request is "
+    "recorded, and the console has no figures of rates and latencies.",
+    maximum=1_000_000,
+)
+MEMOS_REQUEST_FIGURES_DAYS = env.integer(
+    "MEMOS_REQUEST_FIGURES_DAYS",
+    30,
+    "Days that the figures of requests by minute are kept.",
+    minimum=1,
+    maximum=3650,
+)
+
 # Names of the settings that the environment sets.
 MEMOS_GIVEN = frozenset(env.given)
 
@@ -385,6 +402,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "memos_site.middleware.PagesLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -510,6 +528,8 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/ops/"
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

@@ -3,9 +3,11 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="ops:overview")),
+    path("ops/language/", set_language, name="set_language"),
     path("ops/", include("ops.urls")),
     path("admin/", admin.site.urls),
     path("", include("memory.api.urls")),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
 
 from memory.enums import AccessScope
+from memory.models import Namespace
 from memory.types import Access, system_access
 from ops.models import StaffGrant
 
 Staff = AbstractUser | AnonymousUser
+
+VIEW_CONSOLE = "ops.view_console"
 
 # The audit log keeps an actor's name in so many characters.
 MAX_ACTOR_CHARS = 150
@@ -55,3 +61,41 @@ def reads_text(request: HttpRequest) -> bool:
 def request_id(request: HttpRequest) -> str:
     """The request's id, so that audit events and log lines can be joined."""
     return str(getattr(request, "request_id", ""))
+
+
+def chosen_namespace(request: HttpRequest) -> Namespace | None:
+    """The namespace that the address names (`?ns=`), None without one.
+
+    Raises Http404 for one out of reach, as for one that does not exist. Looked up once a request.
+    """
+    name = request.GET.get("ns", "")
+    if not name:
+        return None
+    kept: Namespace | None = getattr(request, "_chosen_namespace", None)
+    if kept is None or kept.name != name:
+        kept = reachable_namespaces(request).filter(name=name).first()
+        if kept is None:
+            raise Http404("There is no such namespace.")
+        request._chosen_namespace = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def reachable_namespaces(request: HttpRequest) -> QuerySet[Namespace]:
+    """The namespaces of this member of staff, by name."""
+    access = staff_access(request)
+    rows = Namespace.objects.order_by("name")
+    return rows if access.all_namespaces else rows.filter(pk__in=access.namespace_ids)
+
+
+def page_access(request: HttpRequest) -> Access:
+    """What a page shows: the chosen namespace, else all that are reached. Raises Http404 as `chosen_namespace`."""
+    access, chosen = staff_access(request), chosen_namespace(request)
+    if chosen is None:
+        return access
+    return replace(access, all_namespaces=False, namespace_ids=frozenset({chosen.pk}))
+
+
+def permission_title(permission: str) -> str:
+    """What a permission allows, in the words that Django's admin lists it by; its code where there are none."""
+    titles = {f"ops.{code}": title for code, title in StaffGrant._meta.permissions}
+    return str(titles.get(permission, permission))

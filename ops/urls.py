@@ -2,7 +2,10 @@
 
 from django.urls import path
 
-from ops import views
+from ops.views import overview
 
 app_name = "ops"
-urlpatterns = [path("", views.overview, name="overview")]
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("overview/live/", overview.overview_live, name="overview_live"),
+]

@@ -22,6 +22,7 @@ _servers = EmbeddedServers(
 os.environ["MEMOS_DATA_DIR"] = str(_folder / "data")
 os.environ["MEMOS_SECRET_KEY"] = "only-for-tests-" + "x" * 50
 os.environ["MEMOS_EMBEDDING_PROVIDER"] = "hash"
+os.environ["MEMOS_REQUEST_LOG"] = "0"
 os.environ["MEMOS_ALLOWED_HOSTS"] = "localhost,127.0.0.1,testserver"
 for _name in ("MEMOS_DEBUG", "MEMOS_ANONYMOUS", "MEMOS_LLM_ENABLED", "MEMOS_LLM_API_KEY", "MEMOS_EMBEDDING_MODEL"):
     os.environ.pop(_name, None)

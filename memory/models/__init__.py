@@ -24,6 +24,7 @@ from memory.models.pack import ContextPack
 from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
 from memory.models.quarantine import QuarantinedItem, WritesOfDay
+from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
@@ -65,6 +66,7 @@ __all__ = [
     "Procedure",
     "QuarantinedItem",
     "RelevanceJudgement",
+    "RequestMinute",
     "RetiredStatement",
     "Session",
     "UpkeepMark",

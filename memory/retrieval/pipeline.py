@@ -39,6 +39,8 @@ STRONG = 25
 SPARE = 12
 # When a time is asked for, so many of the best are looked through for one that says it.
 DATED_POOL = 60
+# So many of the hits change places for the sake of the newest value: what stands lower is of another matter.
+VALUE_HITS = 10
 # What likeness to a hit above it costs, when many different memories are wanted.
 SPREAD_WEIGHT = 0.1
 
@@ -266,8 +268,8 @@ def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple
 
 
 def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
-    """The hits, with those that give a value for what is asked in the order of time, newest first. They change places
-    and scores among themselves; the part `latest` says by how much."""
+    """The hits, with those of the best that give a value for what is asked in the order of time, newest first. They
+    change places and scores among themselves; the part `latest` says by how much."""
     if not asks_for_value(question.text):
         return hits
     found = [
@@ -276,7 +278,7 @@ def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
             # Memories of one moment are told apart by their turns.
             hit.occurred_at + timedelta(microseconds=hit.turn),
         )
-        for hit in hits
+        for hit in hits[:VALUE_HITS]
     ]
     moved = []
     for place, taken in enumerate(latest_first(question.text, found)):
@@ -284,7 +286,7 @@ def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
         gain = hits[place].score - hit.score
         candidate = hit.candidate.with_part("latest", Part(gain, None, gain)) if taken != place else hit.candidate
         moved.append(replace(hit, rank=place + 1, candidate=candidate))
-    return moved
+    return moved + hits[VALUE_HITS:]
 
 
 def _said(hit: Hit) -> Said:

@@ -396,6 +396,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_namespacepolicy": "values that operators set",
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
+    "memory_requestminute": "how many requests a minute had, and how fast they were",
     "memory_upkeepmark": "how far background work has come",
     "memory_vectormap": "that a namespace has cells",
     "memory_writesofday": "a number of memories",

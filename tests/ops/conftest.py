@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from memory.models import ApiKey, ContextPack, Namespace
@@ -16,6 +16,8 @@ from memory.services.embedding import forget_active_model
 from memory.services.ingest import ingest_batch
 from memory.services.keys import issue_key
 from memory.types import NewMemory, Scope
+from ops.models import StaffGrant
+from ops.views.overview import forget_kept
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
@@ -43,6 +45,7 @@ def _plain_settings(settings):
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     forget_active_model()
+    forget_kept()
     yield
     forget_active_model()
 
@@ -87,3 +90,21 @@ def staff(db) -> Client:
     client = Client()
     client.force_login(User.objects.create_user("ann", is_staff=True, is_superuser=True))
     return client
+
+
+@pytest.fixture
+def grant_console(db):
+    """Makes a member of staff who may open the console, reaches these namespaces and has these permissions beside."""
+
+    def make(*namespaces: str, permissions: tuple[str, ...] = ()) -> Client:
+        user = User.objects.create_user(f"clerk{User.objects.count()}", is_staff=True)
+        for permission in ("ops.view_console", *permissions):
+            app, code = permission.split(".")
+            user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=code))
+        for name in namespaces:
+            StaffGrant.objects.create(user=user, namespace=Namespace.objects.get(name=name))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return make

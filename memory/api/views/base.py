@@ -50,7 +50,12 @@ class MemosViewSet(ViewSet):
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
-        return scope_for(self.access, name=namespace, request_id=self.request_id, create=create)
+        scope = scope_for(self.access, name=namespace, request_id=self.request_id, create=create)
+        # For the figures of requests; a batch for several namespaces is none's.
+        seen = self.request._request.__dict__.setdefault("namespace_id", scope.namespace_id)
+        if seen != scope.namespace_id:
+            self.request._request.namespace_id = 0  # type: ignore[attr-defined]
+        return scope
 
     def idempotency(self) -> Idempotency | None:
         """The client's Idempotency-Key with the hash of what it sent. Raises ValidationError."""

@@ -30,6 +30,7 @@ class QueryViewSet(MemosViewSet):
             session=values["session_id"],
             max_tokens=values["max_tokens"],
         )
+        request._request.empty_recall = not answer.retrieval.hits  # type: ignore[attr-defined]
         return Response(_body(answer))
 
 

@@ -1,0 +1,343 @@
+"""What the Overview shows, as plain values: numbers with their links, what needs attention, parts, figures in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.urls import NoReverseMatch, reverse
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memory.enums import JobState, MemoryState, QuarantineState, Review
+from memory.models import Job
+from memory.services import health, request_figures, schedule_runs, standing, stats
+from memory.services.health import OK
+from memory.services.request_figures import Figures, Moment
+from memory.services.standing import Condensed, Waiting
+from memory.types import Access
+from ops.charts import LineChart, Series, line_chart, sparkline
+from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
+from ops.pages.tiles import Delta, Tile
+from ops.pages.window import Window
+
+Staff = AbstractUser | AnonymousUser
+VERIFY = "memos: verify the audit chain"
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that needs a person: how grave (weak, bad), what, and where it is mended (empty: nowhere to link)."""
+
+    tone: str
+    what: str
+    link: str = ""
+    link_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The fragment of the Overview that is renewed while one looks."""
+
+    status: str
+    tiles: list[Tile]
+    concerns: list[Concern]
+    tiers: list[Card]
+    models: list[Card]
+    workers: list[Card]
+    running: list[Job]
+    charts: list[LineChart]
+
+
+def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime) -> Board:
+    """Everything that is live, counted now."""
+    report = health.report()
+    if report.status == "unavailable":
+        return Board(report.status, [], _of_health(report.checks), [], [], [], [], [])
+    waiting = standing.waiting(access, now=now)
+    moments = request_figures.by_step(access, since=window.since(now), until=now, step=window.step)
+    before = request_figures.by_step(
+        access, since=window.since(now) - window.length, until=window.since(now), step=window.length
+    )
+    condensed = standing.condensed_by_step(access, since=window.since(now), until=now, step=window.step)
+    memories = stats.searchable_memories(access)
+    backlog = stats.backlog(access)
+    return Board(
+        status=report.status,
+        tiles=_tiles(
+            access,
+            user,
+            ns=ns,
+            now=now,
+            memories=memories,
+            backlog=backlog,
+            waiting=waiting,
+            moments=moments,
+            before=before,
+        ),
+        concerns=[*_of_health(report.checks), *_of_rows(user, ns, waiting, backlog), *_of_schedules(access, now)],
+        tiers=tier_cards(standing.tiers(access, memories=memories)),
+        models=model_cards(report.checks.get("embedding", "")),
+        workers=worker_cards(standing.workers(), now=now),
+        running=standing.running(access, limit=5),
+        charts=_charts(window, moments, condensed),
+    )
+
+
+def _tiles(
+    access: Access,
+    user: Staff,
+    *,
+    ns: str,
+    now: datetime,
+    memories: int,
+    backlog: stats.Backlog,
+    waiting: Waiting,
+    moments: list[Moment],
+    before: list[Moment],
+) -> list[Tile]:
+    summaries = stats.summary_tokens(access)
+    condensations = rows_link(user, "condensation", ns)
+    recall, former = (request_figures.total([moment.recall for moment in some]) for some in (moments, before))
+    archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
+    oldest = _(" · the oldest waits %(time)s")
+    return [
+        Tile(
+            _("Memories"),
+            f"{memories:,}",
+            archived % {"count": f"{backlog.archived:,}"},
+            rows_link(user, "memory", ns, state__exact=MemoryState.ACTIVE),
+        ),
+        Tile(
+            _("Active sessions"),
+            f"{stats.active_sessions(access, now=now):,}",
+            _("with a message in the last 15 minutes"),
+        ),
+        Tile(
+            _("Tokens saved"),
+            f"{summaries.saved:,}",
+            ngettext(
+                "by the summary of %(count)s session", "by the summaries of %(count)s sessions", summaries.sessions
+            )
+            % {"count": f"{summaries.sessions:,}"},
+            condensations,
+        ),
+        Tile(
+            _("Compression"),
+            f"{summaries.ratio:.0%}" if summaries.original else "–",
+            _("of the original tokens remain; smaller is better") if summaries.original else _("nothing condensed yet"),
+            condensations,
+        ),
+        Tile(
+            _("Recall, p95"),
+            _milliseconds(recall.quantile(0.95)),
+            _("p50 %(time)s, estimated from %(count)s queries")
+            % {"time": _milliseconds(recall.quantile(0.5)), "count": f"{recall.count:,}"},
+            delta=_slower(recall.quantile(0.95), former.quantile(0.95)),
+            spark=sparkline([moment.recall.quantile(0.95) for moment in moments], tone="blue"),
+        ),
+        Tile(
+            _("Empty recalls"),
+            f"{recall.empty_recalls / recall.count:.1%}" if recall.count else "–",
+            _("%(count)s of %(all)s queries brought nothing back")
+            % {"count": f"{recall.empty_recalls:,}", "all": f"{recall.count:,}"},
+            delta=_emptier(recall, former),
+        ),
+        Tile(
+            _("Jobs waiting"),
+            f"{waiting.queued_jobs:,}",
+            _("%(count)s being worked on") % {"count": f"{waiting.running_jobs:,}"}
+            + (oldest % {"time": timesince(waiting.oldest_job, now, depth=1)} if waiting.oldest_job else ""),
+            rows_link(user, "job", "", state__exact=JobState.QUEUED),
+        ),
+        Tile(
+            _("Quarantine"),
+            f"{waiting.quarantined:,}",
+            _("kept out of memory until someone decides"),
+            rows_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            tone="weak" if waiting.quarantined else "",
+        ),
+    ]
+
+
+def _of_health(checks: Mapping[str, str]) -> list[Concern]:
+    words = {
+        "database": ("bad", _("The database does not answer: requests fail.")),
+        "redis": ("bad", _("Redis does not answer: queries go without the session window.")),
+        "embedding": ("bad", _("The embedding model does not work: queries are refused, new memories wait.")),
+        "worker": ("weak", _("No worker has a heartbeat: summaries and delayed vectors wait. `make run` starts one.")),
+    }
+    if "no active model" in checks.get("embedding", ""):
+        words["embedding"] = ("weak", _("There is no active embedding model yet: run manage.py bootstrap."))
+    if "unknown" in checks.get("worker", ""):
+        words["worker"] = ("weak", _("Whether a worker runs is unknown: its heartbeat is kept in Redis."))
+    return [Concern(*words[name]) for name, found in checks.items() if found != OK]
+
+
+def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]:
+    found = [
+        (
+            waiting.failed_jobs,
+            "bad",
+            ngettext(
+                "%(count)s job failed and waits for a decision",
+                "%(count)s jobs failed and wait for a decision",
+                waiting.failed_jobs,
+            ),
+            rows_link(user, "job", "", state__exact=JobState.FAILED),
+            _("Replay or discard"),
+        ),
+        (
+            waiting.stuck_jobs,
+            "bad",
+            ngettext(
+                "%(count)s running job has no heartbeat", "%(count)s running jobs have no heartbeat", waiting.stuck_jobs
+            ),
+            rows_link(user, "job", "", state__exact=JobState.RUNNING),
+            _("Look at it"),
+        ),
+        (
+            waiting.quarantined,
+            "weak",
+            ngettext("%(count)s item in quarantine", "%(count)s items in quarantine", waiting.quarantined),
+            rows_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            _("Review"),
+        ),
+        (
+            waiting.contradictions,
+            "weak",
+            ngettext(
+                "%(count)s memory contradicts another", "%(count)s memories contradict others", waiting.contradictions
+            ),
+            rows_link(user, "memory", ns, review__exact=Review.CONTRADICTION),
+            _("Decide"),
+        ),
+        (
+            waiting.doubted,
+            "weak",
+            ngettext(
+                "%(count)s memory was called wrong or outdated",
+                "%(count)s memories were called wrong or outdated",
+                waiting.doubted,
+            ),
+            rows_link(user, "memory", ns, review__in=f"{Review.WRONG},{Review.OUTDATED}"),
+            _("Review"),
+        ),
+        (
+            backlog.pending_embeddings,
+            "weak",
+            ngettext(
+                "%(count)s memory has no vector yet: only words find it",
+                "%(count)s memories have no vector yet: only words find them",
+                backlog.pending_embeddings,
+            ),
+            "",
+            "",
+        ),
+    ]
+    return [
+        Concern(tone, words % {"count": f"{count:,}"}, link, text if link else "")
+        for count, tone, words, link, text in found
+        if count
+    ]
+
+
+def _of_schedules(access: Access, now: datetime) -> list[Concern]:
+    """What runs by the clock is the system's: for those who reach all."""
+    if not access.all_namespaces:
+        return []
+    found, late = [], []
+    for one in schedule_runs.schedule_states(now=now):
+        name = one.name.removeprefix("memos: ")
+        if one.name == VERIFY and one.state == JobState.FAILED:
+            found.append(Concern("bad", _("The last check of the audit chain failed: events are gone or changed.")))
+        elif one.keeps_failing():
+            found.append(Concern("bad", _("“%(name)s” has failed again and again.") % {"name": name}))
+        elif one.is_late(now):
+            late.append(name)
+    if late:
+        words = ngettext(
+            "%(count)s scheduled task is late (%(names)s): no worker, or too few",
+            "%(count)s scheduled tasks are late (%(names)s): no worker, or too few",
+            len(late),
+        )
+        found.append(Concern("weak", words % {"count": len(late), "names": ", ".join(late)}))
+    return found
+
+
+def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+    pattern = "%H:%M" if window.name in ("1h", "24h") else "%m-%d %H:%M"
+    labels = [moment.at.strftime(pattern) for moment in moments]
+    minutes = window.step.total_seconds() / 60
+    latencies = [(_("p50"), 0.5, "blue", False), (_("p95"), 0.95, "orange", True)]
+    return [
+        line_chart(
+            _("Requests a minute"),
+            description=_("Turns taken in and questions answered, by minute"),
+            labels=labels,
+            series=[
+                Series(_("Ingest"), [moment.ingest.count / minutes for moment in moments], "green"),
+                Series(_("Recall"), [moment.recall.count / minutes for moment in moments], "blue", dashed=True),
+            ],
+            filled=True,
+        ),
+        line_chart(
+            _("Recall latency"),
+            description=_("Estimated from counts by bucket; a gap is a time without queries"),
+            labels=labels,
+            series=[
+                Series(title, [moment.recall.quantile(share) for moment in moments], tone, dashed)
+                for title, share, tone, dashed in latencies
+            ],
+            show=_milliseconds,
+        ),
+        line_chart(
+            _("Tokens before and after condensing"),
+            description=_("Of the turns that summaries took in, and of the summaries"),
+            labels=[one.at.strftime(pattern) for one in condensed],
+            series=[
+                Series(_("Original"), [one.original for one in condensed], "purple"),
+                Series(_("Condensed"), [one.condensed for one in condensed], "green", dashed=True),
+            ]
+            if any(one.original for one in condensed)
+            else [],
+            filled=True,
+        ),
+    ]
+
+
+def rows_link(user: Staff, model: str, ns: str, **filters: str) -> str:
+    """The admin's list of these rows, narrowed to the namespace chosen; empty when the user may not see it."""
+    if not user.has_perm(f"memory.view_{model}"):
+        return ""
+    query = {**({"namespace": ns} if ns else {}), **filters}
+    try:
+        return reverse(f"admin:memory_{model}_changelist") + (f"?{urlencode(query)}" if query else "")
+    except NoReverseMatch:
+        return ""
+
+
+def _slower(now: float | None, before: float | None) -> Delta | None:
+    if now is None or not before:
+        return None
+    change = now / before - 1
+    tone = "off" if abs(change) < 0.1 else "bad" if change > 0 else "good"
+    return Delta(f"{abs(change):.0%}", tone, change > 0)
+
+
+def _emptier(now: Figures, before: Figures) -> Delta | None:
+    if not now.count or not before.count:
+        return None
+    change = 100 * (now.empty_recalls / now.count - before.empty_recalls / before.count)
+    tone = "off" if abs(change) < 1 else "bad" if change > 0 else "good"
+    return Delta(_("%(points)s points") % {"points": f"{abs(change):.1f}"}, tone, change > 0)
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"

@@ -1,0 +1,42 @@
+"""The time that a page looks back over, as its address says: `?window=1h|24h|7d|30d`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from ops.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`length` back from now, drawn in steps of `step`."""
+
+    name: str
+    title: Words
+    length: timedelta
+    step: timedelta
+
+    def since(self, now: datetime) -> datetime:
+        return now - self.length
+
+    @property
+    def steps(self) -> int:
+        return self.length // self.step
+
+
+WINDOWS = (
+    Window("1h", _("1 hour"), timedelta(hours=1), timedelta(minutes=1)),
+    Window("24h", _("24 hours"), timedelta(hours=24), timedelta(minutes=30)),
+    Window("7d", _("7 days"), timedelta(days=7), timedelta(hours=3)),
+    Window("30d", _("30 days"), timedelta(days=30), timedelta(hours=12)),
+)
+
+
+def chosen_window(request: HttpRequest) -> Window:
+    """The window that the address names; an unknown name counts as none: 24 hours."""
+    name = request.GET.get("window", "")
+    return next((window for window in WINDOWS if window.name == name), WINDOWS[1])

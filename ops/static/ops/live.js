@@ -1,0 +1,177 @@
+// Pages that keep themselves up to date. Elements with data-live poll by htmx (ops/parts/live.html); here they are held
+// while the tab is hidden or Pause is on, ask for changes only (v=), say how old they are, and grow stale visibly.
+"use strict";
+{
+    const PAUSED = "memos-paused";
+    const BACK_OFF = [5000, 10000, 30000];
+    const line = document.querySelector("[data-live-line]");
+    const state = line?.querySelector("[data-live-state]");
+    const pauseButton = line?.querySelector("[data-live-pause]");
+    const retryButton = line?.querySelector("[data-live-retry]");
+    const announcer = document.querySelector("[data-live-announce]");
+    const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { style: "short" });
+    const sources = new Map();
+    let updated = Date.now();
+    let paused = false;
+
+    try {
+        paused = localStorage.getItem(PAUSED) === "1";
+    } catch {
+        // Storage is switched off: not paused.
+    }
+
+    const known = (element) => {
+        if (!sources.has(element)) {
+            sources.set(element, { failures: 0, next: 0, since: null });
+        }
+        return sources.get(element);
+    };
+    const polls = (element) => element instanceof Element && element.matches("[data-live]");
+    const staleSince = () => {
+        for (const [element, source] of sources) {
+            if (!element.isConnected) {
+                sources.delete(element);
+            } else if (source.since) {
+                return source.since;
+            }
+        }
+        return null;
+    };
+    const announce = (text) => {
+        if (announcer && announcer.textContent !== text) {
+            announcer.textContent = text;
+        }
+    };
+
+    const show = () => {
+        if (!line) {
+            return;
+        }
+        const since = staleSince();
+        line.classList.toggle("is-stale", Boolean(since));
+        retryButton.hidden = !since;
+        pauseButton.setAttribute("aria-pressed", String(paused));
+        if (since) {
+            const text = line.dataset.stale.replace("{time}", since.toLocaleTimeString([], { hour12: false }));
+            state.textContent = text;
+            announce(text);
+        } else if (paused) {
+            state.textContent = line.dataset.paused;
+            announce(line.dataset.paused);
+        } else {
+            const seconds = Math.round((Date.now() - updated) / 1000);
+            const when = seconds < 60 ? relative.format(-seconds, "second") : relative.format(-Math.round(seconds / 60), "minute");
+            state.textContent = line.dataset.updated.replace("{when}", when);
+            announce("");
+        }
+    };
+
+    const ask = (element) => {
+        known(element).asked = true;
+        htmx.ajax("GET", element.getAttribute("hx-get"), { source: element, target: element, swap: "innerHTML" });
+    };
+
+    document.addEventListener("htmx:configRequest", (event) => {
+        const element = event.detail.elt;
+        if (polls(element) && element.dataset.version) {
+            event.detail.parameters.v = element.dataset.version;
+        }
+    });
+
+    document.addEventListener("htmx:beforeRequest", (event) => {
+        const element = event.detail.elt;
+        // The first load of a skeleton, and what someone asks for, is made even so.
+        if (!polls(element) || element.querySelector("[aria-busy=true]") || known(element).asked) {
+            if (sources.has(element)) {
+                sources.get(element).asked = false;
+            }
+        } else if (document.hidden || paused || Date.now() < known(element).next) {
+            event.preventDefault();
+        }
+    });
+
+    // What is being read or typed is not exchanged under the reader.
+    document.addEventListener("htmx:beforeSwap", (event) => {
+        const element = event.detail.elt;
+        if (polls(element)) {
+            const active = document.activeElement;
+            const editing = active && element.contains(active) && active.matches("input, textarea, select");
+            if (editing || element.querySelector("dialog[open]")) {
+                event.detail.shouldSwap = false;
+                return;
+            }
+            element.openDetails = [...element.querySelectorAll("details")].map((details) => details.open);
+        }
+    });
+    document.addEventListener("htmx:afterSwap", (event) => {
+        const element = event.detail.elt;
+        if (polls(element)) {
+            const details = [...element.querySelectorAll("details")];
+            if (element.openDetails?.length === details.length) {
+                details.forEach((one, index) => {
+                    one.open = element.openDetails[index];
+                });
+            }
+        }
+        const drawer = document.getElementById("drawer");
+        if (event.detail.target?.id === "drawer-body" && !drawer.open) {
+            drawer.showModal();
+        }
+    });
+
+    const failed = (element) => {
+        const source = known(element);
+        source.since = source.since || new Date(updated);
+        source.next = Date.now() + BACK_OFF[Math.min(source.failures, BACK_OFF.length - 1)];
+        source.failures += 1;
+        element.classList.add("is-stale");
+        show();
+    };
+
+    document.addEventListener("htmx:afterRequest", (event) => {
+        const { elt: element, xhr } = event.detail;
+        if (xhr?.status === 401) {
+            document.getElementById("session-ended").hidden = false;
+        }
+        if (!polls(element)) {
+            return;
+        }
+        if (xhr?.status === 200 || xhr?.status === 204) {
+            const version = xhr.getResponseHeader("X-Fragment-Version");
+            if (version) {
+                element.dataset.version = version;
+            }
+            const source = known(element);
+            source.failures = 0;
+            source.next = 0;
+            source.since = null;
+            element.classList.remove("is-stale");
+            updated = Date.now();
+            show();
+        } else {
+            failed(element);
+        }
+    });
+
+    pauseButton?.addEventListener("click", () => {
+        paused = !paused;
+        try {
+            localStorage.setItem(PAUSED, paused ? "1" : "0");
+        } catch {
+            // Storage is switched off: it holds for this page.
+        }
+        show();
+        if (!paused) {
+            document.querySelectorAll("[data-live]").forEach(ask);
+        }
+    });
+    retryButton?.addEventListener("click", () => document.querySelectorAll("[data-live].is-stale").forEach(ask));
+    document.addEventListener("visibilitychange", () => {
+        if (!document.hidden && !paused) {
+            document.querySelectorAll("[data-live]").forEach(ask);
+        }
+    });
+
+    setInterval(show, 1000);
+    show();
+}

@@ -1,0 +1,182 @@
+"""What the console's templates are made of: `{% load console %}`. CONTRIBUTING.md, "Console pages", lists them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.template.context import RequestContext
+from django.template.loader import render_to_string
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from ops.access import permission_title, reachable_namespaces, reads_text
+from ops.navigation import groups, kept_query
+
+register = template.Library()
+
+# Namespaces that the picker offers; beyond them it takes a name.
+MAX_OFFERED = 200
+# Icon of each tone of a status: shape and word say the same as the colour.
+TONE_ICONS = {"good": "check", "weak": "alert", "bad": "cross", "off": "minus", "busy": "refresh", "info": "info"}
+
+
+@register.simple_tag
+def icon(name: str, classes: str = "") -> SafeString:
+    """`{% icon "radar" %}`: a symbol of icons.svg, for decoration; the word stands beside it."""
+    return format_html(
+        '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        classes,
+        static("ops/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def badge(tone: str, word: Any) -> SafeString:
+    """`{% badge "good" _("Works") %}`: a status as icon, word and colour; tones: good, weak, bad, off, busy, info."""
+    return format_html('<span class="state state-{}">{}{}</span>', tone, icon(TONE_ICONS.get(tone, "minus")), word)
+
+
+@register.simple_tag
+def ago(moment: datetime | None, absent: str = "–") -> SafeString | str:
+    """`{% ago row.created_at %}`: how long ago (or until), and the moment in UTC on focus and hover."""
+    if moment is None:
+        return absent
+    now = timezone.now()
+    exact = moment.astimezone(timezone.get_default_timezone()).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return format_html(
+        '<time class="ago" datetime="{}" tabindex="0">{}<span class="ago-exact">{}</span></time>',
+        moment.isoformat(),
+        _relative(moment, now),
+        exact,
+    )
+
+
+def _relative(moment: datetime, now: datetime) -> str:
+    gap = now - moment
+    if gap < timedelta(0):
+        return (
+            _("in %(time)s") % {"time": timesince(now, moment, depth=1)} if -gap >= timedelta(minutes=1) else _("soon")
+        )
+    if gap < timedelta(minutes=1):
+        return _("%(seconds)d s ago") % {"seconds": gap.total_seconds()}
+    return _("%(time)s ago") % {"time": timesince(moment, now, depth=1)}
+
+
+@register.filter
+def number(value: Any) -> str:
+    """A count with its thousands set apart; – for None."""
+    return "–" if value is None else number_format(value, decimal_pos=0, use_l10n=True, force_grouping=True)
+
+
+@register.filter
+def decimal(value: Any, places: int = 2) -> str:
+    """A figure with so many places; – for None."""
+    return "–" if value is None else number_format(float(value), decimal_pos=int(places), force_grouping=True)
+
+
+@register.filter
+def percent(value: Any, places: int = 0) -> str:
+    """A share (0.25) in percent; – for None."""
+    return "–" if value is None else f"{float(value):.{int(places)}%}"
+
+
+@register.filter
+def milliseconds(value: Any) -> str:
+    """A span in milliseconds, in seconds from 1,000; – for None."""
+    if value is None:
+        return "–"
+    return f"{float(value) / 1000:,.1f} s" if float(value) >= 1000 else f"{float(value):,.0f} ms"
+
+
+@register.inclusion_tag("ops/parts/tile.html")
+def tile(tile: Any) -> dict[str, Any]:
+    """`{% tile tile %}` of an `ops.pages.tiles.Tile`."""
+    return {"tile": tile}
+
+
+@register.simple_tag
+def chart(drawn: Any) -> str:
+    """`{% chart figure %}` of a value of ops.charts; draws nothing for None."""
+    return render_to_string(drawn.template, {"chart": drawn}) if drawn is not None else ""
+
+
+@register.inclusion_tag("ops/parts/empty.html")
+def empty(title: Any, text: Any = "", command: str = "", link: str = "", link_text: Any = "") -> dict[str, Any]:
+    """`{% empty title text command=… link=… link_text=… %}`: why nothing is here, and what to type or open."""
+    return {"title": title, "text": text, "command": command, "link": link, "link_text": link_text}
+
+
+@register.inclusion_tag("ops/parts/command.html")
+def command(text: str, label: Any = "") -> dict[str, Any]:
+    """`{% command curl _("Copy as curl") %}`: a command with a button that copies it."""
+    return {"text": text, "label": label}
+
+
+@register.inclusion_tag("ops/parts/masked.html", takes_context=True)
+def memory_text(context: RequestContext, text: str, chars: int = 0) -> dict[str, Any]:
+    """`{% memory_text memory.text %}`: what a memory says, or, without `view_memory_text`, only how long it is.
+
+    `chars` cuts it for lists.
+    """
+    request = context["request"]
+    if not reads_text(request):
+        length = ngettext("%(count)s character", "%(count)s characters", len(text)) % {"count": number(len(text))}
+        return {"masked": True, "length": length, "permission": permission_title("ops.view_memory_text")}
+    cut = text if not chars or len(text) <= chars else text[: chars - 1].rstrip() + "…"
+    return {"masked": False, "text": cut}
+
+
+@register.inclusion_tag("ops/parts/pager.html", takes_context=True)
+def pager(context: RequestContext, newer: str = "", older: str = "") -> dict[str, Any]:
+    """`{% pager newer older %}`: links of a keyset list; each is the `cursor` of that page, empty for none.
+
+    For the newest page after others pass `newer="first"`: the link then has no cursor.
+    """
+    request = context["request"]
+
+    def link(cursor: str) -> str:
+        query = request.GET.copy()
+        query.pop("cursor", None)
+        query.pop("v", None)
+        if cursor != "first":
+            query["cursor"] = cursor
+        return f"?{query.urlencode()}"
+
+    return {"newer": link(newer) if newer else "", "older": link(older) if older else ""}
+
+
+@register.simple_tag(takes_context=True)
+def ns_url(context: RequestContext, name: str, *args: Any, **kwargs: Any) -> str:
+    """`{% ns_url "ops:audit" %}`: the url of that name, with the `ns` and `window` of this page."""
+    return reverse(name, args=args, kwargs=kwargs) + kept_query(context["request"])
+
+
+@register.inclusion_tag("ops/parts/sidebar.html", takes_context=True)
+def sidebar(context: RequestContext) -> dict[str, Any]:
+    return {"groups": groups(context["request"])}
+
+
+@register.inclusion_tag("ops/parts/namespace_picker.html", takes_context=True)
+def namespace_picker(context: RequestContext) -> dict[str, Any]:
+    """The namespaces to choose from: a list, or a field with suggestions where there are more than MAX_OFFERED."""
+    request = context["request"]
+    names = list(reachable_namespaces(request).values_list("name", flat=True)[: MAX_OFFERED + 1])
+    kept = [(key, value) for key, value in request.GET.items() if key not in ("ns", "cursor", "v", "session")]
+    chosen = request.GET.get("ns", "")
+    return {
+        "names": names[:MAX_OFFERED],
+        "many": len(names) > MAX_OFFERED,
+        "chosen": chosen,
+        "known": chosen in names,
+        "kept": kept,
+    }

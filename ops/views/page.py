@@ -1,0 +1,92 @@
+"""What every view of the console is wrapped in: who may open it, by which method, and that nothing keeps its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, overload
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_POST, require_safe
+
+from ops.access import VIEW_CONSOLE, permission_title
+
+View = Callable[..., HttpResponse]
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+@overload
+def console_page(view: View, /) -> View: ...
+@overload
+def console_page(*, permission: str) -> Callable[[View], View]: ...
+def console_page(view: View | None = None, /, *, permission: str = "") -> View | Callable[[View], View]:
+    """A page or a fragment: for staff with `ops.view_console`, and `permission` beside it; GET and HEAD only.
+
+    `@console_page` or `@console_page(permission="ops.run_probe")`.
+    """
+
+    def wrap(inner: View) -> View:
+        return require_safe(_guarded(inner, permission))
+
+    return wrap if view is None else wrap(view)
+
+
+def console_action(*, permission: str) -> Callable[[View], View]:
+    """A deed: the same people with `permission`, by POST with a CSRF token only.
+
+    The view answers with `back(request, …)` or with a fragment.
+    """
+
+    def wrap(inner: View) -> View:
+        return require_POST(csrf_protect(_guarded(inner, permission)))
+
+    return wrap
+
+
+def back(request: HttpRequest, to: str) -> HttpResponse:
+    """After a deed: to the page of this site that the form named as `next`, else to the url name `to`."""
+    wanted = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    response = HttpResponse(status=303)
+    response["Location"] = wanted if safe else reverse(to)
+    return response
+
+
+def _guarded(view: View, permission: str) -> View:
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        user = request.user
+        if not (user.is_active and user.is_staff):
+            response = _to_login(request)
+        elif lacked := next((p for p in (VIEW_CONSOLE, permission) if p and not user.has_perm(p)), ""):
+            response = forbidden(request, lacked)
+        else:
+            response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return guarded
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    if is_fragment(request):
+        # live.js shows a banner with a link to the login; what is typed into the page stays.
+        return HttpResponse(_("Your session has ended."), status=401, content_type="text/plain")
+    return redirect_to_login(request.get_full_path() if request.method != "POST" else reverse("ops:overview"))
+
+
+def forbidden(request: HttpRequest, permission: str) -> HttpResponse:
+    """The page that says which permission is lacking and who grants it; for a fragment only the words."""
+    template = "ops/forbidden_fragment.html" if is_fragment(request) else "ops/forbidden.html"
+    context = {"permission": permission, "permission_title": permission_title(permission)}
+    return render(request, template, context, status=403)

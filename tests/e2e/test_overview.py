@@ -1,0 +1,143 @@
+"""The frame and the Overview as people meet them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from memory.models import Memory, RequestMinute
+from memory.services import health, request_log
+from ops.views.overview import forget_kept
+from tests.e2e.conftest import MATRIX, check
+
+
+@pytest.fixture
+def traffic(transactional_db):
+    """Half an hour of requests."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    for minute in range(1, 31):
+        for route, count, took in (("v1/ingest", 5 + minute % 7, 12), ("v1/query", 9 + minute % 4, 4 + minute % 30)):
+            latency = [0] * (len(request_log.BOUNDS) + 1)
+            latency[request_log.bucket_of(took)] = count
+            RequestMinute.objects.create(
+                namespace_id=0,
+                minute=now - timedelta(minutes=minute),
+                route=route,
+                count=count,
+                errors=0,
+                empty_recalls=minute % 2 if route == "v1/query" else 0,
+                latency=latency,
+            )
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_overview_with_data(open_page, root, world, traffic, theme, width):
+    Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+    page = open_page("/ops/?window=1h", client=root, theme=theme, width=width)
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    expect(page.get_by_text("1 memory contradicts another")).to_be_visible()
+    assert "alert(" not in page.title()
+    check(page, f"overview-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_overview_of_an_empty_server(open_page, root, theme, width):
+    page = open_page("/ops/", client=root, theme=theme, width=width)
+    expect(page.get_by_text("0 of 4 done")).to_be_visible()
+    check(page, f"overview-empty-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_overview_without_permission(open_page, world, theme, width, watched, django_user_model):
+    from django.test import Client
+
+    client = Client()
+    client.force_login(django_user_model.objects.create_user("clerk", is_staff=True))
+    watched.expected.append("403")
+    page = open_page("/ops/", client=client, theme=theme, width=width)
+    expect(page.get_by_text("Can open the console")).to_be_visible()
+    check(page, f"forbidden-{theme}-{width}")
+
+
+def test_the_theme_is_chosen_remembered_and_shared_with_the_admin(open_page, root):
+    page = open_page("/ops/", client=root)
+    page.get_by_label("Theme, language, account").click()
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.goto("/admin/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.goto("/ops/")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_language_is_chosen_and_kept(open_page, root):
+    page = open_page("/ops/?window=7d", client=root)
+    page.get_by_label("Theme, language, account").click()
+    page.get_by_role("button", name="简体中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    assert "window=7d" in page.url
+
+
+def test_the_navigation_of_a_phone_works_by_keyboard(open_page, root):
+    page = open_page("/ops/", client=root, width=390)
+    drawer = page.locator("#nav-drawer")
+    expect(drawer).to_be_hidden()
+    page.get_by_label("Open the navigation").focus()
+    page.keyboard.press("Enter")
+    expect(drawer).to_be_visible()
+    check(page, "navigation-390")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+
+
+def test_a_namespace_is_chosen_and_every_link_keeps_it(open_page, root, world):
+    page = open_page("/ops/?window=7d", client=root)
+    page.get_by_label("Namespace").select_option("harbour")
+    page.wait_for_url(re.compile("ns=harbour"))
+    assert "window=7d" in page.url
+    href = page.locator(".side").get_by_role("link", name="Overview").get_attribute("href")
+    assert "ns=harbour" in href
+
+
+def test_pause_stops_the_requests_and_is_remembered(open_page, root):
+    page = open_page("/ops/", client=root)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/overview/live/" in request.url else None)
+    page.wait_for_timeout(5600)
+    assert len(asked) == 1
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(5600)
+    assert len(asked) == 1
+    page.reload()
+    expect(page.get_by_text("Paused").first).to_be_visible()
+
+
+def test_stale_is_said_and_ends(open_page, root, watched):
+    watched.expected += ["Failed to load resource", "htmx:sendError", "htmx:responseError", "503"]
+    page = open_page("/ops/", client=root)
+    page.route("**/overview/live/**", lambda route: route.fulfill(status=503))
+    expect(page.locator(".live.is-stale")).to_be_visible(timeout=8000)
+    expect(page.locator("[data-live-state]")).to_contain_text("Stale since")
+    page.unroute("**/overview/live/**")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("[data-live-state]")).to_contain_text("Updated")
+    expect(page.locator(".live.is-stale")).to_have_count(0)
+
+
+def test_an_ended_session_is_said_with_a_way_back(open_page, root, watched):
+    watched.expected += ["401", "htmx:responseError"]
+    page = open_page("/ops/", client=root)
+    page.context.clear_cookies()
+    expect(page.get_by_text("Your session has ended.")).to_be_visible(timeout=8000)
+    assert "/admin/login/?next=" in page.get_by_role("link", name="Log in again").get_attribute("href")
+
+
+def test_a_server_without_redis_says_so(open_page, root, world, monkeypatch):
+    monkeypatch.setattr(health, "_redis", lambda: "does not answer: queries go without the session window")
+    forget_kept()
+    page = open_page("/ops/", client=root)
+    expect(page.get_by_text("Redis does not answer")).to_be_visible()
