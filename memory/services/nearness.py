@@ -62,7 +62,7 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
     ).first()
     if own is None:
         return []
-    vector = np.asarray(own.embedding.to_list(), dtype=np.float32)
+    vector = np.asarray(own.embedding, dtype=np.float32)
     asked: Question = question("", vector=vector, model_id=model.pk, familiarity=1.0, now=now)
     scope = Scope(memory.namespace_id, memory.namespace.name, access.actor)
     with limited():

@@ -1,4 +1,4 @@
-"""Takes down that a person read what is kept from others: memory texts, summaries, packs; and that rows were exported."""
+"""Takes down that a person read what is kept from others, or took it out as a file."""
 
 from __future__ import annotations
 

@@ -164,9 +164,9 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Without the admin's own transaction: the service embeds before it opens one."""
-        response = self._changeform_view(request, object_id, form_url, extra_context)
+        response: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
         note_opened(request, response, "memory")
-        return response  # type: ignore[no-any-return]
+        return response
 
     def save_model(self, request: HttpRequest, obj: Memory, form: forms.ModelForm, change: bool) -> None:
         curation.edit(
