@@ -61,7 +61,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
     """Memories of the namespaces that staff reach, newest first."""
 
     form = MemoryForm
-    list_display = ("start_of_text", "speaker", "session_link", "namespace", "standing", "importance", "when")
+    list_display = ("start_of_text", "speaker", "session_link", "standing", "weight", "when")
     list_filter = (
         NamespaceFilter, "state", filters.ReviewFilter, filters.HoldsFilter, filters.VectorFilter,
         filters.ExpiryFilter, filters.DuplicateFilter, "pinned", filters.KindFilter, "tier", "role",
@@ -216,10 +216,16 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
             return masked(memory.characters)
         return excerpt(memory.start)  # type: ignore[attr-defined]
 
-    @admin.display(description="session")
+    @admin.display(description="session, namespace")
     def session_link(self, memory: Memory) -> SafeString:
         query = urlencode({"namespace": memory.namespace.name, "session": memory.session})
-        return format_html('<a href="?{}">{}</a>', query, memory.session)
+        return format_html(
+            '<a href="?{}">{}</a><div class="mos-quiet">{}</div>', query, memory.session, memory.namespace.name
+        )
+
+    @admin.display(description="importance")
+    def weight(self, memory: Memory) -> str:
+        return f"{memory.importance:.2f}"
 
     @admin.display(description="state")
     def standing(self, memory: Memory) -> SafeString:

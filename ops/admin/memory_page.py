@@ -35,6 +35,7 @@ SHOWN = 20
 SUMMARIES = 50
 # Texts that are compared word by word: longer ones cost seconds.
 MAX_WORDS = 2_000
+ALIKE = 0.5
 _PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
 
 
@@ -166,12 +167,16 @@ class MemoryPage:
 
 
 def difference(former: str, new: str) -> SafeString:
-    """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked."""
+    """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
+
+    Texts that have less than half of their words in common are not compared: the new one is shown as it is.
+    """
     old, present = _PARTS.findall(former), _PARTS.findall(new)
-    if former == new or len(old) + len(present) > MAX_WORDS:
-        return format_html("{}", former)
+    compared = difflib.SequenceMatcher(None, old, present, autojunk=False)
+    if former == new or len(old) + len(present) > MAX_WORDS or compared.ratio() < ALIKE:
+        return format_html("{}", new)
     pieces: list[tuple[Any, ...]] = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, present, autojunk=False).get_opcodes():
+    for tag, a, b, c, d in compared.get_opcodes():
         if tag == "equal":
             pieces.append((format_html("{}", "".join(old[a:b])),))
             continue

@@ -231,9 +231,10 @@ class TestPage:
 
     def test_the_page_tells_links_versions_uses_and_importance(self, staff, world):
         curation.edit(system_access("x"), memory_id=world.ids[1], text="Crane four works.", reason="fixed", now=NOW)
-        MemoryLink.objects.create(namespace_id=world.harbour.namespace_id, memory_id=world.ids[1],
-                                  other_id=world.ids[0], kind=LinkKind.CONTRADICTS, reason="because", actor="x")  # fmt: skip
-        MemoryUpkeep.objects.create(namespace_id=world.harbour.namespace_id, memory_id=world.ids[1], uses=7)
+        own = {"namespace_id": world.harbour.namespace_id, "memory_id": world.ids[1]}
+        contradicts = {"other_id": world.ids[0], "kind": LinkKind.CONTRADICTS}
+        MemoryLink.objects.create(**own, **contradicts, reason="because", actor="x")
+        MemoryUpkeep.objects.create(**own, uses=7)
         shown = staff.get(f"{LIST}{world.ids[1]}/change/").content.decode()
         for part in ("because", "contradicts", "Crane four is out of service.", "<ins>works.</ins>", "7 packs", "base"):
             assert part in shown
