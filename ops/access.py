@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AbstractUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.http import HttpRequest
 
 from memory.enums import AccessScope
@@ -23,12 +23,6 @@ def staff_actor(request: HttpRequest) -> str:
 def actor_of(user: Staff) -> str:
     """The name of a member of staff in the audit log."""
     return f"staff:{user.get_username()}"[:MAX_ACTOR_CHARS]
-
-
-def member(request: HttpRequest) -> User:
-    """The member of staff of a page that only staff open."""
-    assert isinstance(request.user, User)
-    return request.user
 
 
 def reaches_all(user: Staff) -> bool:

@@ -22,9 +22,9 @@ from django.views.decorators.http import require_POST
 
 from memory.errors import MemosError
 from ops import bulk
-from ops.access import member
 from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import pretty_json
+from ops.admin.scope import member
 from ops.models import UNDO_FOR, BulkAction, BulkState, BulkVerb
 
 SHOWN_PROBLEMS = 5

@@ -28,7 +28,7 @@ from memory.models import Memory
 from memory.services import curation
 from memory.services.nearness import near_memory
 from memory.types import ChangeTerms
-from ops.access import member, reads_text, request_id, staff_access
+from ops.access import reads_text, request_id, staff_access
 from ops.admin import contradictions
 from ops.admin import memory_filters as filters
 from ops.admin.bulk import latest
@@ -39,7 +39,7 @@ from ops.admin.memory_forms import MemoryForm, ReasonForm
 from ops.admin.memory_page import MemoryPage, difference
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
 from ops.admin.saved_views import BuiltIn, SavedViewsMixin
-from ops.admin.scope import masked
+from ops.admin.scope import masked, member
 from ops.admin.search import Asking, search
 from ops.admin.texts import note_opened
 

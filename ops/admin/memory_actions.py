@@ -21,12 +21,12 @@ from memory.models import Memory, MemoryLink
 from memory.services import erasures
 from memory.types import Scope
 from ops import bulk
-from ops.access import member, reads_text, request_id, staff_access
+from ops.access import reads_text, request_id, staff_access
 from ops.admin import export
 from ops.admin.lists import LargeTableAdmin
 from ops.admin.memory_forms import CurationForm, EraseForm, MergeForm, TagForm
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
-from ops.admin.scope import masked
+from ops.admin.scope import masked, member
 from ops.models import BulkVerb
 
 MAX_SELECTED = bulk.MAX_SELECTED

@@ -17,8 +17,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from ops.access import member
 from ops.admin.lists import LargeTableAdmin
+from ops.admin.scope import member
 from ops.models import SavedView
 
 MAX_OWN = 50

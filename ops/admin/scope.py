@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Field, QuerySet
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -14,6 +16,12 @@ from memory.models import Namespace
 from memory.types import Access
 
 MASK = "•••"
+
+
+def member(request: HttpRequest) -> User:
+    """The member of staff of a page that only staff open."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 def reached(rows: QuerySet, access: Access) -> QuerySet:
