@@ -24,7 +24,7 @@ def queue(world) -> list[str]:
 
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
 @pytest.mark.parametrize("name", ["list", "page", "review", "pairs"])
-def test_pages_are_sound(open_page, root, world, queue, watched, name, theme, width):
+def test_pages_are_sound(open_page, root, world, queue, watched, name, theme, width):  # noqa: PLR0917 - fixtures
     older, newer = world.ids[:2]
     Memory.objects.filter(pk=newer).update(review="contradiction")
     MemoryLink.objects.create(namespace_id=world.harbour.namespace_id, memory_id=newer, other_id=older,
