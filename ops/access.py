@@ -23,7 +23,12 @@ MAX_ACTOR_CHARS = 150
 
 def staff_actor(request: HttpRequest) -> str:
     """The name under which the audit log keeps what this member of staff does."""
-    return f"staff:{request.user.get_username()}"[:MAX_ACTOR_CHARS]
+    return actor_of(request.user)
+
+
+def actor_of(user: Staff) -> str:
+    """The name of a member of staff in the audit log."""
+    return f"staff:{user.get_username()}"[:MAX_ACTOR_CHARS]
 
 
 def reaches_all(user: Staff) -> bool:
@@ -38,13 +43,14 @@ def staff_access(request: HttpRequest) -> Access:
     """
     kept: Access | None = getattr(request, "_staff_access", None)
     if kept is None:
-        kept = _looked_up(request)
+        kept = access_of(request.user)
         request._staff_access = kept  # type: ignore[attr-defined]
     return kept
 
 
-def _looked_up(request: HttpRequest) -> Access:
-    user, actor = request.user, staff_actor(request)
+def access_of(user: Staff) -> Access:
+    """What a member of staff reaches at this moment, for work that goes on after the request."""
+    actor = actor_of(user)
     if not (user.is_active and user.is_staff):
         return Access(actor=actor)
     if reaches_all(user):

@@ -1,12 +1,19 @@
-"""What the console keeps of its own: which namespaces staff reach, what they may do in it, and their saved views."""
+"""What the console keeps of its own: which namespaces staff reach, their saved views, and what they did in bulk."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memory.models import Namespace
+from memory.models.keys import new_id
+
+UNDO_FOR = timedelta(minutes=10)
 
 
 class StaffGrant(models.Model):
@@ -60,3 +67,67 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class BulkVerb(models.TextChoices):
+    """What can be done to many memories at once; `UNDOABLE` names those that can be taken back."""
+
+    ARCHIVE = "archive", _("archive")
+    RESTORE = "restore", _("restore")
+    MERGE = "merge", _("merge")
+    TAG = "tag", _("tag")
+    REEMBED = "reembed", _("re-embed")
+    ERASE = "erase", _("erase")
+
+
+UNDOABLE = frozenset({BulkVerb.ARCHIVE, BulkVerb.RESTORE, BulkVerb.MERGE, BulkVerb.TAG})
+
+
+class BulkState(models.TextChoices):
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    UNDOING = "undoing", _("being undone")
+    UNDONE = "undone", _("undone")
+
+
+class BulkAction(models.Model):
+    """What one member of staff did to many memories: what was chosen, how far it is, and what exactly it changed.
+
+    `changed` maps the id of each memory that it changed to what undoing needs to know of it; it holds ids and tags,
+    never what a memory says. `position` is how many of `memory_ids` are done (while undoing: undone). The id is also
+    the request id of its audit events.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_actions")
+    verb = models.CharField(max_length=10, choices=BulkVerb.choices)
+    parameters = models.JSONField(default=dict, help_text="reason; of a merge the survivor, of tags those to put on")
+    memory_ids = ArrayField(models.UUIDField())
+    changed = models.JSONField(default=dict)
+    problems = models.JSONField(default=dict, help_text="Message to how many memories it is of")
+    selected = models.IntegerField(help_text="How many memories were chosen")
+    changed_count = models.IntegerField(default=0)
+    state = models.CharField(max_length=10, choices=BulkState.choices, default=BulkState.QUEUED)
+    position = models.IntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["user", "-id"], name="bulk_action_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.created_at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def undo_until(self) -> datetime | None:
+        """Until when it can be taken back; None: it cannot be, or there is nothing to take back."""
+        if (
+            self.verb not in UNDOABLE
+            or self.state != BulkState.DONE
+            or not self.changed_count
+            or self.finished_at is None
+        ):
+            return None
+        return self.finished_at + UNDO_FOR

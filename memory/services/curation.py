@@ -15,7 +15,7 @@ from django.db.models import F
 from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import InvalidInput, NotFound
-from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace, RetiredStatement
+from memory.models import EmbeddingModel, Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.services import index, queue, upkeep
@@ -25,6 +25,7 @@ from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
+from memory.services.versions import keep_version
 from memory.text.tokens import count_tokens
 from memory.types import Access, ChangeTerms, Scope
 
@@ -45,8 +46,16 @@ def archive(
     Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
     again. The session window and summaries made before are not changed. Raises InvalidInput.
     """
+    return len(archived(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+
+
+def archived(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> list[uuid.UUID]:
+    """As `archive`; returns which memories that were."""
     reason = checked_reason(reason)
-    return sum(_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids))
+    done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
+    return [identity for batch in done for identity in batch]
 
 
 def restore(
@@ -56,8 +65,16 @@ def restore(
 
     Idempotent and kept batch by batch, as `archive`. Raises InvalidInput.
     """
+    return len(restored(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+
+
+def restored(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> list[uuid.UUID]:
+    """As `restore`; returns which memories that were."""
     reason = checked_reason(reason)
-    return sum(_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids))
+    done = [_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
+    return [identity for batch in done for identity in batch]
 
 
 def edit(
@@ -145,7 +162,7 @@ def rewrite(
             )
         former = _measured(memory, changed)
         if not SAID.isdisjoint(changed):
-            _keep_version(access, memory, str(details["reason"]), now=now)
+            keep_version(access, memory, str(details["reason"]), now=now)
         degraded = False
         if "text" in changed:
             memory.review = ""
@@ -200,27 +217,27 @@ def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _archive_batch(
     access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
-) -> int:
+) -> list[uuid.UUID]:
     with transaction.atomic():
         memories = _locked(access, memory_ids, MemoryState.ACTIVE)
         if not memories:
-            return 0
+            return []
         put_away(memories)
         _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
-    return len(memories)
+    return [memory.pk for memory in memories]
 
 
 def _restore_batch(
     access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
-) -> int:
+) -> list[uuid.UUID]:
     with transaction.atomic():
         memories = _locked(access, memory_ids, MemoryState.ARCHIVED)
         if not memories:
-            return 0
+            return []
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
         bring_back(memories, now=now)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
-    return len(memories)
+    return [memory.pk for memory in memories]
 
 
 def put_away(memories: Sequence[Memory]) -> None:
@@ -282,22 +299,6 @@ def _keep_new_terms(memories: Sequence[Memory], entries: Sequence[Indexed]) -> N
             memory.terms, memory.length = list(entry.frequencies), entry.length
             differing.append(memory)
     Memory.objects.bulk_update(differing, ["terms", "length"])
-
-
-def _keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) -> None:
-    """Keeps what the memory says now, before it is changed."""
-    MemoryVersion.objects.create(
-        namespace_id=memory.namespace_id,
-        memory_id=memory.pk,
-        text=memory.text,
-        metadata=memory.metadata,
-        speaker=memory.speaker,
-        occurred_at=memory.occurred_at,
-        revision=memory.revision,
-        reason=reason,
-        actor=access.actor,
-        replaced_at=now,
-    )
 
 
 def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from memory.models.sql import fetch
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A function of memory.tasks.
+    """A function of memory.tasks, or of another module by its whole path.
 
     `of_namespace`: its first argument is the id of the namespace that the job belongs to; without, the job is the
     system's. `once`: while a job with the same arguments waits no second one is queued; one that runs is run once more
@@ -118,7 +118,7 @@ def _names(func: str | None, arguments: tuple | None, namespace_id: int, session
 
 
 def _path(kind: str) -> str:
-    return f"memory.tasks.{kind}"
+    return kind if "." in kind else f"memory.tasks.{kind}"
 
 
 class _Carrier(ORM):

@@ -25,7 +25,7 @@ from memory.governance.conflicts import Decision
 from memory.governance.supersession import Settled, settle, wanted_terms
 from memory.models import Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
-from memory.services import likeness
+from memory.services import nearness
 from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.policy import in_force
@@ -143,7 +143,7 @@ def _settle(scope: Scope, memory: Memory, *, now: datetime) -> None:
     own = _statements(memory)
     earlier = _earlier(scope, memory, own)
     settled = settle(memory.pk, own, {one.pk: _statements(one) for one in earlier})
-    same = likeness.restated(scope, memory)
+    same = nearness.restated(scope, memory)
     if settled.retired or settled.linked or settled.review or same:
         _carry_out(scope, memory, settled, same, now=now)
 
@@ -170,7 +170,7 @@ def _earlier(scope: Scope, memory: Memory, own: Sequence[Statement]) -> list[Mem
             cursor.execute(_HOLDING, [scope.namespace_id, sorted(wanted), least, _LOOKED_AT])
             found.update(identity for (identity,) in cursor.fetchall())
     told = [one.text for one in own if not one.by_agent and slots(one.text).attributes & _HELD_ALONE]
-    found.update(likeness.near(scope, told, limit=_NEAR))
+    found.update(nearness.near_any(scope, told, limit=_NEAR))
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
     return [one for one in rows.order_by("occurred_at", "pk") if _one_person(one, memory)]

@@ -2,9 +2,20 @@
 
 from django.contrib import admin
 
-from ops.admin import access, evaluations, jobs, memories, quarantine, records, registry
+from ops.admin import access, bulk, evaluations, jobs, memories, quarantine, records, registry, saved_views, staff
 
-__all__ = ["access", "evaluations", "jobs", "memories", "quarantine", "records", "registry"]
+__all__ = [
+    "access",
+    "bulk",
+    "evaluations",
+    "jobs",
+    "memories",
+    "quarantine",
+    "records",
+    "registry",
+    "saved_views",
+    "staff",
+]
 
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -17,7 +17,7 @@ from django.utils import timezone
 from memory.enums import AccessScope
 from memory.models import ApiKey
 from memory.services import keys
-from ops.access import staff_actor
+from ops.access import staff_access, staff_actor
 from ops.admin.lists import LargeTableAdmin
 
 
@@ -90,10 +90,21 @@ class ApiKeyAdmin(LargeTableAdmin):
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return self.fields if obj is None else self.shown_fields
+        if obj is not None:
+            return self.shown_fields
+        if staff_access(request).all_namespaces:
+            return self.fields
+        return [name for name in self.fields if name != "all_namespaces"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        return super().get_queryset(request).defer("digest").prefetch_related("namespaces")
+        """Keys that open nothing beyond what this member of staff reaches."""
+        rows = super().get_queryset(request).defer("digest").prefetch_related("namespaces")
+        access = staff_access(request)
+        if access.all_namespaces:
+            return rows
+        grants = ApiKey.namespaces.through.objects.filter(apikey_id=OuterRef("pk"))
+        beyond = grants.exclude(namespace_id__in=access.namespace_ids)
+        return rows.filter(Exists(grants), ~Exists(beyond), all_namespaces=False)
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False
@@ -119,7 +130,7 @@ class ApiKeyAdmin(LargeTableAdmin):
             name=values["name"],
             scopes=values["scopes"],
             namespaces=list(values["namespaces"]),
-            all_namespaces=values["all_namespaces"],
+            all_namespaces=values.get("all_namespaces", False),
             expires_at=values["expires_at"],
             requests_per_minute=values["requests_per_minute"],
             actor=staff_actor(request),

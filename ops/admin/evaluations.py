@@ -8,8 +8,11 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from memory.models import EvaluationRun, RelevanceJudgement
-from ops.admin.lists import ActorFilter, NamespaceFilter, ReadOnlyAdmin
+from ops.admin.filters import ActorFilter, NamespaceFilter
+from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import excerpt, memory_link, pretty_json
+from ops.admin.scope import masked
+from ops.admin.texts import TextAdmin
 
 
 @admin.register(EvaluationRun)
@@ -57,8 +60,11 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
 
 
 @admin.register(RelevanceJudgement)
-class RelevanceJudgementAdmin(ReadOnlyAdmin):
+class RelevanceJudgementAdmin(TextAdmin):
     """Which memories answer which questions, as people and clients marked them."""
+
+    what = "judgement"
+    hidden = {"question": "hidden_question", "query_text": "hidden_question"}
 
     list_display = ("question", "relevant", "marked_memory", "namespace", "actor", "created_at")
     list_filter = (NamespaceFilter, "relevant", ActorFilter, "created_at")
@@ -71,6 +77,10 @@ class RelevanceJudgementAdmin(ReadOnlyAdmin):
     @admin.display(description="question")
     def question(self, row: RelevanceJudgement) -> str:
         return excerpt(row.query_text)
+
+    @admin.display(description="question")
+    def hidden_question(self, row: RelevanceJudgement) -> str:
+        return masked(len(row.query_text))
 
     @admin.display(description="memory")
     def marked_memory(self, row: RelevanceJudgement) -> SafeString:

@@ -12,13 +12,24 @@ from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from memory.models import Job
-from ops.admin.lists import NamespaceFilter, ReadOnlyAdmin
+from ops.access import staff_access
+from ops.admin.filters import NamespaceFilter
+from ops.admin.lists import ReadOnlyAdmin
 
 
 class _LookOnly:
-    """No adding, changing or deleting, and none of the actions that would do either."""
+    """No adding, changing or deleting, and none of the actions that would do either.
+
+    The queue carries the work of all namespaces: it is for those who reach all.
+    """
 
     actions = None
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return staff_access(request).all_namespaces and super().has_view_permission(request, obj)  # type: ignore[misc]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return staff_access(request).all_namespaces and super().has_module_permission(request)  # type: ignore[misc]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

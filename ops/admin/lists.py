@@ -1,8 +1,7 @@
-"""Lists that stay usable on millions of rows: capped counts, capped pages, a time limit, filters that are typed."""
+"""Lists that stay usable on millions of rows: capped counts, capped pages, a time limit; within what staff reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,16 +11,16 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import OperationalError, connection, transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from psycopg.errors import QueryCanceled
 
-from memory.models import Namespace
+from ops.access import staff_access
+from ops.admin.scope import reached, reached_field
 
 COUNT_CAP = 10_000
 MAX_PAGES = 200
 STATEMENT_TIMEOUT = "5s"
-SUGGESTIONS = 50
 
 
 class CappedPaginator(Paginator):
@@ -62,6 +61,13 @@ def _estimated_rows(model: type[Model]) -> int:
 class CappedChangeList(ChangeList):
     """A change list that can say its count in words (`count_label`)."""
 
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
+        """The rows; for the counts beside a filter (`exclude_parameters`) the newest COUNT_CAP of them."""
+        rows = super().get_queryset(request, exclude_parameters)
+        if exclude_parameters is None:
+            return rows
+        return self.root_queryset.filter(pk__in=rows.values("pk")[:COUNT_CAP])
+
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.count_label = self.paginator.count_label
@@ -77,6 +83,18 @@ class LargeTableAdmin(admin.ModelAdmin):
     show_facets = ShowFacets.NEVER
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        """The rows of the namespaces that this member of staff reaches: lists, pages and actions see no other."""
+        return reached(super().get_queryset(request), staff_access(request))
+
+    def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> QuerySet | None:
+        """What a row may be tied to: what this member of staff reaches."""
+        return reached_field(super().get_field_queryset(db, db_field, request), db_field, staff_access(request))
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str | None) -> HttpResponse:
+        """What is out of reach is not found, like what does not exist."""
+        raise Http404
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CappedChangeList
@@ -113,93 +131,3 @@ class ReadOnlyAdmin(LargeTableAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
-
-
-class TypedFilter(admin.ListFilter):
-    """A filter whose value is typed: for columns with too many values for a list of links."""
-
-    template = "admin/typed_filter.html"
-    title = ""
-    parameter_name = ""
-    placeholder = ""
-
-    def __init__(
-        self,
-        request: HttpRequest,
-        params: dict[str, list[str]],
-        model: type[Model],
-        model_admin: admin.ModelAdmin,
-    ) -> None:
-        super().__init__(request, params, model, model_admin)
-        values = params.pop(self.parameter_name, [])
-        self.value = values[-1].strip().replace("\0", "") if values else ""
-
-    def has_output(self) -> bool:
-        return True
-
-    def expected_parameters(self) -> list[str | None]:
-        return [self.parameter_name]
-
-    def options(self) -> list[str]:
-        """Values to suggest while typing."""
-        return []
-
-    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
-        kept = {key: values for key, values in changelist.filter_params.items() if key != self.parameter_name}
-        yield {
-            "name": self.parameter_name,
-            "value": self.value,
-            "placeholder": self.placeholder,
-            "options": self.options(),
-            "kept": [(key, value) for key, values in kept.items() for value in values],
-            "clear": changelist.get_query_string(remove=[self.parameter_name]),
-        }
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        return queryset.filter(**{self.parameter_name: self.value}) if self.value else queryset
-
-
-class SessionFilter(TypedFilter):
-    """One session by its exact name."""
-
-    title = "session"
-    parameter_name = "session"
-    placeholder = "exact name"
-
-
-class ActorFilter(TypedFilter):
-    """One actor, for example `key:1a2b3c4d` or `staff:ann`."""
-
-    title = "actor"
-    parameter_name = "actor"
-    placeholder = "staff:ann, key:1a2b…"
-
-
-class NamespaceFilter(TypedFilter):
-    """One namespace by its name, or those that begin like it."""
-
-    title = "namespace"
-    parameter_name = "namespace"
-    placeholder = "name or its beginning"
-
-    def options(self) -> list[str]:
-        return list(Namespace.objects.order_by("name").values_list("name", flat=True)[:SUGGESTIONS])
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        ids = namespaces_named(self.value)
-        if ids is None:
-            return queryset
-        # One namespace as an equality, so that its index gives the rows in order.
-        return queryset.filter(namespace_id=ids[0]) if len(ids) == 1 else queryset.filter(namespace_id__in=ids)
-
-
-def namespaces_named(value: str) -> list[int] | None:
-    """The ids of the namespace of that name, else of (at most SUGGESTIONS) that begin with it; None for no name."""
-    if not value:
-        return None
-    exact = Namespace.objects.filter(name=value).values_list("pk", flat=True).first()
-    if exact is not None:
-        return [exact]
-    return list(
-        Namespace.objects.filter(name__startswith=value).order_by("name").values_list("pk", flat=True)[:SUGGESTIONS]
-    )

@@ -1,136 +1,95 @@
-"""Curation of memories: find, correct, archive, restore. Every change goes through `memory.services.curation`."""
+"""Memories: find, correct, curate. Every change goes through the services of `memory`."""
 
 from __future__ import annotations
 
-import uuid
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
-from django.db.models import Count, QuerySet
-from django.db.models.functions import Left
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib.admin.options import ShowFacets
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memory.enums import MemoryState
-from memory.errors import InvalidInput, MemosError
-from memory.models import Memory, MemoryVector, MemoryVersion
+from memory.errors import MemosError
+from memory.models import Memory
 from memory.services import curation
-from memory.services.change import MAX_REASON_CHARS, checked_reason
+from memory.services.nearness import near_memory
 from memory.types import ChangeTerms
-from ops.access import request_id, staff_access
-from ops.admin.lists import CappedChangeList, LargeTableAdmin, NamespaceFilter, SessionFilter, namespaces_named
-from ops.admin.rendering import EXCERPT_CHARS, excerpt, moment
-from ops.admin.search import search
+from ops.access import reads_text, request_id, staff_access
+from ops.admin import contradictions
+from ops.admin import memory_filters as filters
+from ops.admin.bulk import latest
+from ops.admin.filters import NamespaceFilter, SessionFilter
+from ops.admin.lists import CappedChangeList
+from ops.admin.memory_actions import CurationActions, is_uuid
+from ops.admin.memory_forms import MemoryForm, ReasonForm
+from ops.admin.memory_page import MemoryPage, difference
+from ops.admin.rendering import EXCERPT_CHARS, excerpt
+from ops.admin.saved_views import BuiltIn, SavedViewsMixin
+from ops.admin.scope import masked, member
+from ops.admin.search import Asking, search
+from ops.admin.texts import note_opened
 
-# One action changes so many memories; a larger selection is worked through in steps.
-MAX_SELECTED = 10_000
-SAMPLE = 10
-SHOWN_VERSIONS = 20
-
-
-class MemoryForm(forms.ModelForm):
-    """What staff may correct of a memory, and why they do."""
-
-    text = forms.CharField(
-        strip=False,
-        max_length=curation.MAX_TEXT_CHARS,
-        widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
-    )
-    metadata = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}))
-    reason = forms.CharField(
-        max_length=MAX_REASON_CHARS,
-        widget=forms.TextInput(attrs={"class": "vTextField"}),
-        help_text="Why you change it: kept with the former text and in the audit log.",
-    )
-
-    class Meta:
-        model = Memory
-        fields = ("text", "metadata", "importance")
-
-    def clean_text(self) -> str:
-        """The text with the line breaks it had: browsers send CR LF for each."""
-        text: str = self.cleaned_data["text"]
-        if "\r\n" not in self.instance.text:
-            text = text.replace("\r\n", "\n")
-        try:
-            return curation.checked_text(text)
-        except InvalidInput as error:
-            raise ValidationError(error.message) from error
-
-    def clean_metadata(self) -> dict[str, Any]:
-        """A JSON object; an emptied field is an empty one."""
-        metadata = self.cleaned_data["metadata"]
-        if metadata is None:
-            return {}
-        if not isinstance(metadata, dict):
-            raise ValidationError("Metadata is a JSON object.")
-        try:
-            return curation.checked_metadata(metadata)
-        except InvalidInput as error:
-            raise ValidationError(error.message) from error
-
-    def clean_reason(self) -> str:
-        try:
-            return checked_reason(self.cleaned_data["reason"])
-        except InvalidInput as error:
-            raise ValidationError(error.message) from error
-
-
-class CurationForm(forms.Form):
-    """The confirmation of a bulk action: which memories, and why."""
-
-    ids = forms.CharField(widget=forms.HiddenInput)
-    reason = forms.CharField(
-        max_length=MAX_REASON_CHARS, widget=forms.TextInput(attrs={"class": "vTextField", "size": 60})
-    )
-
-    def clean_ids(self) -> list[uuid.UUID]:
-        try:
-            ids = [uuid.UUID(value) for value in self.cleaned_data["ids"].split(",")]
-        except ValueError as error:
-            raise ValidationError("The selection is damaged: select the memories again.") from error
-        if len(ids) > MAX_SELECTED:
-            raise ValidationError(f"At most {MAX_SELECTED:,} memories a time.")
-        return ids
+SIMILAR = 8
 
 
 class MemoryChangeList(CappedChangeList):
-    """Fetches the beginning of the texts only."""
+    """Fetches the beginning of the texts only, or how long they are for who may not read them."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         rows = super().get_queryset(request, exclude_parameters)
         # A little more than is shown, for white space is folded.
-        return rows.defer("text", "terms", "metadata", "content_hash").annotate(start=Left("text", 2 * EXCERPT_CHARS))
+        shown = {"start": Left("text", 2 * EXCERPT_CHARS)} if reads_text(request) else {"characters": Length("text")}
+        return rows.defer("text", "terms", "metadata", "content_hash").annotate(**shown)
 
 
 @admin.register(Memory)
-class MemoryAdmin(LargeTableAdmin):
-    """Memories of every namespace, newest first."""
+class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
+    """Memories of the namespaces that staff reach, newest first."""
 
     form = MemoryForm
-    list_display = ("start_of_text", "speaker", "session_link", "namespace", "state", "when")
-    list_filter = (NamespaceFilter, "state", "role", SessionFilter, "occurred_at")
+    list_display = ("start_of_text", "speaker", "session_link", "standing", "weight", "when")
+    list_filter = (
+        NamespaceFilter, "state", filters.ReviewFilter, filters.HoldsFilter, filters.VectorFilter,
+        filters.ExpiryFilter, filters.DuplicateFilter, "pinned", filters.KindFilter, "tier", "role",
+        filters.SourceFilter, filters.ImportanceFilter, filters.TagFilter, SessionFilter, "occurred_at",
+    )  # fmt: skip
+    show_facets = ShowFacets.ALLOW
     list_select_related = ("namespace",)
     search_fields = ("text",)
-    search_help_text = "All of some words · an exact id · session:NAME · speaker:NAME"
-    actions = ("archive_selected", "restore_selected")
+    search_help_text = "All of some words · ~ what it means · an exact id · session:NAME · speaker:NAME"
+    built_in_views = (
+        BuiltIn(gettext_lazy("Needs review"), "review=waiting"),
+        BuiltIn(gettext_lazy("Expiring"), "expiry=soon"),
+        BuiltIn(gettext_lazy("Without vector"), "vector=missing&state__exact=active"),
+        BuiltIn(gettext_lazy("Archived"), "state__exact=archived"),
+    )
     readonly_fields = (
         "id", "namespace", "session", "turn", "role", "speaker", "tier", "state", "occurred_at", "created_at",
-        "tokens", "length", "vectors", "former_versions",
+        "tokens", "length", "vectors", "former_versions", "hidden_text", "hidden_versions", "valid_from", "valid_to",
+        "pinned", "review", "links", "summaries", "opinions", "uses", "importance_parts",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("text", "metadata", "importance", "reason")}),
         ("Where it belongs", {"fields": ("namespace", "session", "turn", "role", "speaker", "tier", "state")}),
-        ("When", {"fields": ("occurred_at", "created_at")}),
-        ("Index", {"fields": ("id", "tokens", "length", "vectors")}),
+        ("When", {"fields": ("occurred_at", "created_at", "valid_from", "valid_to")}),
+        ("Standing", {"fields": ("importance_parts", "uses", "opinions", "pinned", "review")}),
+        ("Links", {"fields": ("links", "summaries")}),
         ("Former versions", {"fields": ("former_versions",)}),
+        ("Index", {"fields": ("id", "tokens", "length", "vectors")}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -142,22 +101,57 @@ class MemoryAdmin(LargeTableAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MemoryChangeList]:
         return MemoryChangeList
 
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's own, the contradictions, and the part of a page that shows similar memories."""
+        view = self.admin_site.admin_view
+        own = [
+            path("contradictions/", view(self.contradictions_view), name="memory_memory_contradictions"),
+            path("<path:object_id>/similar/", view(self.similar_view), name="memory_memory_similar"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """With what became of one's latest bulk action."""
+        toast = latest(member(request), now=timezone.now()) if request.method == "GET" else None
+        return super().changelist_view(request, {"toast": toast, **(extra_context or {})})
+
+    def contradictions_view(self, request: HttpRequest) -> HttpResponse:
+        """One pair after the other."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "opts": self.opts}
+        response = contradictions.review(request, context, may_decide=self.has_change_permission(request))
+        response["Cache-Control"] = "no-store"
+        return response
+
+    def get_form(self, request: HttpRequest, obj: Memory | None = None, change: bool = False, **kwargs: Any) -> Any:
+        """Who may not read the text is not asked for it."""
+        if not reads_text(request):
+            kwargs["form"] = ReasonForm
+        return super().get_form(request, obj, change, **kwargs)
+
     def get_fieldsets(self, request: HttpRequest, obj: Memory | None = None) -> Any:
-        """Who may only look is not asked for a reason."""
-        if self.has_change_permission(request, obj):
-            return self.fieldsets
-        return ((None, {"fields": ("text", "metadata", "importance")}), *self.fieldsets[1:])
+        """Who may only look is not asked for a reason; who may not read sees no text, former text or metadata."""
+        first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
+        reason = ("reason",) if self.has_change_permission(request, obj) else ()
+        sets = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
+        if reads_text(request):
+            return sets
+        versions = ("Former versions", {"fields": ("hidden_versions",)})
+        return [versions if name == versions[0] else (name, options) for name, options in sets]
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Searches by words, id, session or speaker, inside the namespace that the list is filtered by."""
+        """Searches by words, meaning, id, session or speaker, inside the namespaces that the list is filtered by."""
         if not search_term.strip():
             return queryset, False
-        found = search(
-            queryset,
-            search_term,
-            namespace_ids=namespaces_named(request.GET.get("namespace", "").strip()),
+        asking = Asking(
+            access=staff_access(request),
+            namespace=request.GET.get("namespace", "").strip(),
             archived=request.GET.get("state__exact") == MemoryState.ARCHIVED,
+            by_text=reads_text(request),
+            now=timezone.now(),
         )
+        found = search(queryset, search_term, asking)
         if found.note and request.method == "GET":
             messages.info(request, found.note)
         return found.rows, False
@@ -170,88 +164,82 @@ class MemoryAdmin(LargeTableAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Without the admin's own transaction: the service embeds before it opens one."""
-        return self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
+        response: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
+        note_opened(request, response, "memory")
+        return response
 
     def save_model(self, request: HttpRequest, obj: Memory, form: forms.ModelForm, change: bool) -> None:
         curation.edit(
             staff_access(request),
             memory_id=obj.pk,
-            text=form.cleaned_data["text"],
-            metadata=form.cleaned_data["metadata"],
+            text=form.cleaned_data.get("text"),
+            metadata=form.cleaned_data.get("metadata"),
             importance=form.cleaned_data["importance"],
             reason=form.cleaned_data["reason"],
             now=timezone.now(),
             terms=ChangeTerms(request_id=request_id(request)),
         )
 
-    @admin.action(description="Archive: take out of retrieval", permissions=["change"])
-    def archive_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks why, then archives."""
-        return self._curate(request, queryset, action="archive_selected")
-
-    @admin.action(description="Restore: bring back into retrieval", permissions=["change"])
-    def restore_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
-        """Asks why, then restores."""
-        return self._curate(request, queryset, action="restore_selected")
-
-    def _curate(self, request: HttpRequest, queryset: QuerySet, *, action: str) -> HttpResponse:
-        verb, done = (curation.archive, "archived") if action == "archive_selected" else (curation.restore, "restored")
-        if "confirmed" in request.POST:
-            form = CurationForm(request.POST)
-            if form.is_valid():
-                try:
-                    count = verb(
-                        staff_access(request),
-                        memory_ids=form.cleaned_data["ids"],
-                        reason=form.cleaned_data["reason"],
-                        now=timezone.now(),
-                        request_id=request_id(request),
-                    )
-                except MemosError as error:
-                    messages.error(request, error.message)
-                else:
-                    messages.success(request, _outcome(count, len(set(form.cleaned_data["ids"])), done))
-                return HttpResponseRedirect(request.get_full_path())
-            ids = [value for value in request.POST.get("ids", "").split(",") if _is_uuid(value)][:MAX_SELECTED]
-            left_out = False
-        else:
-            ids = [str(pk) for pk in queryset.order_by("-pk").values_list("pk", flat=True)[: MAX_SELECTED + 1]]
-            left_out = len(ids) > MAX_SELECTED
-            ids = ids[:MAX_SELECTED]
-            form = CurationForm(initial={"ids": ",".join(ids)})
-        if not ids:
-            messages.warning(request, "None of the selected memories is in this list any more.")
-            return HttpResponseRedirect(request.get_full_path())
-        selected = Memory.objects.filter(pk__in=ids)
+    def similar_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The memories nearest to one, for its page to load when it is looked at."""
+        memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
+        if memory is None or not self.has_view_permission(request, memory):
+            raise Http404
+        readable = reads_text(request)
+        try:
+            found = near_memory(staff_access(request), memory_id=memory.pk, limit=SIMILAR, now=timezone.now())
+            problem = ""
+        except MemosError as error:
+            found, problem = [], error.message
+        rows = [
+            {
+                "memory": near.memory,
+                "score": f"{near.score:.2f}",
+                "text": difference(memory.text, near.memory.text) if readable else masked(len(near.memory.text)),
+            }
+            for near in found
+        ]
         context = {
-            **self.admin_site.each_context(request),
-            "title": f"{'Archive' if done == 'archived' else 'Restore'} memories",
-            "opts": self.opts,
-            "form": form,
-            "action": action,
-            "archiving": done == "archived",
-            "first_id": ids[0],
-            "count": len(ids),
-            "left_out": left_out,
-            "states": list(selected.values_list("state").annotate(Count("pk")).order_by("state")),
-            "sample": [
-                (row.speaker or row.role, excerpt(row.start))  # type: ignore[attr-defined]
-                for row in selected.annotate(start=Left("text", 2 * EXCERPT_CHARS))
-                .only("speaker", "role")
-                .order_by("-pk")[:SAMPLE]
-            ],
-            "more": max(0, len(ids) - SAMPLE),
+            "rows": rows,
+            "problem": problem,
+            "memory": memory,
+            "readable": readable,
+            "may_merge": self.has_change_permission(request, memory),
         }
-        return TemplateResponse(request, "admin/memory/memory/curate.html", context)
+        response = TemplateResponse(request, "admin/memory/memory/similar.html", context)
+        response["Cache-Control"] = "no-store"
+        return response
 
     @admin.display(description="text")
     def start_of_text(self, memory: Memory) -> str:
+        if hasattr(memory, "characters"):
+            return masked(memory.characters)
         return excerpt(memory.start)  # type: ignore[attr-defined]
 
-    @admin.display(description="session")
+    @admin.display(description="session, namespace")
     def session_link(self, memory: Memory) -> SafeString:
         query = urlencode({"namespace": memory.namespace.name, "session": memory.session})
-        return format_html('<a href="?{}">{}</a>', query, memory.session)
+        return format_html(
+            '<a href="?{}">{}</a><div class="mos-quiet">{}</div>', query, memory.session, memory.namespace.name
+        )
+
+    @admin.display(description="importance")
+    def weight(self, memory: Memory) -> str:
+        return f"{memory.importance:.2f}"
+
+    @admin.display(description="state")
+    def standing(self, memory: Memory) -> SafeString:
+        """Its state, and what is to be known of it, in words with a mark each."""
+        shown = [("ok", "●", _("active")) if memory.state == MemoryState.ACTIVE else ("off", "○", _("archived"))]
+        if memory.superseded_by is not None:
+            shown.append(("off", "⤳", _("superseded")))
+        if memory.pinned:
+            shown.append(("ok", "⚑", _("pinned")))
+        if memory.review:
+            shown.append(("weak", "!", memory.get_review_display()))
+        return format_html_join(
+            " ", '<span class="mos-flag mos-flag-{}"><span aria-hidden="true">{}</span> {}</span>', shown
+        )
 
     @admin.display(description="occurred (UTC)")
     def when(self, memory: Memory) -> SafeString | str:
@@ -260,41 +248,3 @@ class MemoryAdmin(LargeTableAdmin):
         if occurred == learned:
             return occurred
         return format_html('{}<div class="mos-quiet">learned {}</div>', occurred, learned)
-
-    @admin.display(description="vectors")
-    def vectors(self, memory: Memory) -> SafeString | str:
-        rows = MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).select_related(
-            "model"
-        )
-        passages = Counter((str(row.model), row.searchable) for row in rows.defer("embedding"))
-        lines = [
-            (model, "searchable" if searchable else "not searchable", f", {count} passages" if count > 1 else "")
-            for (model, searchable), count in passages.items()
-        ]
-        return format_html_join("", "<div>{}: {}{}</div>", lines) or "none yet: the worker makes it"
-
-    @admin.display(description="newest first")
-    def former_versions(self, memory: Memory) -> SafeString | str:
-        rows = MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN_VERSIONS]
-        lines = [(moment(row.replaced_at), row.actor, row.reason, row.text) for row in rows]
-        if not lines:
-            return "none: it was never changed"
-        return format_html(
-            '<div class="mos-scroll"><table class="mos-versions"><thead><tr><th>Replaced</th><th>By</th><th>Why</th>'
-            "<th>Former text</th></tr></thead><tbody>{}</tbody></table></div>",
-            format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td><pre>{}</pre></td></tr>", lines),
-        )
-
-
-def _outcome(count: int, selected: int, done: str) -> str:
-    noun = "memory was" if count == 1 else "memories were"
-    rest = "" if count == selected else f" ({selected - count:,} of the selection already were, or are gone)"
-    return f"{count:,} {noun} {done}{rest}."
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        uuid.UUID(value)
-    except ValueError:
-        return False
-    return True

@@ -9,19 +9,27 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.db.models.functions import Left
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memory.errors import MemosError
 from memory.models import QuarantinedItem
 from memory.services import quarantine
-from ops.access import request_id, staff_access
-from ops.admin.lists import NamespaceFilter, ReadOnlyAdmin, SessionFilter, TypedFilter
+from ops.access import reads_text, request_id, staff_access
+from ops.admin import review
+from ops.admin.filters import NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, pretty_json
+from ops.admin.saved_views import BuiltIn, SavedViewsMixin
+from ops.admin.scope import masked, masked_box
+from ops.admin.texts import TextAdmin
 
 # One action decides so many items; each is a transaction of its own.
 MAX_SELECTED = 500
@@ -43,8 +51,16 @@ class ReviewForm(ActionForm):
 
 
 @admin.register(QuarantinedItem)
-class QuarantineAdmin(ReadOnlyAdmin):
+class QuarantineAdmin(SavedViewsMixin, TextAdmin):
     """Turns and documents that wait for a decision, and those that were decided."""
+
+    what = "quarantine"
+    hidden = {"shown_text": "hidden_text", "shown_metadata": "hidden_text", "shown_document": "hidden_text"}
+    built_in_views = (
+        BuiltIn(gettext_lazy("Waiting"), "state__exact=pending"),
+        BuiltIn(gettext_lazy("Released"), "state__exact=released"),
+        BuiltIn(gettext_lazy("Discarded"), "state__exact=discarded"),
+    )
 
     list_display = ("start_of_text", "rule", "state", "namespace", "session", "reviewer", "created_at")
     list_filter = ("state", NamespaceFilter, SessionFilter, RuleFilter, "created_at")
@@ -56,7 +72,22 @@ class QuarantineAdmin(ReadOnlyAdmin):
               "reviewed_at", "id")  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        return super().get_queryset(request).annotate(start=Left("text", 2 * EXCERPT_CHARS))
+        rows = super().get_queryset(request)
+        return rows.annotate(start=Left("text", 2 * EXCERPT_CHARS)) if reads_text(request) else rows
+
+    def get_urls(self) -> list[URLPattern]:
+        """The admin's own, and the review queue."""
+        own = path("review/", self.admin_site.admin_view(self.review_view), name="memory_quarantineditem_review")
+        return [own, *super().get_urls()]
+
+    def review_view(self, request: HttpRequest) -> HttpResponse:
+        """One item after the other."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {**self.admin_site.each_context(request), "opts": self.opts}
+        response = review.review(request, context, may_decide=self.has_review_permission(request))
+        response["Cache-Control"] = "no-store"
+        return response
 
     def has_review_permission(self, request: HttpRequest) -> bool:
         """Who may change items may decide on them."""
@@ -95,7 +126,13 @@ class QuarantineAdmin(ReadOnlyAdmin):
 
     @admin.display(description="text")
     def start_of_text(self, item: QuarantinedItem) -> str:
-        return excerpt(item.start) or "(emptied)"  # type: ignore[attr-defined]
+        if not hasattr(item, "start"):
+            return masked(len(item.text))
+        return excerpt(item.start) or _("(emptied)")
+
+    @admin.display(description="text")
+    def hidden_text(self, item: QuarantinedItem) -> SafeString:
+        return masked_box(len(item.text))
 
     @admin.display(description="text")
     def shown_text(self, item: QuarantinedItem) -> SafeString:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from datetime import UTC, datetime, timedelta
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -9,17 +13,26 @@ from django.utils.safestring import SafeString
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Condensation, ContextPack
-from ops.admin.lists import ActorFilter, NamespaceFilter, ReadOnlyAdmin, SessionFilter
+from memory.models.keys import first_id_of
+from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
+from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import card, excerpt, pretty_json
+from ops.admin.scope import masked, masked_box
+from ops.admin.texts import TextAdmin
 
 # The end of an id tells events apart; the whole of it is on the event's page.
 ID_CHARS = 36
 SHOWN_OF_ID = 12
+UUID_OF_TIME = 7
+WITHIN = timedelta(days=1)
 
 
 @admin.register(Condensation)
-class CondensationAdmin(ReadOnlyAdmin):
+class CondensationAdmin(TextAdmin):
     """Every version of every session's summary."""
+
+    what = "summary"
+    hidden = {"shown_card": "hidden_card"}
 
     list_display = ("session", "number", "namespace", "trigger_reason", "method", "tokens", "created_at")
     list_filter = (NamespaceFilter, SessionFilter, "trigger_reason", "created_at")
@@ -41,14 +54,21 @@ class CondensationAdmin(ReadOnlyAdmin):
     def shown_card(self, row: Condensation) -> SafeString:
         return card(row.condensed_text, row.item_sources)
 
+    @admin.display(description="card")
+    def hidden_card(self, row: Condensation) -> SafeString:
+        return masked_box(len(row.condensed_text))
+
     @admin.display(description="trigger details")
     def trigger(self, row: Condensation) -> SafeString:
         return pretty_json(row.trigger_details)
 
 
 @admin.register(ContextPack)
-class ContextPackAdmin(ReadOnlyAdmin):
+class ContextPackAdmin(TextAdmin):
     """What was handed to agents."""
+
+    what = "pack"
+    hidden = {"question": "hidden_question", "query_text": "hidden_question", "shown_pack": "hidden_pack"}
 
     list_display = (
         "question",
@@ -71,6 +91,14 @@ class ContextPackAdmin(ReadOnlyAdmin):
     def question(self, row: ContextPack) -> str:
         return excerpt(row.query_text)
 
+    @admin.display(description="question")
+    def hidden_question(self, row: ContextPack) -> str:
+        return masked(len(row.query_text))
+
+    @admin.display(description="pack")
+    def hidden_pack(self, row: ContextPack) -> SafeString:
+        return masked_box(len(json.dumps(row.pack, ensure_ascii=False)))
+
     @admin.display(description="pack")
     def shown_pack(self, row: ContextPack) -> SafeString:
         return pretty_json(row.pack)
@@ -89,12 +117,34 @@ class EventFilter(admin.SimpleListFilter):
         return queryset.filter(event_type=self.value()) if self.value() else queryset
 
 
+class RequestFilter(TypedFilter):
+    """The events of one request or one bulk action, by its id."""
+
+    title = "request"
+    parameter_name = "request_id"
+    placeholder = "request id"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        if not self.value:
+            return queryset
+        rows = queryset.filter(request_id=self.value)
+        try:
+            identity = uuid.UUID(self.value)
+        except ValueError:
+            return rows
+        # Ids begin with their time, and no index holds requests: its events lie within a day of its id.
+        if identity.version == UUID_OF_TIME:
+            made = datetime.fromtimestamp((identity.int >> 80) / 1000, tz=UTC)
+            rows = rows.filter(pk__gte=first_id_of(made - timedelta(minutes=1)), pk__lt=first_id_of(made + WITHIN))
+        return rows
+
+
 @admin.register(AuditLog)
 class AuditLogAdmin(ReadOnlyAdmin):
     """Who did what. The database itself refuses to change it."""
 
     list_display = ("when", "event_type", "actor", "namespace", "session", "about")
-    list_filter = (EventFilter, NamespaceFilter, SessionFilter, ActorFilter, "created_at")
+    list_filter = (EventFilter, NamespaceFilter, SessionFilter, ActorFilter, RequestFilter, "created_at")
     fields = (
         "created_at",
         "event_type",

@@ -8,9 +8,12 @@ from django import forms
 from django.contrib import admin
 from django.db.models import ForeignKey, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from memory.models import EmbeddingModel, Namespace, NamespaceStat, Procedure
-from ops.admin.lists import LargeTableAdmin, NamespaceFilter, ReadOnlyAdmin
+from ops.access import staff_access
+from ops.admin.filters import NamespaceFilter
+from ops.admin.lists import LargeTableAdmin, ReadOnlyAdmin
 
 
 @admin.register(Namespace)
@@ -30,6 +33,10 @@ class NamespaceAdmin(LargeTableAdmin):
             .get_queryset(request)
             .annotate(memory_count=Subquery(counted.annotate(n=Sum("memories")).values("n")))
         )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """A new namespace is in nobody's reach but theirs who reach all."""
+        return staff_access(request).all_namespaces and super().has_add_permission(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Namespace | None = None) -> tuple[str, ...]:
         return ("created_at",) if obj is None else ("name", "created_at")
@@ -57,9 +64,10 @@ class ProcedureAdmin(LargeTableAdmin):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
     ) -> forms.ModelChoiceField | None:
-        return super().formfield_for_foreignkey(
-            db_field, request, **{"help_text": "Empty: every namespace is given it", **kwargs}
-        )
+        wide = staff_access(request).all_namespaces
+        # What every namespace is given is theirs to write who reach every namespace.
+        options = {"help_text": _("Empty: every namespace is given it")} if wide else {"required": True}
+        return super().formfield_for_foreignkey(db_field, request, **{**options, **kwargs})
 
 
 @admin.register(EmbeddingModel)

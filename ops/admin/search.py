@@ -1,20 +1,30 @@
-"""Finds memories for staff: by words through the postings, by id, by session, by speaker."""
+"""Finds memories for staff: by words through the postings, by meaning, by id, by session, by speaker."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import F, Func, IntegerField, QuerySet, UUIDField, Value
+from django.utils.translation import gettext as _
 
+from memory.errors import MemosError
 from memory.models import Namespace, Session
+from memory.services.nearness import MAX_NAMESPACES, near_text
 from memory.text.analysis import terms
+from memory.types import Access, Scope
+from ops.admin.filters import namespaces_named
 
 CAP = 10_000
 MAX_TERMS = 32
 MAX_SESSIONS = 1000
+# What a search by meaning begins with, and how many it brings.
+MEANING = "~"
+NEAREST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +35,90 @@ class Found:
     note: str = ""
 
 
-def search(rows: QuerySet, text: str, *, namespace_ids: list[int] | None, archived: bool) -> Found:
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks and where: `namespace` is the name (or its beginning) that the list is filtered by, empty for all.
+
+    `archived`: the list is of archived memories. `by_text`: whether the asker may search by what memories say.
+    """
+
+    access: Access
+    namespace: str
+    archived: bool
+    by_text: bool
+    now: datetime
+
+    def namespace_ids(self) -> list[int] | None:
+        """The namespaces to search; None for all."""
+        named = namespaces_named(self.namespace, self.access)
+        if named is None and not self.access.all_namespaces:
+            return sorted(self.access.namespace_ids)
+        return named
+
+
+def search(rows: QuerySet, text: str, asking: Asking) -> Found:
     """Memories of `rows` that have all words of `text` (newest CAP), or the id, `session:NAME` or `speaker:NAME`.
 
-    The postings hold searchable memories only; with `archived` the stored terms of the rows are read instead.
+    After `~` those that mean it, nearest first. The postings hold searchable memories only; in a list of archived ones
+    the stored terms of the rows are read instead.
     """
     text = text.strip().replace("\0", "")
     try:
         return Found(rows.filter(pk=uuid.UUID(text)))
     except ValueError:
         pass
-    prefix, _, rest = text.partition(":")
+    namespace_ids = asking.namespace_ids()
+    prefix, _colon, rest = text.partition(":")
     if prefix == "session" and rest:
         return Found(_in_session(rows, rest.strip(), namespace_ids))
     speaker = rest.strip() if prefix == "speaker" and rest else ""
+    if not asking.by_text and not speaker:
+        return Found(rows.none(), _("Searching by what memories say needs the permission to read it."))
+    if text.startswith(MEANING):
+        return _by_meaning(rows, text.removeprefix(MEANING).strip(), asking, namespace_ids)
     wanted = list(dict.fromkeys(terms(speaker or text)))[:MAX_TERMS]
     if speaker:
         rows = rows.filter(speaker=speaker)
     if not wanted:
-        return Found(rows.none(), "There is no word in it to search for: very common words are not in the index.")
-    if archived:
+        return Found(rows.none(), _("There is no word in it to search for: very common words are not in the index."))
+    if asking.archived:
         return Found(rows.filter(terms__contains=wanted))
     ids = with_all_terms(wanted, namespace_ids=namespace_ids)
     if len(ids) > CAP:
-        return Found(rows.filter(pk__in=ids), f"More than {CAP:,} memories match: these are among the newest {CAP:,}.")
-    note = "" if ids else "Nothing matches. Archived memories are searched when the list is filtered by that state."
+        found = rows.filter(pk__in=ids)
+        return Found(found, f"More than {CAP:,} memories match: these are among the newest {CAP:,}.")
+    note = "" if ids else _("Nothing matches. Archived memories are searched when the list is filtered by that state.")
     return Found(rows.filter(pk__in=ids), note)
+
+
+def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[int] | None) -> Found:
+    if not text:
+        return Found(rows.none(), _("Say after ~ what they should mean."))
+    names = Namespace.objects.order_by("pk")
+    if namespace_ids is not None:
+        names = names.filter(pk__in=namespace_ids)
+    found = list(names.values_list("pk", "name")[: MAX_NAMESPACES + 1])
+    if len(found) > MAX_NAMESPACES:
+        return Found(
+            rows.none(),
+            _("A search by meaning looks through up to %(most)s namespaces: filter the list by one first.")
+            % {"most": MAX_NAMESPACES},
+        )
+    scopes = [Scope(pk, name, asking.access.actor) for pk, name in found]
+    try:
+        ids = near_text(scopes, text=text, limit=NEAREST, now=asking.now)
+    except MemosError as error:
+        return Found(rows.none(), error.message)
+    place = Func(
+        Value(ids, output_field=ArrayField(UUIDField())),
+        F("pk"),
+        function="array_position",
+        output_field=IntegerField(),
+    )
+    return Found(
+        rows.filter(pk__in=ids).order_by(place),
+        _("The %(count)s nearest in meaning, nearest first.") % {"count": len(ids)},
+    )
 
 
 # The key of the postings, (namespace, term, memory), is read backwards from the newest memory of the rarest term; the
@@ -89,7 +157,7 @@ def with_all_terms(wanted: Sequence[str], *, namespace_ids: list[int] | None) ->
         rarest = wanted[0]
         if len(wanted) > 1:
             cursor.execute(_COUNTS, {"namespace_ids": namespace_ids, "terms": list(wanted), "limit": limit})
-            rarest, _ = min(cursor.fetchall(), key=lambda row: row[1])
+            rarest, _count = min(cursor.fetchall(), key=lambda row: row[1])
         others = [term for term in wanted if term != rarest]
         cursor.execute(
             _MATCHING,

@@ -20,7 +20,8 @@ def issue(client: Client, **changes):
 
 def test_without_permission_nothing_is_issued_or_revoked(world):
     user = User.objects.create_user("clerk", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+    wanted = ["view_apikey", "all_namespaces"]
+    user.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
     client = Client()
     client.force_login(user)
     assert issue(client).status_code == 403

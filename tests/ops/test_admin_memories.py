@@ -10,7 +10,7 @@ from memory.enums import AuditEvent, MemoryState
 from memory.models import AuditLog, Memory, MemoryVersion
 from memory.services import curation
 from memory.types import system_access
-from ops.admin import lists, memories
+from ops.admin import lists, memories, memory_actions
 from ops.admin import search as word_search
 from tests.ops.conftest import HOSTILE, NOW, scope_of, turns
 
@@ -44,7 +44,8 @@ def confirm(client: Client, ids: list[uuid.UUID], action: str, reason: str):
 @pytest.fixture
 def viewer(db) -> Client:
     user = User.objects.create_user("vera", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_memory"))
+    wanted = ["view_memory", "all_namespaces", "view_memory_text"]
+    user.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
     client = Client()
     client.force_login(user)
     return client
@@ -150,7 +151,7 @@ class TestBulk:
         assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
 
     def test_all_pages_can_be_selected_up_to_the_limit(self, staff, world, monkeypatch):
-        monkeypatch.setattr(memories, "MAX_SELECTED", 3)
+        monkeypatch.setattr(memory_actions, "MAX_SELECTED", 3)
         asked = run_action(staff, world.ids[:1], "archive_selected", select_across="1", index="0").content.decode()
         assert "3 selected." in asked
         assert "More were selected than one action takes" in asked

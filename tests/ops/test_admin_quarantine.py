@@ -22,7 +22,8 @@ def ids(db) -> list[str]:
 @pytest.fixture
 def viewer(db) -> Client:
     user = User.objects.create_user("vera", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_quarantineditem"))
+    wanted = ["view_quarantineditem", "all_namespaces"]
+    user.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
     client = Client()
     client.force_login(user)
     return client

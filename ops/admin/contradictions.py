@@ -1,0 +1,126 @@
+"""Memories that contradict another, side by side: staff say which holds, or that both do."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.enums import LinkKind, Review
+from memory.errors import MemosError
+from memory.models import Memory, MemoryLink
+from memory.services.curation import edit
+from memory.services.supersession import supersede
+from memory.services.viewing import note_viewed
+from memory.types import ChangeTerms
+from ops.access import reads_text, request_id, staff_access
+from ops.admin.lists import COUNT_CAP
+from ops.admin.memory_page import difference
+from ops.admin.scope import masked, reached
+
+SETTLED = {"newer": "The newer holds.", "older": "The older holds.", "both": "Both are right."}
+
+
+def waiting(request: HttpRequest) -> QuerySet[Memory]:
+    """Memories that wait for this decision, the oldest first."""
+    return reached(Memory.objects.filter(review=Review.CONTRADICTION), staff_access(request)).order_by("pk")
+
+
+def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -> HttpResponse:
+    """Shows a pair by GET; settles it by POST and goes on to the next."""
+    if request.method == "POST":
+        if not may_decide:
+            raise PermissionDenied
+        return _settled(request)
+    rows = waiting(request).select_related("namespace")
+    after = request.GET.get("after", "")
+    memory = (rows.filter(pk__gt=after).first() if _is_id(after) else None) or rows.first()
+    shown: dict[str, Any] = {"title": _("Contradictions"), "memory": memory, "may_decide": may_decide}
+    if memory is not None:
+        readable = reads_text(request)
+        others = _others(memory)
+        before, total = _capped(rows.filter(pk__lt=memory.pk)), _capped(rows)
+        shown |= {
+            "place": f"{before + 1:,}", "total": f"{COUNT_CAP:,}+" if total > COUNT_CAP else f"{total:,}",
+            "done": before, "of": total,
+            "pair": [_side(one, readable=readable) for one in sorted([memory, *others[:1]], key=_when)],
+            "difference": difference(*[one.text for one in sorted([memory, others[0]], key=_when)])
+            if others and readable else "",
+            "more": others[1:],
+        }  # fmt: skip
+        if readable:
+            for one in (memory, *others[:1]):
+                note_viewed(
+                    staff_access(request), what="memory", namespace_id=one.namespace_id, subject=one.pk,
+                    session=one.session, now=timezone.now(), request_id=request_id(request),
+                )  # fmt: skip
+    return TemplateResponse(request, "admin/memory/memory/contradictions.html", {**context, **shown})
+
+
+def _others(memory: Memory) -> list[Memory]:
+    """What it contradicts or is contradicted by, the latest said first."""
+    links = MemoryLink.objects.filter(
+        Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id, kind=LinkKind.CONTRADICTS
+    )
+    ids = [
+        link.other_id if link.memory_id == memory.pk else link.memory_id for link in links.order_by("-id")[:COUNT_CAP]
+    ]
+    rows = Memory.objects.filter(namespace_id=memory.namespace_id).in_bulk(ids)
+    return [rows[pk] for pk in ids if pk in rows]
+
+
+def _side(memory: Memory, *, readable: bool) -> dict[str, Any]:
+    return {"memory": memory, "text": memory.text if readable else masked(len(memory.text))}
+
+
+def _when(memory: Memory) -> tuple[Any, uuid.UUID]:
+    return memory.occurred_at, memory.pk
+
+
+def _settled(request: HttpRequest) -> HttpResponse:
+    """Has one supersede the other, or both hold; the review flag of each is taken off."""
+    here = reverse("admin:memory_memory_contradictions")
+    decision, ids = request.POST.get("decision", ""), [request.POST.get(name, "") for name in ("memory", "other")]
+    if decision == "keep":
+        return HttpResponseRedirect(f"{here}?after={ids[0]}" if _is_id(ids[0]) else here)
+    if decision not in SETTLED or not _is_id(ids[0]) or (decision != "both" and not _is_id(ids[1])):
+        messages.error(request, _("Choose which of the two holds, or that both do."))
+        return HttpResponseRedirect(here)
+    access, now = staff_access(request), timezone.now()
+    pair = sorted(reached(Memory.objects.filter(pk__in=[one for one in ids if _is_id(one)]), access), key=_when)
+    reason = request.POST.get("note", "").strip() or SETTLED[decision]
+    terms = ChangeTerms(request_id=request_id(request))
+    try:
+        if decision != "both":
+            if len(pair) != len(ids):
+                raise PermissionDenied
+            older, newer = pair if decision == "newer" else reversed(pair)
+            supersede(access, older_id=older.pk, newer_id=newer.pk, reason=reason, now=now, terms=terms)
+            pair = [newer]
+        for one in pair:
+            edit(access, memory_id=one.pk, reason=reason, reviewed=True, now=now, terms=terms)
+    except MemosError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, _("Settled."))
+    return HttpResponseRedirect(f"{here}?after={ids[0]}")
+
+
+def _is_id(value: str) -> bool:
+    try:
+        uuid.UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _capped(rows: QuerySet) -> int:
+    return int(rows.order_by().values("pk")[: COUNT_CAP + 1].count())

@@ -1,0 +1,112 @@
+"""Filters of long lists: typed ones for columns with many values, within what staff reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from memory.models import Namespace
+from memory.types import Access
+from ops.access import staff_access
+from ops.admin.scope import reached
+
+SUGGESTIONS = 50
+
+
+class TypedFilter(admin.ListFilter):
+    """A filter whose value is typed: for columns with too many values for a list of links."""
+
+    template = "admin/typed_filter.html"
+    title = ""
+    parameter_name = ""
+    placeholder = ""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        params: dict[str, list[str]],
+        model: type[Model],
+        model_admin: admin.ModelAdmin,
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.access = staff_access(request)
+        values = params.pop(self.parameter_name, [])
+        self.value = values[-1].strip().replace("\0", "") if values else ""
+
+    def has_output(self) -> bool:
+        return True
+
+    def expected_parameters(self) -> list[str | None]:
+        return [self.parameter_name]
+
+    def options(self) -> list[str]:
+        """Values to suggest while typing."""
+        return []
+
+    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+        kept = {key: values for key, values in changelist.filter_params.items() if key != self.parameter_name}
+        yield {
+            "name": self.parameter_name,
+            "value": self.value,
+            "placeholder": self.placeholder,
+            "options": self.options(),
+            "kept": [(key, value) for key, values in kept.items() for value in values],
+            "clear": changelist.get_query_string(remove=[self.parameter_name]),
+        }
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        return queryset.filter(**{self.parameter_name: self.value}) if self.value else queryset
+
+
+class SessionFilter(TypedFilter):
+    """One session by its exact name."""
+
+    title = "session"
+    parameter_name = "session"
+    placeholder = "exact name"
+
+
+class ActorFilter(TypedFilter):
+    """One actor, for example `key:1a2b3c4d` or `staff:ann`."""
+
+    title = "actor"
+    parameter_name = "actor"
+    placeholder = "staff:ann, key:1a2b…"
+
+
+class NamespaceFilter(TypedFilter):
+    """One namespace by its name, or those that begin like it."""
+
+    title = "namespace"
+    parameter_name = "namespace"
+    placeholder = "name or its beginning"
+
+    def options(self) -> list[str]:
+        rows = reached(Namespace.objects.order_by("name"), self.access)
+        return list(rows.values_list("name", flat=True)[:SUGGESTIONS])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        ids = namespaces_named(self.value, self.access)
+        if ids is None:
+            return queryset
+        # One namespace as an equality, so that its index gives the rows in order.
+        return queryset.filter(namespace_id=ids[0]) if len(ids) == 1 else queryset.filter(namespace_id__in=ids)
+
+
+def namespaces_named(value: str, access: Access) -> list[int] | None:
+    """The ids of the namespace of that name, else of (at most SUGGESTIONS) that begin with it; None for no name.
+
+    Only of those that `access` reaches.
+    """
+    if not value:
+        return None
+    within = reached(Namespace.objects.all(), access)
+    exact = within.filter(name=value).values_list("pk", flat=True).first()
+    if exact is not None:
+        return [exact]
+    return list(within.filter(name__startswith=value).order_by("name").values_list("pk", flat=True)[:SUGGESTIONS])

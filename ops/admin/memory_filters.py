@@ -1,0 +1,173 @@
+"""What memories are filtered by. Each is a condition on indexed columns or a look-up by key for each row shown."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memory.enums import EmbeddingState, LinkKind, MemoryKind, Review, Role
+from memory.governance.importance import EPISODE_BELOW
+from memory.models import EmbeddingModel, Memory, MemoryLink, MemoryUpkeep, Session
+from memory.models.memory import MemoryQuerySet
+from memory.models.search import lacking_vector
+from memory.services.tagging import TAGS_KEY
+from ops.admin.filters import TypedFilter
+
+SOON = timedelta(days=7)
+BANDS = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01))
+
+
+class _Choice(admin.SimpleListFilter):
+    """One of a few named conditions (`conditions`)."""
+
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> tuple[tuple[str, Any], ...]:
+        return self.options
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        value = self.value()
+        return self.narrowed(queryset, value) if value in {key for key, _label in self.options} else queryset
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        raise NotImplementedError
+
+
+class KindFilter(_Choice):
+    """How fast it fades, as `memory.governance.strength.kind_of` tells kinds apart."""
+
+    title = _("kind")
+    parameter_name = "kind"
+    options = tuple((kind.value, kind.label) for kind in MemoryKind)
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        if value == MemoryKind.DOCUMENT:
+            return rows.filter(turn__lt=0)
+        rows = rows.filter(turn__gt=0)
+        if value == MemoryKind.EPISODE:
+            return rows.filter(importance__lt=EPISODE_BELOW)
+        rows = rows.filter(importance__gte=EPISODE_BELOW)
+        return rows.filter(role=Role.USER) if value == MemoryKind.SAID else rows.exclude(role=Role.USER)
+
+
+class VectorFilter(_Choice):
+    """Whether it can be found by its meaning."""
+
+    title = _("vector")
+    parameter_name = "vector"
+    options = (("missing", _("Missing")),)
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+        return lacking_vector(cast(MemoryQuerySet, rows), model.pk) if model else rows
+
+
+class SourceFilter(_Choice):
+    """Where it comes from."""
+
+    title = _("source")
+    parameter_name = "source"
+    options = (("conversation", _("Conversation")), ("document", _("Document")), ("none", _("Its session is gone")))
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        if value == "document":
+            return rows.filter(turn__lt=0)
+        rows = rows.filter(turn__gt=0)
+        if value == "conversation":
+            return rows
+        own = Session.objects.filter(namespace_id=OuterRef("namespace_id"), name=OuterRef("session"))
+        return rows.filter(~Exists(own))
+
+
+class ExpiryFilter(_Choice):
+    """Memories with a date of expiry of their own; what a policy lets expire is on the decay page."""
+
+    title = _("expiry")
+    parameter_name = "expiry"
+    options = (("soon", _("Within 7 days")), ("over", _("Over")), ("dated", _("Has a date")))
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        now = timezone.now()
+        dated = MemoryUpkeep.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
+        wanted = {
+            "soon": Q(expires_at__gte=now, expires_at__lt=now + SOON),
+            "over": Q(expires_at__lt=now),
+            "dated": Q(expires_at__isnull=False),
+        }[str(value)]
+        return rows.filter(Exists(dated.filter(wanted)))
+
+
+class ReviewFilter(_Choice):
+    """What waits for a person to look at it."""
+
+    title = _("review")
+    parameter_name = "review"
+    options = (
+        ("waiting", _("Any reason")),
+        (Review.CONTRADICTION.value, _("Contradicted")),
+        (Review.WRONG.value, _("Marked wrong")),
+        (Review.OUTDATED.value, _("Marked outdated")),
+    )
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        if value == "waiting":
+            return rows.exclude(review="")
+        if value == Review.CONTRADICTION:
+            # From the few that are linked or marked: a condition on each of millions took more than 5 s.
+            links = MemoryLink.objects.filter(kind=LinkKind.CONTRADICTS).order_by()
+            marked = Memory.objects.filter(review=value).order_by()
+            either = links.values("memory_id").union(links.values("other_id"), marked.values("pk"))
+            return rows.filter(pk__in=either)
+        return rows.filter(review=value)
+
+
+class DuplicateFilter(_Choice):
+    """Whether another memory has the same text, as the sweep counted last."""
+
+    title = _("duplicates")
+    parameter_name = "duplicates"
+    options = (("yes", _("Said more than once")),)
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        own = MemoryUpkeep.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
+        return rows.filter(Exists(own.filter(repeats__gt=1)))
+
+
+class HoldsFilter(_Choice):
+    """Whether it still holds."""
+
+    title = _("holds")
+    parameter_name = "holds"
+    options = (("yes", _("Still")), ("superseded", _("Superseded")))
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        return rows.filter(superseded_by__isnull=value == "yes")
+
+
+class ImportanceFilter(_Choice):
+    """Importance in bands of a fifth."""
+
+    title = _("importance")
+    parameter_name = "band"
+    options = tuple((str(place), f"{low:.1f} – {min(high, 1):.1f}") for place, (low, high) in enumerate(BANDS))
+
+    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+        low, high = BANDS[int(str(value))]
+        return rows.filter(importance__gte=low, importance__lt=high)
+
+
+class TagFilter(TypedFilter):
+    """One tag."""
+
+    title = "tag"
+    parameter_name = "tag"
+    placeholder = "exact tag"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        return queryset.filter(metadata__contains={TAGS_KEY: [self.value]}) if self.value else queryset

@@ -1,0 +1,145 @@
+"""Forms of the curation of memories: what staff correct, and what they are asked before a bulk action."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.errors import InvalidInput
+from memory.models import Memory
+from memory.services import curation, tagging
+from memory.services.change import MAX_REASON_CHARS, checked_reason
+from ops.bulk import MAX_SELECTED
+
+
+class ReasonForm(forms.ModelForm):
+    """What staff may change of a memory that they may not read."""
+
+    reason = forms.CharField(
+        max_length=MAX_REASON_CHARS,
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+        help_text=gettext_lazy("Why you change it: kept with the former text and in the audit log."),
+    )
+
+    class Meta:
+        model = Memory
+        fields = ("importance",)
+
+    def clean_reason(self) -> str:
+        try:
+            return checked_reason(self.cleaned_data["reason"])
+        except InvalidInput as error:
+            raise ValidationError(error.message) from error
+
+
+class MemoryForm(ReasonForm):
+    """What staff may correct of a memory, and why they do."""
+
+    text = forms.CharField(
+        strip=False,
+        max_length=curation.MAX_TEXT_CHARS,
+        widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
+    )
+    metadata = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}))
+
+    class Meta:
+        model = Memory
+        fields = ("text", "metadata", "importance")
+
+    def clean_text(self) -> str:
+        """The text with the line breaks it had: browsers send CR LF for each."""
+        text: str = self.cleaned_data["text"]
+        if "\r\n" not in self.instance.text:
+            text = text.replace("\r\n", "\n")
+        try:
+            return curation.checked_text(text)
+        except InvalidInput as error:
+            raise ValidationError(error.message) from error
+
+    def clean_metadata(self) -> dict[str, Any]:
+        """A JSON object; an emptied field is an empty one."""
+        metadata = self.cleaned_data["metadata"]
+        if metadata is None:
+            return {}
+        if not isinstance(metadata, dict):
+            raise ValidationError(_("Metadata is a JSON object."))
+        try:
+            return curation.checked_metadata(metadata)
+        except InvalidInput as error:
+            raise ValidationError(error.message) from error
+
+
+class CurationForm(forms.Form):
+    """The confirmation of a bulk action: which memories, and why."""
+
+    ids = forms.CharField(widget=forms.HiddenInput)
+    reason = forms.CharField(
+        max_length=MAX_REASON_CHARS, widget=forms.TextInput(attrs={"class": "vTextField", "size": 60})
+    )
+
+    def clean_ids(self) -> list[uuid.UUID]:
+        try:
+            ids = [uuid.UUID(value) for value in self.cleaned_data["ids"].split(",")]
+        except ValueError as error:
+            raise ValidationError(_("The selection is damaged: select the memories again.")) from error
+        if len(ids) > MAX_SELECTED:
+            raise ValidationError(_("At most %(count)s memories a time.") % {"count": f"{MAX_SELECTED:,}"})
+        return list(dict.fromkeys(ids))
+
+    def parameters(self) -> dict[str, Any]:
+        """What the action is given besides the memories."""
+        return {"reason": self.cleaned_data["reason"]}
+
+
+class TagForm(CurationForm):
+    """Tags to put on."""
+
+    tags = forms.CharField(
+        max_length=tagging.MAX_TAGS * (tagging.MAX_TAG_CHARS + 2),
+        widget=forms.TextInput(attrs={"class": "vTextField", "size": 60}),
+        help_text=gettext_lazy("Separated by commas. They are kept in the metadata, and the list is filtered by them."),
+    )
+
+    def clean_tags(self) -> list[str]:
+        try:
+            names = tagging.checked_tags(self.cleaned_data["tags"].replace("，", ",").split(","))
+        except InvalidInput as error:
+            raise ValidationError(error.message) from error
+        if not names:
+            raise ValidationError(_("Name at least one tag."))
+        return names
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "add": self.cleaned_data["tags"]}
+
+
+class MergeForm(CurationForm):
+    """Which of the memories stays."""
+
+    survivor = forms.UUIDField(widget=forms.HiddenInput, error_messages={"required": gettext_lazy("Choose one.")})
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if "ids" in values and "survivor" in values and values["survivor"] not in values["ids"]:
+            self.add_error("survivor", _("The one that stays must be among the selected."))
+        return values
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "survivor": str(self.cleaned_data["survivor"])}
+
+
+class EraseForm(CurationForm):
+    """The word that is typed before memories are erased for good."""
+
+    WORD = "ERASE"
+    typed = forms.CharField(max_length=20, widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}))
+
+    def clean_typed(self) -> str:
+        if self.cleaned_data["typed"] != self.WORD:
+            raise ValidationError(_("Type %(word)s to go on.") % {"word": self.WORD})
+        return self.WORD

@@ -1,0 +1,204 @@
+"""What the page of one memory tells beside its text: vectors, versions, links, uses, and why it is as important."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from memory.gate.worth import worth
+from memory.governance.importance import Learned
+from memory.models import (
+    Condensation,
+    Memory,
+    MemoryFeedback,
+    MemoryLink,
+    MemoryUpkeep,
+    MemoryVector,
+    MemoryVersion,
+    RelevanceJudgement,
+)
+from memory.services.policy import in_force
+from memory.services.rating import rated
+from ops.admin.rendering import memory_link, moment
+from ops.admin.scope import masked_box
+
+SHOWN = 20
+SUMMARIES = 50
+# Texts that are compared word by word: longer ones cost seconds.
+MAX_WORDS = 2_000
+ALIKE = 0.5
+_PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
+
+
+class MemoryPage:
+    """Read-only parts of a memory's page."""
+
+    @admin.display(description="text")
+    def hidden_text(self, memory: Memory) -> SafeString:
+        return masked_box(len(memory.text))
+
+    @admin.display(description="vectors")
+    def vectors(self, memory: Memory) -> SafeString | str:
+        rows = MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).select_related(
+            "model"
+        )
+        passages = Counter((str(row.model), row.searchable) for row in rows.defer("embedding"))
+        lines = [
+            (model, "searchable" if searchable else "not searchable", f", {count} passages" if count > 1 else "")
+            for (model, searchable), count in passages.items()
+        ]
+        return format_html_join("", "<div>{}: {}{}</div>", lines) or _("none yet: the worker makes it")
+
+    @admin.display(description="newest first")
+    def former_versions(self, memory: Memory) -> SafeString | str:
+        rows = list(MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN])
+        if not rows:
+            return _("none: it was never changed")
+        # What each version was changed into: the one after it, or the present text.
+        into = [memory.text, *(row.text for row in rows[:-1])]
+        lines = [
+            (
+                moment(row.replaced_at),
+                row.actor,
+                row.reason,
+                row.text,
+                _("What became of it"),
+                difference(row.text, new),
+            )
+            for row, new in zip(rows, into, strict=True)
+        ]
+        line = (
+            "<tr><td>{}</td><td>{}</td><td>{}</td>"
+            "<td><pre>{}</pre><details><summary>{}</summary><pre>{}</pre></details></td></tr>"
+        )
+        headings = (_("Replaced"), _("By"), _("Why"), _("Former text"))
+        return _table(headings, format_html_join("", line, lines))
+
+    @admin.display(description="newest first")
+    def hidden_versions(self, memory: Memory) -> SafeString | str:
+        rows = MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).defer("text")[:SHOWN]
+        lines = [(moment(row.replaced_at), row.actor, row.reason) for row in rows]
+        if not lines:
+            return _("none: it was never changed")
+        return _table(
+            (_("Replaced"), _("By"), _("Why")),
+            format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
+        )
+
+    @admin.display(description="links")
+    def links(self, memory: Memory) -> SafeString | str:
+        rows = MemoryLink.objects.filter(
+            Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id
+        )
+        words = {
+            ("supersedes", True): _("supersedes"), ("supersedes", False): _("is superseded by"),
+            ("restates", True): _("restates"), ("restates", False): _("is restated by"),
+            ("contradicts", True): _("contradicts"), ("contradicts", False): _("is contradicted by"),
+        }  # fmt: skip
+        lines = []
+        for row in rows[:SHOWN]:
+            own = row.memory_id == memory.pk
+            other = str(row.other_id if own else row.memory_id)
+            kind = words.get((row.kind, own), row.kind)
+            lines.append((kind, memory_link(other, f"…{other[-12:]}"), row.reason, row.actor, moment(row.created_at)))
+        if not lines:
+            return _("none")
+        return _table(
+            (_("It"), _("Memory"), _("Why"), _("By"), _("When")),
+            format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
+        )
+
+    @admin.display(description="quoted by summaries")
+    def summaries(self, memory: Memory) -> SafeString | str:
+        """The versions of its session's summary that were made from it, among the newest SUMMARIES."""
+        recent = Condensation.objects.filter(namespace_id=memory.namespace_id, session=memory.session).order_by("-id")
+        newest = recent.values_list("pk", flat=True)[:SUMMARIES]
+        rows = recent.filter(pk__in=list(newest), source_memory_ids__contains=[memory.pk])
+        found = rows.values_list("pk", "number", "created_at")[:SHOWN]
+        lines = [(f"/admin/memory/condensation/{pk}/change/", f"#{number}", moment(at)) for pk, number, at in found]
+        return format_html_join("", '<div><a href="{}">{}</a> {}</div>', lines) or _("none")
+
+    @admin.display(description="feedback")
+    def opinions(self, memory: Memory) -> SafeString | str:
+        rows = MemoryFeedback.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
+        lines = [(row.get_kind_display(), row.actor, row.note, moment(row.created_at)) for row in rows[:SHOWN]]
+        return format_html_join("", "<div>{} — {} {} {}</div>", lines) or _("none")
+
+    @admin.display(description="uses")
+    def uses(self, memory: Memory) -> SafeString | str:
+        row = _upkeep(memory)
+        if row is None or not row.uses:
+            return _("never handed to an agent")
+        last = moment(row.last_used_at) if row.last_used_at else "—"
+        return format_html(_("{} packs carried it, the last {}"), f"{row.uses:,}", last)
+
+    @admin.display(description="why its importance")
+    def importance_parts(self, memory: Memory) -> SafeString:
+        """The parts that it is the sum of, computed now; a value that a person set is said to be that."""
+        row = _upkeep(memory)
+        marks = Counter(
+            RelevanceJudgement.objects.filter(
+                namespace_id=memory.namespace_id, memory_id=memory.pk
+            ).values_list("relevant", flat=True)
+        )  # fmt: skip
+        learned = Learned(row.repeats if row else 1, marks[True], marks[False], row.uses if row else 0)
+        threshold = in_force(memory.namespace_id).policy.worth_threshold
+        small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
+        found = rated(memory, learned, small_talk=small_talk)
+        parts: Iterable[tuple[str, str]] = ((name, f"{share:+.3f}") for name, share in found.shares.items() if share)
+        differs = abs(found.value - memory.importance) > 0.0005
+        note = _("It differs from the stored value: a person set that, or the sweep has not computed it anew yet.")
+        return format_html(
+            '<dl class="mos-parts">{}<div><dt>{}</dt><dd>{}</dd></div></dl>{}',
+            format_html_join("", "<div><dt>{}</dt><dd>{}</dd></div>", parts),
+            _("sum"),
+            f"{found.value:.3f}",
+            format_html('<p class="mos-quiet">{}</p>', note) if differs else "",
+        )
+
+
+def difference(former: str, new: str) -> SafeString:
+    """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
+
+    Texts that have less than half of their words in common are not compared: the new one is shown as it is.
+    """
+    old, present = _PARTS.findall(former), _PARTS.findall(new)
+    compared = difflib.SequenceMatcher(None, old, present, autojunk=False)
+    if former == new or len(old) + len(present) > MAX_WORDS or compared.ratio() < ALIKE:
+        return format_html("{}", new)
+    pieces: list[tuple[Any, ...]] = []
+    for tag, a, b, c, d in compared.get_opcodes():
+        if tag == "equal":
+            pieces.append((format_html("{}", "".join(old[a:b])),))
+            continue
+        if a < b:
+            pieces.append((format_html("<del>{}</del>", "".join(old[a:b])),))
+        if c < d:
+            pieces.append((format_html("<ins>{}</ins>", "".join(present[c:d])),))
+    return format_html_join("", "{}", pieces)
+
+
+def _table(headings: Iterable[str], body: SafeString) -> SafeString:
+    head = format_html_join("", "<th>{}</th>", ((name,) for name in headings))
+    return format_html(
+        '<div class="mos-scroll" tabindex="0"><table class="mos-versions"><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>",
+        head,
+        body,
+    )
+
+
+def _upkeep(memory: Memory) -> MemoryUpkeep | None:
+    if not hasattr(memory, "_upkeep"):
+        rows = MemoryUpkeep.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
+        memory._upkeep = rows.first()  # type: ignore[attr-defined]
+    return memory._upkeep  # type: ignore[attr-defined]

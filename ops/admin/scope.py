@@ -1,0 +1,60 @@
+"""Which rows and which texts a member of staff sees in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Field, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memory.models import Namespace
+from memory.types import Access
+
+MASK = "•••"
+
+
+def member(request: HttpRequest) -> User:
+    """The member of staff of a page that only staff open."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def reached(rows: QuerySet, access: Access) -> QuerySet:
+    """Those of the namespaces that `access` reaches; rows of no namespace only for who reaches all.
+
+    Tables without a namespace (embedding models) are the server's, and hold nothing of a tenant.
+    """
+    if access.all_namespaces:
+        return rows
+    if rows.model is Namespace:
+        return rows.filter(pk__in=access.namespace_ids)
+    if any(field.attname == "namespace_id" for field in rows.model._meta.concrete_fields):
+        return rows.filter(namespace_id__in=access.namespace_ids)
+    return rows
+
+
+def reached_field(rows: QuerySet | None, db_field: Field, access: Access) -> QuerySet | None:
+    """The choices of a relation, narrowed alike; `rows` is what the admin would offer, None for all."""
+    related: Any = db_field.related_model
+    if access.all_namespaces or not hasattr(related, "_default_manager"):
+        return rows
+    return reached(related._default_manager.all() if rows is None else rows, access)
+
+
+def masked(characters: int) -> str:
+    """What stands in place of a text that this member of staff may not read."""
+    return f"{MASK} ({ngettext('%(count)d character', '%(count)d characters', characters) % {'count': characters}})"
+
+
+def masked_box(characters: int) -> SafeString:
+    """The same on a page of its own, with how to get the permission."""
+    return format_html(
+        '<p class="mos-masked">{}<span class="mos-quiet">{}</span></p>',
+        masked(characters),
+        _("It is hidden: ask an administrator for the permission “Can read what memories, summaries and packs say”."),
+    )

@@ -1,0 +1,55 @@
+"""Admins of rows that hold what people said: masked for who may not read it, and read on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from memory.services.viewing import note_viewed
+from ops.access import reads_text, request_id, staff_access
+from ops.admin.lists import ReadOnlyAdmin
+
+
+class TextAdmin(ReadOnlyAdmin):
+    """`hidden` says what stands in the place of each column or field that shows text; `what` names it in the audit."""
+
+    hidden: ClassVar[dict[str, str]] = {}
+    what: ClassVar[str] = ""
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return self._shown(request, super().get_list_display(request))
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        return self._shown(request, super().get_fields(request, obj))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().change_view(request, object_id, form_url, extra_context)
+        note_opened(request, response, self.what)
+        return response
+
+    def _shown(self, request: HttpRequest, names: Sequence[Any]) -> list[Any]:
+        if reads_text(request):
+            return list(names)
+        return list(dict.fromkeys(self.hidden.get(name, name) for name in names))
+
+
+def note_opened(request: HttpRequest, response: HttpResponse, what: str) -> None:
+    """Takes down that a page with a text was opened by someone who may read it."""
+    row = response.context_data.get("original") if isinstance(response, TemplateResponse) else None  # type: ignore[union-attr]
+    if request.method == "GET" and row is not None and reads_text(request):
+        note_viewed(
+            staff_access(request),
+            what=what,
+            namespace_id=row.namespace_id,
+            subject=row.pk,
+            session=getattr(row, "session", ""),
+            now=timezone.now(),
+            request_id=request_id(request),
+        )

@@ -1,0 +1,250 @@
+"""Carries out what staff do to many memories at once, batch by batch through the services, and takes it back.
+
+Each batch and what it changed are kept in one transaction, so a run that broke off goes on where it ended, and undoing
+knows exactly what to take back. Namespaces and permissions are looked up when it runs, not when it was asked for.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from memory.errors import Conflict, Forbidden, InvalidInput, MemosError
+from memory.models import Memory
+from memory.services import curation, erasures, job_runs, merging, queue, revectoring, tagging
+from memory.services.change import checked_reason
+from memory.types import Access, Scope
+from ops.access import access_of
+from ops.models import BulkAction, BulkState, BulkVerb
+
+# More than these go to a worker, and the page shows how far it is.
+INLINE = 200
+MAX_SELECTED = 10_000
+BATCH = 100
+KEEP_FOR = timedelta(days=30)
+JOB = queue.Kind("ops.tasks.carry_out_bulk", of_namespace=False)
+UNDO_JOB = queue.Kind("ops.tasks.undo_bulk", of_namespace=False)
+PERMISSIONS = {BulkVerb.ERASE: "memory.delete_memory"}
+DEFAULT_PERMISSION = "memory.change_memory"
+
+Changed = dict[uuid.UUID, Any]
+
+
+def may(user: User, verb: str) -> bool:
+    """Whether the user may do that; where is a matter of their namespaces."""
+    return bool(user.is_active and user.is_staff and user.has_perm(PERMISSIONS.get(BulkVerb(verb), DEFAULT_PERMISSION)))
+
+
+def start(
+    user: User, *, verb: BulkVerb, memory_ids: Sequence[uuid.UUID], parameters: dict[str, Any], now: datetime
+) -> BulkAction:
+    """Takes down what is wanted, and does it: at once, or by a worker when it is of more than INLINE memories.
+
+    Raises Forbidden, InvalidInput.
+    """
+    if not may(user, verb):
+        raise Forbidden("You may not do that to memories: ask an administrator for the permission.")
+    parameters = {**parameters, "reason": checked_reason(parameters["reason"])}
+    if verb == BulkVerb.TAG:
+        parameters["add"] = tagging.checked_tags(parameters["add"])
+    chosen = list(dict.fromkeys(memory_ids))
+    if not chosen or len(chosen) > MAX_SELECTED:
+        raise InvalidInput(f"Choose 1 to {MAX_SELECTED:,} memories.", detail={"field": "memory_ids"})
+    BulkAction.objects.filter(created_at__lt=now - KEEP_FOR).delete()
+    with transaction.atomic():
+        action = BulkAction.objects.create(
+            user=user, verb=verb, memory_ids=chosen, selected=len(chosen), parameters=parameters, created_at=now
+        )  # fmt: skip
+        if len(chosen) > INLINE:
+            queue.enqueue(JOB, str(action.pk))
+            return action
+    return carry_out(action.pk, now=now)
+
+
+def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
+    """Does what is left of the action; one that is over stays as it is."""
+    action = BulkAction.objects.select_related("user").get(pk=action_id)
+    if action.state not in (BulkState.QUEUED, BulkState.RUNNING):
+        return action
+    access, deed = _allowed(action), _DEEDS[BulkVerb(action.verb)]
+    total = len(action.memory_ids)
+    while action.position < total:
+        batch = action.memory_ids[action.position : action.position + BATCH]
+        # Embedding must not hold a transaction open; done twice, it changes nothing.
+        with nullcontext() if action.verb == BulkVerb.REEMBED else transaction.atomic():
+            try:
+                changed, problems = deed(action, access, batch, now)
+            except MemosError as error:
+                changed, problems = {}, Counter({error.message: len(batch)})
+            action.changed.update({str(key): value for key, value in changed.items()})
+            action.problems = dict(Counter(action.problems) + problems)
+            action.state = BulkState.RUNNING
+            _note(
+                action,
+                len(batch),
+                changed=action.changed,
+                changed_count=len(action.changed),
+                problems=action.problems,
+                state=action.state,
+            )
+        job_runs.report(action.position, total)
+    BulkAction.objects.filter(pk=action_id, state__in=[BulkState.QUEUED, BulkState.RUNNING]).update(
+        state=BulkState.DONE, finished_at=now
+    )
+    action.refresh_from_db()
+    return action
+
+
+def ask_to_undo(action: BulkAction, user: User, *, now: datetime) -> BulkAction:
+    """Takes the action back, at once or by a worker. Raises Forbidden, and Conflict when it is too late."""
+    if action.user_id != user.pk or not may(user, action.verb):
+        raise Forbidden("Only the person who did it can undo it.")
+    with transaction.atomic():
+        action = BulkAction.objects.select_for_update().get(pk=action.pk)
+        if action.undo_until is None or action.undo_until < now:
+            raise Conflict("It cannot be undone any more: that is possible for ten minutes, once.")
+        action.state, action.position = BulkState.UNDOING, 0
+        action.save(update_fields=["state", "position"])
+        if action.changed_count > INLINE:
+            queue.enqueue(UNDO_JOB, str(action.pk))
+            return action
+    return undo(action.pk, now=now)
+
+
+def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
+    """Takes back what is left to take back of an action that is being undone."""
+    action = BulkAction.objects.select_related("user").get(pk=action_id)
+    if action.state != BulkState.UNDOING:
+        return action
+    access, deed = _allowed(action), _UNDOES[BulkVerb(action.verb)]
+    keys = [uuid.UUID(key) for key in sorted(action.changed)]
+    while action.position < len(keys):
+        batch = keys[action.position : action.position + BATCH]
+        with transaction.atomic():
+            deed(action, access, batch, now)
+            _note(action, len(batch))
+        job_runs.report(action.position, len(keys))
+    BulkAction.objects.filter(pk=action_id, state=BulkState.UNDOING).update(state=BulkState.UNDONE, finished_at=now)
+    action.refresh_from_db()
+    return action
+
+
+def _note(action: BulkAction, count: int, **values: Any) -> None:
+    """Keeps how far the action is. Raises Conflict when another worker has taken it over, which undoes the batch."""
+    rows = BulkAction.objects.filter(pk=action.pk, position=action.position)
+    if not rows.update(position=action.position + count, **values):
+        raise Conflict("Another worker carries this action out.")
+    action.position += count
+
+
+def _allowed(action: BulkAction) -> Access:
+    """What the one who asked reaches at this moment. Raises Forbidden when the permission was taken away."""
+    if not may(action.user, action.verb):
+        raise Forbidden("Who asked for it may not do it any more.")
+    return access_of(action.user)
+
+
+def _reason(action: BulkAction, *, undone: bool = False) -> str:
+    return f"Undone: {action.parameters['reason']}"[:300] if undone else str(action.parameters["reason"])
+
+
+Done = tuple[Changed, Counter[str]]
+Deed = Callable[[BulkAction, Access, Sequence[uuid.UUID], datetime], Done]
+
+
+def _simple(verb: Callable[..., list[uuid.UUID]]) -> Deed:
+    def deed(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+        done = verb(access, memory_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk))
+        return dict.fromkeys(done), Counter()
+
+    return deed
+
+
+def _merge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+    survivor = uuid.UUID(action.parameters["survivor"])
+    merged, problems = merging.merge(
+        access, survivor_id=survivor, other_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk)
+    )
+    return dict.fromkeys(merged), problems
+
+
+def _tag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+    changed = tagging.tag(
+        access, memory_ids=ids, add=action.parameters["add"], reason=_reason(action), now=now,
+        request_id=str(action.pk),
+    )  # fmt: skip
+    return dict(changed), Counter()
+
+
+def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+    """Asks for an erasure in each namespace; the erasures are jobs of their own, with receipts."""
+    rows = Memory.objects.reachable_by(access).filter(pk__in=ids)
+    of_namespace: dict[tuple[int, str], list[uuid.UUID]] = {}
+    for namespace_id, name, identity in rows.values_list("namespace_id", "namespace__name", "pk"):
+        of_namespace.setdefault((namespace_id, name), []).append(identity)
+    asked: Changed = {}
+    problems: Counter[str] = Counter()
+    for (namespace_id, name), own in of_namespace.items():
+        scope = Scope(namespace_id, name, access.actor, str(action.pk))
+        try:
+            erasure = erasures.request(
+                scope, target=erasures.Target(memory_ids=tuple(own)), reason=_reason(action), now=now
+            )
+        except MemosError as error:
+            problems[error.message] += len(own)
+        else:
+            asked.update(dict.fromkeys(own, str(erasure.id)))
+    return asked, problems
+
+
+_DEEDS: dict[BulkVerb, Deed] = {
+    BulkVerb.ARCHIVE: _simple(curation.archived),
+    BulkVerb.RESTORE: _simple(curation.restored),
+    BulkVerb.REEMBED: _simple(revectoring.renew_vectors),
+    BulkVerb.MERGE: _merge,
+    BulkVerb.TAG: _tag,
+    BulkVerb.ERASE: _erase,
+}
+
+
+def _undone(verb: Callable[..., Any]) -> Callable[..., None]:
+    def undo_batch(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
+        reason = _reason(action, undone=True)
+        verb(access, memory_ids=ids, reason=reason, now=now, request_id=str(action.pk))
+
+    return undo_batch
+
+
+def _unmerge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
+    merging.unmerge(
+        access,
+        survivor_id=uuid.UUID(action.parameters["survivor"]),
+        other_ids=ids,
+        reason=_reason(action, undone=True),
+        now=now,
+        request_id=str(action.pk),
+    )
+
+
+def _untag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
+    for identity in ids:
+        added = action.changed[str(identity)]["added"]
+        tagging.tag(
+            access, memory_ids=[identity], remove=added, reason=_reason(action, undone=True), now=now,
+            request_id=str(action.pk),
+        )  # fmt: skip
+
+
+_UNDOES: dict[BulkVerb, Callable[..., None]] = {
+    BulkVerb.ARCHIVE: _undone(curation.restored),
+    BulkVerb.RESTORE: _undone(curation.archived),
+    BulkVerb.MERGE: _unmerge,
+    BulkVerb.TAG: _untag,
+}
