@@ -41,6 +41,10 @@ _NEVER = re.compile(
 )
 # What is new is said of the same thing, not of another: "I used to dislike it, but have come to love it".
 _REFERS = re.compile(r"\b(?:it|its|them|their|they|they're|him|his|he|her|she)\b|它|他|她", re.IGNORECASE)
+# What is only meant to be done is not denied by who says that it was never done.
+_INTENDS = re.compile(
+    r"\b(?:trying|try|tries|tried|hoping|hope|aiming|aim|about) to\b|想要|打算|试着|试图|希望", re.IGNORECASE
+)
 _QUOTE_CHARS = 80
 _OWN_LISTS = frozenset(
     own_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")
@@ -202,6 +206,8 @@ def _by_denial(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> De
     if one == other or mine.subject != theirs.subject or mine.conditions != theirs.conditions:
         return None
     denial, claim = (mine, theirs) if one else (theirs, mine)
+    if {"plans", "goal"} & claim.attributes or _INTENDS.search(old.text if one else new.text):
+        return None
     never = denied_terms(new.text if one else old.text)
     common = (never or denial.about) & claim.about
     share = len(common) / len(never) if never else _overlap(mine, theirs)

@@ -80,6 +80,18 @@ def test_a_denial_is_flagged_for_review(new: str, old: str) -> None:
     assert decision.review
 
 
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("I have never finished a draft of a novel.", "I'm trying to finish a draft of my novel."),
+        ("I have never finished a draft of a novel.", "I need to finish a draft of my novel."),
+        ("我从来没写过小说初稿。", "我打算写小说初稿。"),
+    ],
+)
+def test_what_is_only_meant_to_be_done_is_not_denied(new: str, old: str) -> None:
+    assert not judged(new, old).review
+
+
 def test_another_speaker_contradicts_and_does_not_update() -> None:
     decision = judged("The weekly running goal is 10 km.", "The weekly running goal is 5 km.", by="Bea")
 
