@@ -42,9 +42,7 @@ _NEVER = re.compile(
 # What is new is said of the same thing, not of another: "I used to dislike it, but have come to love it".
 _REFERS = re.compile(r"\b(?:it|its|them|their|they|they're|him|his|he|her|she)\b|它|他|她", re.IGNORECASE)
 # What is only meant to be done is not denied by who says that it was never done.
-_INTENDS = re.compile(
-    r"\b(?:trying|try|tries|tried|hoping|hope|aiming|aim|about) to\b|想要|打算|试着|试图|希望", re.IGNORECASE
-)
+_INTENDS = re.compile(r"\b(?:hoping|hope|aiming|aim|about) to\b|想要|打算|希望", re.IGNORECASE)
 _QUOTE_CHARS = 80
 _OWN_LISTS = frozenset(
     own_terms("to-do todo list task calendar event note memory profile preference record work personal schedule")

@@ -83,7 +83,7 @@ def test_a_denial_is_flagged_for_review(new: str, old: str) -> None:
 @pytest.mark.parametrize(
     ("new", "old"),
     [
-        ("I have never finished a draft of a novel.", "I'm trying to finish a draft of my novel."),
+        ("I have never finished a draft of a novel.", "I hope to finish a draft of my novel."),
         ("I have never finished a draft of a novel.", "I need to finish a draft of my novel."),
         ("我从来没写过小说初稿。", "我打算写小说初稿。"),
     ],
