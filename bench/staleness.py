@@ -4,11 +4,11 @@
     .venv/bin/python bench/staleness.py sets/one sets/two
 
 Each set has the form of `manage.py evaluate`; a question of `queries.jsonl` may name `stale` documents, whose content
-was taken back or replaced. Every group is asked in two scratch namespaces by the product's own search: one indexed as
-it is, one of which only the statements that are still valid are indexed (`memory/governance/supersession.py`), and what
-took something back only by the name of its object. Printed are, at 10 results: R (of evidence, %), stale documents in
-the results (all, and those that are no evidence too), documents of which a statement was retired (by the decisions, no
-labels), and for questions whose evidence has an older and a newer part, how often the newer stands first.
+was taken back or replaced. Every group is asked twice in a scratch namespace by the product's own search: as it was
+ingested, and after `services/settling.py` has looked at what its memories do to each other. Printed are, at 10
+results: R (of evidence, %), stale documents (all, and those that are no evidence too), documents of which a statement
+was retired (by the decisions, no labels), and for questions whose evidence has an older and a newer part, how often the
+newer stands first.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import argparse
 import json
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -29,32 +28,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from memory.conf import ConfigurationError
-from memory.enums import Role
-from memory.governance.latest import Found, latest_first
-from memory.governance.supersession import Retired, live_text, settle, wanted_terms
-from memory.text.analysis import terms
-from memory.text.changes import is_prose, own_terms
-from memory.text.slots import slots
-from memory.text.utterances import statements
-from memory.types import NewMemory, Scope
 from memos_site.embedded import EmbeddedError
 from memos_site.servers import with_servers
 
 TOP = 10
-# What a change names must share so much with a memory before the memory is looked at.
-LEAST_SHARE = 0.5
-# A term of more memories than this share names nothing.
-COMMON_SHARE = 0.03
 WITHOUT, WITH = "without", "with"
-
-
-@dataclass(slots=True)
-class Indexed:
-    """What is indexed of a memory: `text`, and besides the terms `names`. `retired`: why the rest is not."""
-
-    text: str
-    names: frozenset[str] = frozenset()
-    retired: list[Retired[str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -89,31 +67,40 @@ def main() -> None:
 
 def _measure(folder: Path, *, show: int) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
+    from memory.models import Memory, RetiredStatement  # noqa: PLC0415
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
-    from memory.services.search import questions  # noqa: PLC0415
+    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.search import Ask, questions  # noqa: PLC0415
+    from memory.services.settling import settle_namespace  # noqa: PLC0415
 
     dataset = read_dataset(folder)
     by_group = _questions(folder)
     asked: list[Asked] = []
     touched: set[str] = set()
-    decisions: list[tuple[str, Retired[str]]] = []
+    decisions: list[tuple[str, RetiredStatement]] = []
     reviews = 0
     for group, memories in dataset.groups.items():
         mine = by_group.get(group, [])
         if not mine:
             continue
-        whole = {memory.metadata["doc_id"]: Indexed(memory.text) for memory in memories}
-        governed, to_review = govern(memories)
-        reviews += to_review
-        touched |= {name for name, one in governed.items() if one.retired}
-        decisions += [(name, retired) for name, one in governed.items() for retired in one.retired]
-        ready = questions([text for text, _ in mine], now=datetime.now(UTC))
-        for way, indexed in ((WITHOUT, whole), (WITH, governed)):
-            with _namespace(f"stale-{way}-{group}", memories, indexed) as scope:
-                for question, (text, one) in zip(ready, mine, strict=True):
+        embedded = embed_batches(memories)
+        now = datetime.now(UTC)
+        ready = questions([Ask(text, TOP, now) for text, _ in mine])
+        with scratch_namespace(
+            f"stale-{group}", memories=memories, embedded=embedded, actor="bench", keep=False, now=now
+        ) as scope:
+            for way in (WITHOUT, WITH):
+                if way == WITH:
+                    settle_namespace(scope, now=now)
+                for question, (_, one) in zip(ready, mine, strict=True):
                     hits = retrieve(scope, question, top_k=TOP).hits
-                    order = latest_first(text, [_found(hit) for hit in hits]) if way == WITH else range(len(hits))
-                    one.found[way] = [hits[place].metadata["doc_id"] for place in order]
+                    one.found[way] = [hit.metadata["doc_id"] for hit in hits]
+            rows = RetiredStatement.objects.in_scope(scope).select_related("memory")
+            decisions += [(row.memory.metadata["doc_id"], row) for row in rows]
+            over = Memory.objects.in_scope(scope).exclude(superseded_by=None)
+            touched |= {row.memory.metadata["doc_id"] for row in rows}
+            touched |= {memory.metadata["doc_id"] for memory in over}
+            reviews += Memory.objects.in_scope(scope).exclude(review="").count()
         asked += [one for _, one in mine]
     print(f"\n{dataset.name}: {len(asked)} questions, statements retired in {len(touched)} documents, review {reviews}")
     for way in (WITHOUT, WITH):
@@ -122,77 +109,7 @@ def _measure(folder: Path, *, show: int) -> None:
         mine = [one for one in asked if one.kind == kind and one.evidence]
         print(f"  R@{TOP} {kind:28}" + " → ".join(f"{_recall(mine, way):6.2f}" for way in (WITHOUT, WITH)))
     for name, one in decisions[:: max(1, len(decisions) // show)] if show else ():
-        print(f"    {name} [{one.start}:{one.end}] {one.decision.confidence:.2f} {one.decision.reason}")
-
-
-def govern(memories: Sequence[NewMemory]) -> tuple[dict[str, Indexed], int]:
-    """What stays indexed of each of `memories` (oldest first), by document; and how many pairs are for review."""
-    indexed = {memory.metadata["doc_id"]: Indexed(memory.text) for memory in memories}
-    said = {}
-    holding: dict[str, set[str]] = defaultdict(set)
-    reviews = 0
-    for memory in memories:
-        name = memory.metadata["doc_id"]
-        own = statements(memory.text, speaker=memory.speaker, by_agent=memory.role == Role.AGENT)
-        wanted = [*wanted_terms(own), *(_attribute_terms(one.text) for one in own if not one.by_agent)]
-        candidates = set().union(*(_holding(one, holding) for one in wanted))
-        settled = settle(name, own, {other: said[other] for other in said if other in candidates})
-        reviews += len(settled.review)
-        for one in settled.retired:
-            indexed[one.key].retired.append(one)
-        said[name] = own
-        for one in own:
-            if one.by_agent or not is_prose(one.text):
-                continue
-            for term in own_terms(one.text) | _attribute_terms(one.text):
-                holding[term].add(name)
-    for one in indexed.values():
-        if one.retired:
-            named = frozenset().union(*(retired.names for retired in one.retired))
-            one.names = frozenset(term for term in named if len(holding[term]) <= COMMON_SHARE * len(memories))
-            one.text = live_text(one.text, [(retired.start, retired.end) for retired in one.retired])
-    return indexed, reviews
-
-
-def _attribute_terms(text: str) -> frozenset[str]:
-    """Stand-ins for the search by meaning that finds "I live in …" for "I moved to …"."""
-    return frozenset(f"/{name}" for name in slots(text).attributes & {"lives", "works"})
-
-
-def _holding(wanted: frozenset[str], holding: Mapping[str, set[str]]) -> set[str]:
-    found = Counter(name for term in wanted for name in holding.get(term, ()))
-    return {name for name, count in found.items() if count >= LEAST_SHARE * len(wanted)}
-
-
-@contextmanager
-def _namespace(name: str, memories: Sequence[NewMemory], indexed: Mapping[str, Indexed]) -> Iterator[Scope]:
-    """A scratch namespace of `memories`, of each of which only what `indexed` says can be found."""
-    from memory.services.embedding import embed_memories, embedded_passages, embedded_text  # noqa: PLC0415
-    from memory.services.scratch import BATCH, scratch_namespace  # noqa: PLC0415
-    from memory.services.write import prepare, write  # noqa: PLC0415
-
-    now = datetime.now(UTC)
-    with scratch_namespace(name, memories=[], embedded=[], actor="bench", keep=False, now=now) as scope:
-        for start in range(0, len(memories), BATCH):
-            batch = memories[start : start + BATCH]
-            mine = [indexed[memory.metadata["doc_id"]] for memory in batch]
-            rows = []
-            for row, one in zip(prepare([(scope, memory) for memory in batch]), mine, strict=True):
-                frequencies = Counter(terms(embedded_text(one.text, row.memory.speaker)) if one.text.strip() else [])
-                frequencies |= Counter(one.names)
-                rows.append(replace(row, frequencies=frequencies, length=frequencies.total()))
-            texts = [
-                embedded_passages(one.text, memory.speaker) if one.text.strip() else []
-                for memory, one in zip(batch, mine, strict=True)
-            ]
-            write(rows, embed_memories(texts), now=now)
-        yield scope
-
-
-def _found(hit) -> Found:
-    """Memories of one moment are told apart by their turns."""
-    said = statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT)
-    return Found(said, hit.occurred_at + timedelta(microseconds=hit.turn))
+        print(f"    {name} [{one.start}:{one.end}] {one.confidence:.2f} {one.reason}")
 
 
 def _questions(folder: Path) -> dict[str, list[tuple[str, Asked]]]:

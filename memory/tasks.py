@@ -34,6 +34,7 @@ from memory.services import (
     large_namespaces,
     refresh,
     request_figures,
+    settling,
     sweep,
     upkeep,
 )
@@ -120,6 +121,25 @@ def keep_up_large_namespaces() -> int:
 def index_entities() -> int:
     """Reads names and relations in the memories that came or changed; what is left waits a minute."""
     return entities.index_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+
+
+@job
+def settle_memories() -> int:
+    """Looks at what new memories do to earlier ones; what is left waits a minute."""
+    try:
+        return settling.settle_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    except EmbeddingUnavailable as error:
+        log.warning("new memories are not compared with earlier ones yet", extra={"reason": error.message})
+        return 0
+
+
+@job
+def settle_memory(namespace_id: int, memory_id: str) -> None:
+    """Looks again at what one memory does to earlier ones, now that it says something else."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is not None:
+        scope = Scope(namespace_id, name, settling.ACTOR)
+        settling.settle_memory(scope, memory_id=uuid.UUID(memory_id), now=timezone.now())
 
 
 @job

@@ -23,6 +23,7 @@ from memory.services.entities import index_namespace
 from memory.services.evaluations import Measured, Options
 from memory.services.scratch import embed_batches, scratch_namespace
 from memory.services.search import Ask, questions
+from memory.services.settling import settle_namespace
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -190,4 +191,5 @@ def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, 
     ) as scope:
         # As the worker does within a minute.
         index_namespace(scope, now=now())
+        settle_namespace(scope, now=now())
         yield scope

@@ -104,6 +104,11 @@ KNOBS: tuple[Knob, ...] = (
         "what happens to text that gives orders to the agent that will read it.",
         choices=("quarantine", "accept"),
     ),
+    _knob(
+        "conflicts.settle",
+        True,
+        "what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede.",
+    ),
     _knob("duplicates.collapse", True, "a memory that repeats another one is folded into it."),
     _knob("decay.enabled", True, "the sweep archives memories whose strength has fallen below the floor."),
     _knob("decay.floor", 0.05, "strength below which a memory is archived.", "of 1", maximum=0.4),
@@ -161,6 +166,7 @@ class Policy:
     personal_data: str
     secrets: str
     injection: str
+    settle_conflicts: bool
     collapse_duplicates: bool
     decay: bool
     floor: float
@@ -186,6 +192,7 @@ class Policy:
             personal_data=values["gate.personal_data"],
             secrets=values["gate.secrets"],
             injection=values["gate.injection"],
+            settle_conflicts=values["conflicts.settle"],
             collapse_duplicates=values["duplicates.collapse"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],

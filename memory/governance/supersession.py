@@ -86,15 +86,6 @@ def settle(key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[St
     return settled
 
 
-def live_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """`text` without the statements at `spans` ([start, end) in characters)."""
-    kept, start = [], 0
-    for first, last in sorted(spans):
-        kept.append(text[start:first])
-        start = max(start, last)
-    return "".join((*kept, text[start:]))
-
-
 def _carry_out(
     settled: Settled[Key],
     key: Key,

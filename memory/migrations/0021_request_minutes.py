@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0017_erasures'),
+        ('memory', '0020_retired_statements'),
     ]
 
     operations = [

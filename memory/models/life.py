@@ -1,7 +1,8 @@
-"""What is said about memories: opinions of them, and what they are to each other."""
+"""What is said about memories: opinions of them, what they are to each other, and what of them holds no longer."""
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
@@ -60,3 +61,41 @@ class MemoryLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.memory_id} {self.kind} {self.other_id}"
+
+
+class RetiredStatement(models.Model):
+    """The statement at [start, end) of `memory` that holds no longer since what `by` says at [by_start, by_end).
+
+    It left search at `retired_at`; in the time of what is told it held until `valid_to`. `terms` are its own index
+    terms, by which a search of an earlier time finds it; `names` are terms by which the memory stays findable. One that
+    was withdrawn counts again, and is not retired a second time.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="retired", db_constraint=False, db_index=False)
+    start = models.IntegerField()
+    end = models.IntegerField()
+    by = models.UUIDField(help_text="It may be gone: an id outlives its memory here")
+    by_start = models.IntegerField()
+    by_end = models.IntegerField()
+    reason = models.CharField(max_length=300)
+    confidence = models.FloatField()
+    terms = ArrayField(models.CharField(max_length=64), default=list)
+    names = ArrayField(models.CharField(max_length=64), default=list)
+    valid_to = models.DateTimeField()
+    retired_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["memory_id", "start"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "memory", "start"], name="statement_retired_once"),
+            models.CheckConstraint(condition=models.Q(end__gt=models.F("start")), name="statement_has_length"),
+        ]
+        indexes = [models.Index(fields=["namespace", "-retired_at"], name="statement_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} [{self.start}:{self.end}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
@@ -14,11 +15,17 @@ from memory.enums import MemoryState, Review, Role, Tier
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
+from memory.text.utterances import live_text
 
 
 def content_hash(text: str) -> bytes:
     """SHA-256 of a memory's text: equal texts have equal hashes."""
     return hashlib.sha256(text.encode()).digest()
+
+
+def spans_of(flat: Sequence[int]) -> list[tuple[int, int]]:
+    """Statements as (start, end), from the column that holds them flat."""
+    return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 class MemoryQuerySet(ScopedQuerySet["Memory"]):
@@ -65,6 +72,13 @@ class Memory(models.Model):
     valid_to = models.DateTimeField(null=True, blank=True)
     superseded_by = models.UUIDField(null=True, blank=True, help_text="It may be gone: an id outlives its memory here")
     superseded_at = models.DateTimeField(null=True, blank=True)
+    retired_spans = ArrayField(
+        models.IntegerField(),
+        default=list,
+        db_default=models.Value([], output_field=ArrayField(models.IntegerField())),
+        editable=False,
+        help_text="Start and end, in characters, of each statement that holds no longer (RetiredStatement says why)",
+    )
     pinned = models.BooleanField(default=False, db_default=False, help_text="No sweep takes it away")
     review = models.CharField(max_length=16, choices=Review.choices, blank=True, default="", db_default="")
     revision = models.IntegerField(default=1, db_default=1)
@@ -91,6 +105,11 @@ class Memory(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def live(self) -> str:
+        """What it says but for the statements that hold no longer: what is indexed and handed over."""
+        return live_text(self.text, spans_of(self.retired_spans))
 
     @property
     def holds_from(self) -> datetime:

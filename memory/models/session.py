@@ -32,6 +32,7 @@ class Session(models.Model):
     """One conversation of a namespace.
 
     `message_count` is also the number of its newest turn; `summarised_turn` is the last turn its summary covers.
+    `settled_turn` is the last turn of which it was looked what it does to earlier memories.
     `summary_requested_at` is set while a summary is queued or being made (single flight) and empty otherwise.
     """
 
@@ -40,6 +41,7 @@ class Session(models.Model):
     name = models.CharField(max_length=128, db_collation="C")
     message_count = models.IntegerField(default=0)
     summarised_turn = models.IntegerField(default=0)
+    settled_turn = models.IntegerField(default=0, db_default=0)
     summary_requested_at = models.DateTimeField(null=True, blank=True)
     first_message_at = models.DateTimeField(default=timezone.now)
     last_message_at = models.DateTimeField(default=timezone.now)

@@ -22,6 +22,7 @@ _SIGNAL_WORDS = {
     "time": "it happened in the time that the question names",
     "recency": "it is recent",
     "importance": "it is important",
+    "latest": "it has a newer value of what is asked than others",
     "rerank": "the reranker prefers it",
 }
 # How many signals a sentence names: those that gave most.

@@ -16,7 +16,10 @@ SCHEMA = "memos.context_pack.v1"
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
-    """One retrieved memory. `score` is its cosine similarity; `metadata` is the client's own plus ours."""
+    """One retrieved memory. `score` is its cosine similarity; `metadata` is the client's own plus ours.
+
+    `text` is without the statements that hold no longer: `retired_statements` says where they stand in the memory.
+    """
     return {
         "id": str(hit.id),
         "tier": Tier(hit.tier).label,
@@ -32,6 +35,7 @@ def chunk(hit: Hit) -> dict[str, Any]:
             "created_at": hit.created_at.isoformat(),
             "overlap": round(hit.overlap, 6),
             "rerank_score": round(hit.score, 6),
+            **({"retired_statements": [list(span) for span in hit.retired]} if hit.retired else {}),
         },
     }
 

@@ -7,21 +7,24 @@ import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 
-from memory.enums import MemoryState
+from memory.enums import MemoryState, Role
+from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
-from memory.retrieval import places, predicate, rerank
+from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
+from memory.retrieval.latest import Found, asks_for_value, latest_first
 from memory.retrieval.left_out import Dropped, left_out
 from memory.retrieval.question import Question
 from memory.retrieval.restated import Said, restatements, spread
 from memory.text.asking import DATED_TERMS
+from memory.text.utterances import live_text, statements
 from memory.types import Scope
 
 # What each arm hands over: far more than top_k, so that a memory that several signals like can pass one that a single
@@ -44,6 +47,7 @@ SPREAD_WEIGHT = 0.1
 class Hit:
     """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector).
 
+    `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
     `restated_by`: the memories that say the same again and are not shown for that.
     """
 
@@ -63,6 +67,7 @@ class Hit:
     rank: int
     candidate: Candidate
     restated_by: list[uuid.UUID] = field(default_factory=list)
+    retired: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def score(self) -> float:
@@ -128,6 +133,9 @@ def retrieve(
     order = _order(question, hits, again, top_k)
     clock.lap("restated")
     chosen = _chosen(hits, again, order)
+    shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
+    if arms is None:
+        chosen = _newest_value_first(question, chosen)
     return Retrieval(
         hits=chosen,
         considered=len(ranking),
@@ -137,7 +145,7 @@ def retrieve(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
             [_said(hit) for hit in hits],
             again=again,
-            shown={place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)},
+            shown=shown,
             variety=SPREAD_WEIGHT if question.wants.many else 0.0,
         )[:show_dropped]
         if show_dropped
@@ -196,6 +204,9 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
         clock.lap("time")
     cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
     bm25 = {hit.memory_id: hit.score for hit in by_words}
+    if "lexical" in taking_part:
+        for memory_id, score in retired.matches(scope, question, limit=pool).items():
+            bm25[memory_id] = max(score, bm25.get(memory_id, 0.0))
     strong = _strong(question, cosines, bm25) if "neighbours" in taking_part else []
     found = places.read(scope, question, cosines=cosines, bm25=bm25, mentions=named, strong=strong)
     clock.lap("places")
@@ -254,6 +265,28 @@ def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple
     return chosen
 
 
+def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
+    """The hits, with those that give a value for what is asked in the order of time, newest first. They change places
+    and scores among themselves; the part `latest` says by how much."""
+    if not asks_for_value(question.text):
+        return hits
+    found = [
+        Found(
+            statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT),
+            # Memories of one moment are told apart by their turns.
+            hit.occurred_at + timedelta(microseconds=hit.turn),
+        )
+        for hit in hits
+    ]
+    moved = []
+    for place, taken in enumerate(latest_first(question.text, found)):
+        hit = hits[taken]
+        gain = hits[place].score - hit.score
+        candidate = hit.candidate.with_part("latest", Part(gain, None, gain)) if taken != place else hit.candidate
+        moved.append(replace(hit, rank=place + 1, candidate=candidate))
+    return moved
+
+
 def _said(hit: Hit) -> Said:
     return Said(hit.speaker or hit.role, hit.text)
 
@@ -266,7 +299,7 @@ _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, {text}, m.metadata::text, m.tier, m.occurred_at, m.created_at,
        m.importance, m.tokens,
        (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
-       m.terms && %(dated)s::varchar[]
+       m.terms && %(dated)s::varchar[], {retired}
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
@@ -280,6 +313,20 @@ _TEXT_THEN = """coalesce((
 ), m.text)"""
 
 
+# A former text (see above) is read whole: where statements of it stood, nobody knows any more.
+_RETIRED_THEN = """(
+    SELECT array_agg(place ORDER BY r.start, place)
+    FROM memory_retiredstatement r, unnest(ARRAY[r.start, r."end"]) place
+    WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id
+      AND coalesce(r.retired_at <= %(as_of)s::timestamptz, true)
+      AND r.valid_to <= coalesce(%(valid_at)s::timestamptz, %(as_of)s::timestamptz)
+      AND (r.withdrawn_at IS NULL OR r.withdrawn_at > %(as_of)s::timestamptz)
+      AND NOT EXISTS (
+          SELECT FROM memory_memoryversion v
+          WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz)
+)"""
+
+
 def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
     """The candidates as hits, best first. `dates`: those that say when something happened gain by it."""
     if not candidates:
@@ -291,11 +338,14 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
         "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
-    text = "m.text"
+    text, spans = "m.text", "m.retired_spans"
+    if question.as_of is not None or question.valid_at is not None:
+        spans = _RETIRED_THEN
+        parameters |= {"as_of": question.as_of, "valid_at": question.valid_at}
     if question.as_of is not None:
         text = _TEXT_THEN
-        parameters["as_of"] = question.as_of
-    rows = {row[0]: row for row in fetch(_ROWS.format(text=text), parameters, prepared=True, binary=True)}
+    statement = _ROWS.format(text=text, retired=spans)
+    rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
         _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows
@@ -309,12 +359,13 @@ def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
     (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
         :12
     ]
+    gone = spans_of(row[14] or [])
     overlap = row[12] / len(question.terms) if question.terms else 0.0
     if row[13]:
         candidate = candidate.with_part("dated", Part(1.0, None, SIGNALS["dated"]))
     return Hit(
-        identity, session, turn, role, speaker, text, orjson.loads(metadata), tier, occurred_at, created_at, importance,
-        tokens, overlap, 0, candidate,
+        identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
+        created_at, importance, tokens, overlap, 0, candidate, retired=gone,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ class Question:
 
     `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
     `holding_at`: memories that are over by then are left out; None when the predicate says which hold.
-    `as_of`: texts are read as they were then.
+    `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
     """
 
     text: str
@@ -43,6 +43,7 @@ class Question:
     spans: list[Span]
     holding_at: datetime | None
     as_of: datetime | None
+    valid_at: datetime | None = None
 
     @property
     def vector(self) -> np.ndarray:
@@ -60,6 +61,7 @@ def question(
     predicate: Predicate | None = None,
     holding_at: datetime | None = None,
     as_of: datetime | None = None,
+    valid_at: datetime | None = None,
 ) -> Question:
     """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
@@ -77,4 +79,5 @@ def question(
         spans=spans(text, now),
         holding_at=holding_at,
         as_of=as_of,
+        valid_at=valid_at,
     )

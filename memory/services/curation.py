@@ -15,7 +15,7 @@ from django.db.models import F
 from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import InvalidInput, NotFound
-from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace
+from memory.models import EmbeddingModel, Memory, MemoryVersion, Namespace, RetiredStatement
 from memory.models.memory import content_hash
 from memory.models.search import lacking_vector
 from memory.services import index, queue, upkeep
@@ -30,7 +30,7 @@ from memory.types import Access, ChangeTerms, Scope
 
 # What a memory says: a change of it keeps the former version.
 SAID = frozenset({"text", "metadata", "speaker", "occurred_at"})
-REWRITTEN = (*sorted(SAID), "importance", "review", "content_hash", "terms", "length", "tokens")
+REWRITTEN = (*sorted(SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
 # Memories that one transaction changes: few enough to hold its locks for a moment only.
 BATCH = 500
 MAX_TEXT_CHARS = 20_000
@@ -155,6 +155,7 @@ def rewrite(
             memory.speaker = new.get("speaker", memory.speaker)
             _put_text(memory, new.get("text", memory.text))
             index.forget_entities(memory)
+            queue.enqueue(queue.SETTLE, memory.namespace_id, str(memory.pk))
             index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
             degraded = current is None
             if degraded and memory.state == MemoryState.ACTIVE:
@@ -238,7 +239,8 @@ def take_out(memories: Sequence[Memory]) -> None:
 def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     """Brings memories, locked by the caller and active again, back into the search index."""
     upkeep.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
-    entries = [Indexed.of(memory, text=memory.text) for memory in memories]
+    names = index.names_of(memories)
+    entries = [Indexed.of(memory, text=memory.live, names=names.get(memory.pk, ())) for memory in memories]
     index.insert_postings(entries)
     index.mark_searchable(memories, searchable=True)
     _keep_new_terms(memories, entries)
@@ -254,7 +256,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
 
 def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
     """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
-    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length"]
+    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length", "retired_spans"]
     if state == MemoryState.ARCHIVED:
         wanted.append("text")
     return list(
@@ -314,16 +316,14 @@ def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
 
 def _put_text(memory: Memory, text: str) -> None:
     """Gives the memory its new text in memory, and the index its new terms."""
-    former_length = memory.length
     entry = Indexed.of(memory, text=text)
     if memory.state == MemoryState.ACTIVE:
-        index.delete_postings([memory])
-        index.insert_postings([entry])
-        index.change_counts({memory.namespace_id: (0, entry.length - former_length)})
+        index.index_anew(memory, entry)
     memory.text = text
     memory.content_hash = content_hash(text)
-    memory.terms = list(entry.frequencies)
-    memory.length = entry.length
+    memory.terms, memory.length = list(entry.frequencies), entry.length
+    RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).delete()
+    memory.retired_spans = []
     memory.tokens = count_tokens(text, settings.MEMOS_TOKENIZER)
 
 

@@ -20,9 +20,11 @@ from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.memory import spans_of
 from memory.models.search import lacking_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
 from memory.text.passages import passages
+from memory.text.utterances import live_text
 from memory.text.vectors import halfvec_literal
 
 log = logging.getLogger("memos.embedding")
@@ -256,24 +258,31 @@ def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -
         rows = lacking_vector(wanted, model.id)
         if last_id is not None:
             rows = rows.filter(pk__gt=last_id)
-        columns = ("pk", "namespace_id", "content_hash", "text", "speaker", "context")
+        columns = ("pk", "namespace_id", "content_hash", "retired_spans", "text", "speaker", "context")
         found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
         if not found:
             return
         last_id = found[-1][0]
-        for batch in _batches([_Pending(row[0], row[1], bytes(row[2]), embedded_passages(*row[3:])) for row in found]):
+        for batch in _batches([_pending(row) for row in found]):
             kept = _embed_and_insert(model, batch)
             made += kept
             yield kept
 
 
 class _Pending(NamedTuple):
-    """A memory without vectors; the hash is of the text that its passages were cut from."""
+    """A memory without vectors; its passages were cut from the text of that hash, without the retired spans."""
 
     memory_id: UUID
     namespace_id: int
     content_hash: bytes
+    retired_spans: list[int]
     passages: list[str]
+
+
+def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str]) -> _Pending:
+    memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
+    passages = embedded_passages(live_text(text, spans_of(retired_spans)), speaker, context)
+    return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, passages)
 
 
 def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
@@ -312,10 +321,11 @@ def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarra
             """
             INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
             SELECT m.namespace_id, %s, m.id, v.passage, v.embedding::halfvec, m.state = %s
-            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::smallint[], %s::text[])
-                 AS v (memory_id, namespace_id, content_hash, passage, embedding)
+            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::smallint[], %s::text[])
+                 AS v (memory_id, namespace_id, content_hash, retired, passage, embedding)
             JOIN memory_memory m
               ON m.namespace_id = v.namespace_id AND m.id = v.memory_id AND m.content_hash = v.content_hash
+             AND m.retired_spans = v.retired::int[]
             ORDER BY m.id, v.passage
             FOR SHARE OF m
             ON CONFLICT DO NOTHING
@@ -326,6 +336,7 @@ def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarra
                 [memory.memory_id for memory, _ in places],
                 [memory.namespace_id for memory, _ in places],
                 [memory.content_hash for memory, _ in places],
+                ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
                 [passage for _, passage in places],
                 [halfvec_literal(vector) for vector in vectors],
             ],

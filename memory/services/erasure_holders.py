@@ -298,6 +298,7 @@ memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_sess
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_memoryversion"),
+    _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_memoryvector"),
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_memoryfeedback"),

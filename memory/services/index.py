@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -15,7 +15,7 @@ from typing import Any, Self
 from django.db import connection
 
 from memory.enums import MemoryState
-from memory.models import EntityWatermark, Memory, NamespaceStat
+from memory.models import EntityWatermark, Memory, NamespaceStat, RetiredStatement, Session
 from memory.services import vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
@@ -34,10 +34,11 @@ class Indexed:
     length: int
 
     @classmethod
-    def of(cls, memory: Memory, *, text: str) -> Self:
-        """Analyses `text` as what `memory` says. No I/O."""
-        found = terms(embedded_text(text, memory.speaker, memory.context))
-        return cls(memory.namespace_id, memory.pk, Counter(found), len(found))
+    def of(cls, memory: Memory, *, text: str, names: Collection[str] = ()) -> Self:
+        """Analyses `text` as what `memory` says; `names` are terms by which it is found besides. No I/O."""
+        found = Counter(terms(embedded_text(text, memory.speaker, memory.context)))
+        found |= Counter(names)
+        return cls(memory.namespace_id, memory.pk, found, found.total())
 
 
 def insert_postings(entries: Sequence[Indexed]) -> None:
@@ -57,6 +58,30 @@ def insert_postings(entries: Sequence[Indexed]) -> None:
             """,
             [list(column) for column in zip(*rows, strict=True)],
         )
+
+
+def names_of(memories: Sequence[Memory]) -> dict[uuid.UUID, set[str]]:
+    """The terms by which memories are found besides what they say, by memory."""
+    retired = [memory for memory in memories if memory.retired_spans]
+    if not retired:
+        return {}
+    rows = RetiredStatement.objects.filter(
+        namespace_id__in={memory.namespace_id for memory in retired},
+        memory_id__in=[memory.pk for memory in retired],
+        withdrawn_at=None,
+    ).exclude(names=[])
+    found: dict[uuid.UUID, set[str]] = {}
+    for memory_id, names in rows.values_list("memory_id", "names"):
+        found.setdefault(memory_id, set()).update(names)
+    return found
+
+
+def index_anew(memory: Memory, entry: Indexed) -> None:
+    """Gives an active memory other postings, in the index, in the counts and in the row's columns (which it sets)."""
+    delete_postings([memory])
+    insert_postings([entry])
+    change_counts({memory.namespace_id: (0, entry.length - memory.length)})
+    memory.terms, memory.length = list(entry.frequencies), entry.length
 
 
 def delete_postings(memories: Sequence[Memory]) -> None:
@@ -193,6 +218,7 @@ def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     removed = _remove(_REMOVE_SESSION, scope, now=now, session=session)
     # Its turns begin at 1 again.
     EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
+    Session.objects.in_scope(scope).filter(name=session).update(settled_turn=0)
     return removed
 
 

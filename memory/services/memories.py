@@ -15,9 +15,9 @@ from psycopg.errors import QueryCanceled
 
 from memory.enums import MemoryState
 from memory.errors import InvalidInput, NotFound, SearchTimedOut
-from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion, Posting
+from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion, Posting, RetiredStatement
 from memory.models.audit import FREQUENT
-from memory.models.memory import MemoryQuerySet
+from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.change import standing
 from memory.text.analysis import terms
 from memory.types import Access, Scope
@@ -81,7 +81,8 @@ def found(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
-    """What happened to a memory, newest first: former versions, audit events, links and opinions, `limit` of each.
+    """What happened to a memory, newest first: former versions, audit events, links, opinions and statements
+    that were retired, `limit` of each.
 
     Raises NotFound.
     """
@@ -127,6 +128,22 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
             }
             for link in links[:limit]
         ],
+        "retired": [
+            {
+                "start": row.start,
+                "end": row.end,
+                "text": memory.text[row.start : row.end],
+                "by": str(row.by),
+                "by_start": row.by_start,
+                "by_end": row.by_end,
+                "reason": row.reason,
+                "confidence": row.confidence,
+                "valid_to": row.valid_to.isoformat(),
+                "retired_at": row.retired_at.isoformat(),
+                "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
+            }
+            for row in RetiredStatement.objects.filter(**own)[:limit]
+        ],
         "feedback": [
             {
                 "kind": opinion.kind,
@@ -151,6 +168,7 @@ def shown(memory: Memory) -> dict[str, Any]:
         "metadata": memory.metadata,
         "tier": memory.tier,
         "tokens": memory.tokens,
+        "retired_statements": [list(span) for span in spans_of(memory.retired_spans)],
         "created_at": memory.created_at.isoformat(),
     }
 

@@ -149,6 +149,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.nda
         predicate=ask.among,
         holding_at=ask.holding_at,
         as_of=ask.as_of,
+        valid_at=ask.valid_at,
     )
 
 

@@ -18,6 +18,7 @@ from memory.services.change import AS_IT_COMES, Deed, change, checked_reason, fi
 from memory.services.curation import checked_metadata, checked_text
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.ingest import EMBEDDING_DELAYED, WINDOW_SKIPPED, append_to_windows, ask_for_summaries
+from memory.services.retiring import withdraw
 from memory.services.write import prepare, write
 from memory.types import Access, ChangeTerms, NewMemory, Scope
 
@@ -48,8 +49,8 @@ def supersede(
         older, newer = found[older_id], found[newer_id]
         if older.namespace_id != newer.namespace_id:
             raise NotFound(f"There is no memory {newer_id} in the namespace of the older one.", detail={"field": "by"})
-        _one_at_a_time(older.namespace_id)
-        deed = _ended(older, newer, reason, confidence, access.actor, now=now)
+        one_at_a_time(older.namespace_id)
+        deed = ended(older, newer, reason, confidence, access.actor, now=now)
         return finished(access, older, deed, terms=terms, now=now)
 
     return once(terms.idempotency, act, now=now)[0]
@@ -97,8 +98,8 @@ def supersede_by_text(
         # The session's row is locked before the memory's, as a reset does.
         sessions.extend(write(rows, embedded, now=now))
         found = held(access, [older_id, rows[0].id], terms=terms)
-        _one_at_a_time(older.namespace_id)
-        deed = _ended(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
+        one_at_a_time(older.namespace_id)
+        deed = ended(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
         answer = finished(access, found[older_id], deed, terms=terms, now=now)
         return {**answer, "degraded": [] if embedded is not None else [EMBEDDING_DELAYED]}
 
@@ -116,32 +117,37 @@ def supersede_by_text(
 def reinstate(
     access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
 ) -> dict[str, Any]:
-    """Takes back that a memory was superseded: it holds again. Both stay. Answers and raises as `change` does."""
+    """Takes back that a memory, or statements of it, were superseded: all of it holds again, and what superseded it
+    stays. Answers and raises as `change` does."""
     reason = checked_reason(reason)
 
     def deed(memory: Memory) -> Deed | None:
-        if memory.superseded_by is None:
+        if memory.superseded_by is None and not memory.retired_spans:
             return None
         MemoryLink.objects.filter(
-            namespace_id=memory.namespace_id,
-            memory_id=memory.superseded_by,
-            other_id=memory.pk,
-            kind=LinkKind.SUPERSEDES,
+            namespace_id=memory.namespace_id, other_id=memory.pk, kind=LinkKind.SUPERSEDES
         ).delete()
         before = _validity(memory)
         memory.valid_to = memory.superseded_by = memory.superseded_at = None
+        columns = ["valid_to", "superseded_by", "superseded_at"]
+        if memory.retired_spans:
+            withdraw(memory, now=now)
+            columns += ["retired_spans", "terms", "length"]
         return Deed(
             AuditEvent.MEMORY_REINSTATE,
             ["valid_to", "superseded_by"],
-            ["valid_to", "superseded_by", "superseded_at"],
+            columns,
             {"reason": reason, "before": before, "after": _validity(memory)},
         )
 
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
 
 
-def _ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
-    """Ends the older memory where the newer begins, and links the two; both are locked."""
+def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
+    """Ends the older memory where the newer begins, and links the two; both are locked, and `one_at_a_time` holds.
+
+    Raises Conflict as `supersede` does.
+    """
     if older.superseded_by == newer.pk:
         return None
     if older.superseded_by is not None:
@@ -205,14 +211,15 @@ def _successors(memory: Memory) -> set[uuid.UUID]:
         return {identity for (identity,) in cursor.fetchall()}
 
 
-def _one_at_a_time(namespace_id: int) -> None:
+def one_at_a_time(namespace_id: int) -> None:
     """Until the transaction ends, nobody else supersedes in the namespace: several at once could make a ring."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memos.supersede', %s))", [namespace_id])
 
 
-def _validity(memory: Memory) -> dict[str, str | None]:
+def _validity(memory: Memory) -> dict[str, str | int | None]:
     return {
         "valid_to": memory.valid_to.isoformat() if memory.valid_to else None,
         "superseded_by": str(memory.superseded_by) if memory.superseded_by else None,
+        "retired_statements": len(memory.retired_spans) // 2,
     }

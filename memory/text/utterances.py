@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from memory.text.sentences import sentence_ends
@@ -45,6 +45,15 @@ def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[
         for turn, (start, end, who, agent) in enumerate(_turns(text, speaker, by_agent))
         for first, last in _sentences(text, start, end)
     ]
+
+
+def live_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """`text` without the statements at `spans` ([start, end) in characters)."""
+    kept, start = [], 0
+    for first, last in sorted(spans):
+        kept.append(text[start:first])
+        start = max(start, last)
+    return "".join((*kept, text[start:]))
 
 
 def _turns(text: str, speaker: str, by_agent: bool) -> list[tuple[int, int, str, bool]]:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from memory.governance.supersession import Settled, live_text, settle, wanted_terms
+from memory.governance.supersession import Settled, settle, wanted_terms
 from memory.text.changes import object_terms
-from memory.text.utterances import statements
+from memory.text.utterances import live_text, statements
 
 
 def settled(new: str, **earlier: str) -> Settled[str]:

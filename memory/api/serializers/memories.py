@@ -169,6 +169,10 @@ class MemorySerializer(StandingSerializer):
     metadata = serializers.DictField()
     tier = serializers.CharField()
     tokens = serializers.IntegerField()
+    retired_statements = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
+        help_text="[start, end) in characters of each statement of `text` that holds no longer; its history says why",
+    )
     created_at = serializers.DateTimeField(help_text="When MemOS learned it")
 
 
@@ -223,6 +227,22 @@ class LinkSerializer(serializers.Serializer):
     created_at = serializers.DateTimeField()
 
 
+class RetiredSerializer(serializers.Serializer):
+    """A statement of the memory that holds no longer: it is not searched and not handed over."""
+
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+    text = serializers.CharField()
+    by = serializers.UUIDField(help_text="The newer memory; it may have been erased since")
+    by_start = serializers.IntegerField()
+    by_end = serializers.IntegerField()
+    reason = serializers.CharField()
+    confidence = serializers.FloatField()
+    valid_to = serializers.DateTimeField(help_text="From then on it held no longer, in the time of what is told")
+    retired_at = serializers.DateTimeField(help_text="When MemOS learned it")
+    withdrawn_at = serializers.DateTimeField(allow_null=True, help_text="Since when it counts again")
+
+
 class OpinionSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(Feedback.choices)
     note = serializers.CharField(allow_blank=True)
@@ -235,4 +255,5 @@ class HistorySerializer(serializers.Serializer):
     versions = VersionSerializer(many=True)
     events = EventSerializer(many=True)
     links = LinkSerializer(many=True)
+    retired = RetiredSerializer(many=True)
     feedback = OpinionSerializer(many=True)

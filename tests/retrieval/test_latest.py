@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.governance.latest import Found, asks_for_value, latest_first
+from memory.retrieval.latest import Found, asks_for_value, latest_first
 from memory.text.utterances import statements
 
 

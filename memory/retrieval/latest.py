@@ -1,4 +1,4 @@
-"""Which of several hits that give a value for what is asked comes first: the newest. Decides; writes nothing.
+"""Which of several hits that give a value for what is asked comes first: the newest.
 
 Statements that no rule can link ("my target is 1,200 words", "I found out that it was adjusted to 1,350") meet when a
 question asks for the value: those that speak of it about equally well change places, so that the newest stands first.

@@ -1,0 +1,305 @@
+"""Looks at what new memories do to earlier ones, and carries out what `governance.supersession` decides: in the
+background, session by session, from where the last run ended.
+
+What is taken back or replaced leaves search, statement by statement; a memory of which nothing is left is superseded.
+What only a person can settle goes to the review list. Nothing is deleted, and `reinstate` takes all of it back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+
+from memory import audit
+from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review, Role
+from memory.errors import Conflict
+from memory.governance.conflicts import Decision
+from memory.governance.supersession import Settled, settle, wanted_terms
+from memory.models import Memory, MemoryLink, Session
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.services import likeness
+from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
+from memory.services.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.policy import in_force
+from memory.services.retiring import Going, left_of, reason_of, retire
+from memory.services.supersession import ended, one_at_a_time
+from memory.text.slots import slots
+from memory.text.utterances import Statement, statements
+from memory.types import Scope, system_access
+
+log = logging.getLogger("memos.settling")
+
+ACTOR = "rule:supersession"
+BATCH = 100
+# Sessions that are listed at a time.
+_LISTED = 200
+# PostgreSQL advisory lock of the one run that settles.
+_RUN_LOCK = 0x6D656D7375
+# What a change names must share so much with a memory before the memory is looked at; so many are looked at.
+LEAST_SHARE = 0.5
+_LOOKED_AT = 100
+# Memories near in meaning that are looked at for the former value of an attribute.
+_NEAR = 50
+_HELD_ALONE = frozenset(("lives", "works"))
+_PEOPLE = (Role.USER,)
+_SAME = Decision(Relation.RESTATES, "Both say the same.", (), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    scope: Scope
+    session: str
+    turn: int
+
+
+def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
+    """Looks at the memories that came since the last run; returns how many.
+
+    Ends after about `seconds` and goes on in the next run. Idempotent; one run at a time, another does nothing. Raises
+    EmbeddingUnavailable.
+    """
+    deadline = time.monotonic() + seconds
+    total = 0
+    with _alone() as alone:
+        while alone and (works := _works()):
+            for work in works:
+                total += _settle_session(work, now=now)
+                if time.monotonic() > deadline:
+                    return total
+    return total
+
+
+def settle_namespace(scope: Scope, *, now: datetime) -> int:
+    """Looks at all that waits in one namespace that nobody else writes; returns how many memories."""
+    total = 0
+    while works := _works(scope.namespace_id):
+        total += sum(_settle_session(work, now=now) for work in works)
+    return total
+
+
+def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
+    """Looks at one memory again, which says something else now. Raises EmbeddingUnavailable."""
+    memory = _said(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
+    if memory is not None and in_force(scope.namespace_id).policy.settle_conflicts:
+        _settle(scope, memory, now=now)
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
+        got = bool(cursor.fetchone()[0])
+        try:
+            yield got
+        finally:
+            if got:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
+
+
+_WORKS = """
+SELECT s.namespace_id, n.name, s.name, s.settled_turn
+FROM memory_session s JOIN memory_namespace n ON n.id = s.namespace_id
+WHERE s.message_count > s.settled_turn AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
+ORDER BY s.last_message_at, s.name LIMIT %(listed)s
+"""
+
+
+def _works(only: int | None = None) -> list[_Work]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WORKS, {"only": only, "listed": _LISTED})
+        return [_Work(Scope(row[0], row[1], ACTOR), row[2], row[3]) for row in cursor.fetchall()]
+
+
+def _settle_session(work: _Work, *, now: datetime) -> int:
+    """Looks at the session's next BATCH of turns, and marks how far it came."""
+    rows = Memory.objects.in_scope(work.scope).in_session(work.session)
+    turns = list(rows.filter(turn__gt=work.turn).order_by("turn").values_list("turn", flat=True)[:BATCH])
+    if turns and in_force(work.scope.namespace_id).policy.settle_conflicts:
+        for memory in _said(rows).filter(turn__gt=work.turn, turn__lte=turns[-1]).order_by("turn"):
+            _settle(work.scope, memory, now=now)
+    session = Session.objects.in_scope(work.scope).filter(name=work.session)
+    # A session that was emptied meanwhile begins at turn 1 again.
+    if turns:
+        session.filter(message_count__gte=turns[-1]).update(settled_turn=turns[-1])
+    else:
+        session.update(settled_turn=F("message_count"))
+    return len(turns)
+
+
+def _said(rows: MemoryQuerySet) -> MemoryQuerySet:
+    """What people said, and still holds: chunks of documents and what agents said decide nothing."""
+    return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
+
+
+def _settle(scope: Scope, memory: Memory, *, now: datetime) -> None:
+    own = _statements(memory)
+    earlier = _earlier(scope, memory, own)
+    settled = settle(memory.pk, own, {one.pk: _statements(one) for one in earlier})
+    same = likeness.restated(scope, memory)
+    if settled.retired or settled.linked or settled.review or same:
+        _carry_out(scope, memory, settled, same, now=now)
+
+
+def _statements(memory: Memory) -> list[Statement]:
+    """The statements of a memory that hold."""
+    gone = {start for start, _ in spans_of(memory.retired_spans)}
+    found = statements(memory.text, speaker=memory.speaker, by_agent=memory.role not in _PEOPLE)
+    return [one for one in found if one.start not in gone]
+
+
+_HOLDING = """
+SELECT memory_id FROM memory_posting WHERE namespace_id = %s AND term = ANY(%s::text[])
+GROUP BY memory_id HAVING count(*) >= %s ORDER BY count(*) DESC, memory_id DESC LIMIT %s
+"""
+
+
+def _earlier(scope: Scope, memory: Memory, own: Sequence[Statement]) -> list[Memory]:
+    """The earlier memories that what is said may be about, oldest first."""
+    found: set[uuid.UUID] = set()
+    with connection.cursor() as cursor:
+        for wanted in wanted_terms(own):
+            least = -(-len(wanted) * LEAST_SHARE // 1)
+            cursor.execute(_HOLDING, [scope.namespace_id, sorted(wanted), least, _LOOKED_AT])
+            found.update(identity for (identity,) in cursor.fetchall())
+    told = [one.text for one in own if not one.by_agent and slots(one.text).attributes & _HELD_ALONE]
+    found.update(likeness.near(scope, told, limit=_NEAR))
+    before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
+    rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
+    return [one for one in rows.order_by("occurred_at", "pk") if _one_person(one, memory)]
+
+
+def _one_person(one: Memory, other: Memory) -> bool:
+    """Not when their metadata names two users: then they share no more than the namespace."""
+    return all(
+        one.metadata[key] == other.metadata[key]
+        for key in ("user_id", "user")
+        if key in one.metadata and key in other.metadata
+    )
+
+
+def _carry_out(
+    scope: Scope, memory: Memory, settled: Settled[uuid.UUID], same: Sequence[uuid.UUID], *, now: datetime
+) -> None:
+    """Stores what was decided, if none of the memories was changed since it was read."""
+    going: dict[uuid.UUID, list[Going]] = {}
+    for one in settled.retired:
+        going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
+    concerned = {memory.pk, *going, *(key for key, *_ in (*settled.linked, *settled.review)), *same}
+    read = {row.pk: row for row in Memory.objects.in_scope(scope).filter(pk__in=concerned)}
+    embedded = {key: _embedded(read[key], ones) for key, ones in going.items() if key in read}
+    with transaction.atomic():
+        rows = Memory.objects.in_scope(scope).filter(pk__in=concerned).select_related("namespace")
+        held = {row.pk: row for row in rows.order_by("pk").select_for_update(of=("self",))}
+        held = {key: row for key, row in held.items() if _as_read(row, read.get(key))}
+        if memory.pk not in held:
+            # Changed, archived or erased meanwhile: it says nothing any more, or is looked at again.
+            return
+        one_at_a_time(scope.namespace_id)
+        newer = held[memory.pk]
+        for key, ones in going.items():
+            if key in held:
+                _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], now=now)
+        for key, _, _, decision in settled.linked:
+            if key in held:
+                _link(scope, newer, LinkKind.SUPERSEDES, key, decision, now=now)
+        for key, _, _, decision in settled.review:
+            if key in held:
+                _for_review(scope, held[key], newer, decision, now=now)
+        for key in same:
+            if key in held:
+                _link(scope, newer, LinkKind.RESTATES, key, _SAME, now=now)
+
+
+def _embedded(memory: Memory, going: Sequence[Going]) -> Embedded | None:
+    left = left_of(memory, going)
+    return embed_or_none([embedded_passages(left, memory.speaker, memory.context)]) if left else None
+
+
+def _as_read(row: Memory, read: Memory | None) -> bool:
+    if read is None or row.state != MemoryState.ACTIVE or row.superseded_by is not None:
+        return False
+    return bytes(row.content_hash) == bytes(read.content_hash) and row.retired_spans == read.retired_spans
+
+
+def _retire(
+    scope: Scope,
+    older: Memory,
+    going: Sequence[Going],
+    *,
+    newer: Memory,
+    embedded: Embedded | None,
+    now: datetime,
+) -> None:
+    """Takes the statements out of `older`; supersedes it when nothing of it is left."""
+    kept = set(older.retired.values_list("start", flat=True))
+    going = [one for one in going if one.start not in kept]
+    if not going:
+        return
+    first = max(going, key=lambda one: one.decision.confidence).decision
+    if left_of(older, going):
+        retire(older, going, by=newer, embedded=embedded, now=now)
+        older.revision += 1
+        older.save(update_fields=["retired_spans", "terms", "length", "revision"])
+        audit.record(
+            scope,
+            AuditEvent.MEMORY_RETIRE,
+            session=older.session,
+            subject=str(older.pk),
+            details={
+                "by": str(newer.pk),
+                "reason": reason_of(first),
+                "confidence": first.confidence,
+                "statements": len(going),
+                "characters": sum(one.end - one.start for one in going),
+                "revision": older.revision,
+            },
+            now=now,
+        )
+    elif older.pk != newer.pk:
+        try:
+            deed = ended(older, newer, reason_of(first), first.confidence, scope.actor, now=now)
+        except Conflict as error:
+            log.info("not superseded", extra={"memory": str(older.pk), "reason": error.message})
+            return
+        finished(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
+
+
+def _for_review(scope: Scope, older: Memory, newer: Memory, decision: Decision, *, now: datetime) -> None:
+    made = _link(scope, newer, LinkKind.CONTRADICTS, older.pk, decision, now=now)
+    if not made or older.review or decision.relation is not Relation.CONTRADICTS:
+        return
+    older.review = Review.CONTRADICTION
+    older.revision += 1
+    older.save(update_fields=["review", "revision"])
+    audit.record(
+        scope,
+        AuditEvent.MEMORY_CONTRADICTION,
+        session=older.session,
+        subject=str(older.pk),
+        details={"by": str(newer.pk), "confidence": decision.confidence, "revision": older.revision},
+        now=now,
+    )
+
+
+def _link(scope: Scope, newer: Memory, kind: LinkKind, other: uuid.UUID, decision: Decision, *, now: datetime) -> bool:
+    """Links the two, once; whether that is new. What a person said of the two stays as it is."""
+    if other == newer.pk:
+        return False
+    defaults = {
+        "reason": decision.reason[:MAX_REASON_CHARS],
+        "confidence": decision.confidence,
+        "actor": scope.actor,
+        "created_at": now,
+    }
+    _, made = MemoryLink.objects.get_or_create(
+        namespace_id=scope.namespace_id, memory_id=newer.pk, other_id=other, kind=kind, defaults=defaults
+    )
+    return made
