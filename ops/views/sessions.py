@@ -92,6 +92,7 @@ def _reset_form(request: HttpRequest, namespace: Namespace, row: Session, *, err
         context |= {"counts": page.counted(would, audit=False), "events": would.audit}
     except WindowUnavailable:
         context["error"] = _("Redis does not answer, so the session cannot be reset now.")
+        return render(request, "ops/sessions/reset.html", context, status=503)
     return render(request, "ops/sessions/reset.html", context, status=422 if error else 200)
 
 
