@@ -237,7 +237,7 @@ def lines_of(row: Condensation | None) -> str:
 
 
 def word_changes(before: str, after: str) -> list[Change]:
-    """What changed, word by word; Chinese by character. Spaces and line ends go with the word before them."""
+    """What changed, word by word; Chinese by character. Spaces go with the word before them."""
     old, new = _words(before), _words(after)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     changes: list[Change] = []
@@ -252,7 +252,7 @@ def word_changes(before: str, after: str) -> list[Change]:
     return changes
 
 
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+\s*|\s+")
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+[ \t]*|\s")
 
 
 def _words(text: str) -> list[str]:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,8 +14,9 @@ from memory import audit
 from memory.models import AuditLog
 from memory.services import request_figures, request_log
 from memory.stores.redis import RedisAway
+from memory.types import system_access
 from ops.pages import audit as page_of_audit
-from tests.ops.conftest import HOSTILE
+from tests.ops.conftest import HOSTILE, scope_of
 
 URL = "/ops/audit/"
 
@@ -23,14 +25,13 @@ URL = "/ops/audit/"
 def events(world):
     """Three events of two requests in `harbour` now, one of another namespace, one of none."""
     now = timezone.now()
-    from dataclasses import replace
-
-    from tests.ops.conftest import scope_of
-
     first = replace(world.harbour, request_id="req-1", actor="key:dock")
-    audit.record(first, "MEMORY_EDIT", session="night shift", subject=str(world.ids[0]),
-                 details={"before": {"importance": 0.5, "speaker": "Ann"}, "after": {"importance": 0.9, "speaker": "Ann"},
-                          "reason": HOSTILE}, now=now)  # fmt: skip
+    details = {
+        "before": {"importance": 0.5, "speaker": "Ann"},
+        "after": {"importance": 0.9, "speaker": "Ann"},
+        "reason": HOSTILE,
+    }
+    audit.record(first, "MEMORY_EDIT", session="night shift", subject=str(world.ids[0]), details=details, now=now)
     audit.record(first, "MEMORY_PIN", subject=str(world.ids[1]), now=now)
     audit.record(replace(first, request_id="req-2"), "MEMORY_ARCHIVE", now=now - timedelta(hours=3))
     audit.record(scope_of("bakery"), "MEMORY_ARCHIVE", now=now)
@@ -148,8 +149,6 @@ def test_a_file_holds_what_the_list_shows_and_is_an_event(events, staff):
 
 
 def test_formulas_are_escaped_in_the_file(events, staff, world):
-    from dataclasses import replace
-
     audit.record(replace(world.harbour, actor="=cmd"), "MEMORY_PIN", session="+1", now=timezone.now())
     response = staff.post(f"{URL}export/", {"form": "csv", "query": "window=1h&actor=%3Dcmd"})
     [row] = csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode("utf-8-sig")))
@@ -180,7 +179,9 @@ def requests_listed(world, monkeypatch):
     now = timezone.now()
 
     def one(number, status, namespace_id, key="Dock agent"):
-        return request_figures.RecentRequest(f"{number}-0", now, "POST", "v1/query", status, 12.5, namespace_id, key, f"r{number}")
+        return request_figures.RecentRequest(
+            f"{number}-0", now, "POST", "v1/query", status, 12.5, namespace_id, key, f"r{number}"
+        )
 
     rows = [one(4, 401, 0, HOSTILE), one(3, 500, world.harbour.namespace_id), one(2, 200, world.harbour.namespace_id)]
 
@@ -214,7 +215,9 @@ def test_requests_are_filtered_where_they_are_read(db, settings, monkeypatch):
     settings.MEMOS_REQUEST_LOG = 100
     monkeypatch.setattr(request_log, "_buffer", request_log._Buffer(pid=request_log.os.getpid()))
     for status in (200, 500):
-        request_log.record(method="GET", route="v1/health", status=status, milliseconds=1, request_id=f"filtered-{status}")
+        request_log.record(
+            method="GET", route="v1/health", status=status, milliseconds=1, request_id=f"filtered-{status}"
+        )
     request_log.flush()
     found = request_figures.recent(system_access("test"), limit=5, wanted=lambda one: one.status == 500)
     assert found[0].request_id == "filtered-500"

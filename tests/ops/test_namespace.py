@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Entity, Job, Memory, Namespace, NamespacePolicy, Session
+from memory.services.tenant_figures import Used
 from ops.pages import namespace as page_of_namespace
 from tests.ops.conftest import HOSTILE, scope_of, turns
 
@@ -98,6 +99,4 @@ def test_it_costs_as_many_queries_for_many_rows(world, staff, django_assert_max_
 
 
 def test_a_quota_of_nothing_is_no_division():
-    from memory.services.tenant_figures import Used
-
     assert page_of_namespace._quota(Used("quota.memories", 5, 0)).percent is None

@@ -12,7 +12,7 @@ from memory.services.condense import condense_session
 from memory.services.quarantine import QuarantinedItem
 from ops.pages.condensations import Saved, word_changes
 from ops.views import pipeline
-from tests.ops.conftest import HOSTILE, NOW, scope_of, turns
+from tests.ops.conftest import HOSTILE, NOW, turns
 
 URL = "/ops/pipeline/"
 COLUMN = r'<h3 class="stage-title">.*?</svg>([^<]+)</h3>\s*<p class="stage-value">(?:<a href="([^"]*)">)?([^<]+)<'

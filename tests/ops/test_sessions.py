@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from django.test import Client
 
@@ -46,11 +48,7 @@ def test_the_list_goes_on_where_it_ended(world, staff, monkeypatch):
     while url:
         page = staff.get(url)
         seen += [row.listed.name for row in page.context["rows"]]
-        url = f"{URL}?cursor={page.context['older']}".replace(" ", "+") if page.context["older"] else ""
-        if url:
-            from urllib.parse import urlencode
-
-            url = f"{URL}?{urlencode({'cursor': page.context['older']})}"
+        url = f"{URL}?{urlencode({'cursor': page.context['older']})}" if page.context["older"] else ""
     assert sorted(seen) == sorted(Session.objects.values_list("name", flat=True))
     assert staff.get(URL, {"cursor": "nonsense"}).status_code == 404
 
