@@ -139,6 +139,8 @@ class AuditEvent(TextChoices):
     SWEEP_RESUME = "SWEEP_RESUME"
     JOB_REPLAY = "JOB_REPLAY"
     JOB_DISCARD = "JOB_DISCARD"
+    SESSION_VIEW = "SESSION_VIEW"
+    AUDIT_EXPORT = "AUDIT_EXPORT"
 
 
 class Verdict(TextChoices):

@@ -157,6 +157,11 @@ class Histogram:
     empty: bool
     csv: str = ""
 
+    @property
+    def linked(self) -> bool:
+        """Whether columns lead somewhere: then the picture is a group of links."""
+        return any(column.link for column in self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:

@@ -48,6 +48,7 @@ GROUPS = (
             Page("overview", _("Overview"), "overview", "ops:overview"),
             Page("pipeline", _("Pipeline"), "pipeline", "ops:pipeline", family="ops:pipeline"),
             Page("sessions", _("Sessions"), "sessions", "ops:sessions", family="ops:session"),
+            Page("namespaces", _("Namespaces"), "namespace", "ops:namespaces", family="ops:namespace"),
         ),
     ),
     Group(

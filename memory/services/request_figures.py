@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -119,8 +119,11 @@ def total(figures: Sequence[Figures]) -> Figures:
     return sum(figures, Figures())
 
 
-def recent(access: Access, *, limit: int, before: str = "") -> list[RecentRequest]:
-    """The newest requests that the caller may see, newest first; those before the cursor `before`, if given.
+def recent(
+    access: Access, *, limit: int, before: str = "", wanted: Callable[[RecentRequest], bool] = lambda one: True
+) -> list[RecentRequest]:
+    """The newest requests that the caller may see and that are `wanted`, newest first; those before the cursor
+    `before`, if given.
 
     Requests of no namespace (refused before one was known) are for those who reach all. Raises RedisAway.
     """
@@ -131,7 +134,8 @@ def recent(access: Access, *, limit: int, before: str = "") -> list[RecentReques
             end_now = end
             part = call(lambda client, end=end_now: client.xrevrange(STREAM, max=end, min="-", count=max(200, limit)))
             rows = [_request(cursor, fields) for cursor, fields in part]
-            found += [row for row in rows if access.all_namespaces or row.namespace_id in access.namespace_ids]
+            reached = (row for row in rows if access.all_namespaces or row.namespace_id in access.namespace_ids)
+            found += [row for row in reached if wanted(row)]
             if len(part) < max(200, limit):
                 break
             end = f"({rows[-1].cursor}"

@@ -1,0 +1,142 @@
+"""The audit log as people read it: narrowed, page by page, counted over time, and taken out as a file."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.models import AuditLog, Namespace
+from memory.models.keys import first_id_of
+from memory.models.scoped import ScopedQuerySet
+from memory.types import Access, Scope
+
+# Events that are counted for the picture over time, the newest; beyond them it says so.
+COUNTED_AT_MOST = 20_000
+MAX_EXPORTED = 50_000
+_CHUNK = 1_000
+# The clocks of two servers, and a change that waits for a lock, set an id's time and the event's apart.
+_SLACK = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the log is narrowed to; empty is all. `until` is not of the time any more."""
+
+    event: str = ""
+    actor: str = ""
+    session: str = ""
+    subject: str = ""
+    request_id: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How many events a step of time has, from `at` on."""
+
+    at: datetime
+    count: int
+
+
+def events(access: Access, wanted: Wanted) -> ScopedQuerySet[AuditLog]:
+    """The events that the caller reaches, newest first. Those of no namespace are for who reaches all."""
+    rows = AuditLog.objects.reachable_by(access)
+    exact = {"event_type": wanted.event, "actor": wanted.actor, "session": wanted.session,
+             "subject": wanted.subject, "request_id": wanted.request_id}  # fmt: skip
+    rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    if wanted.since is not None:
+        # Ids begin with the time: the index finds them.
+        rows = rows.filter(pk__gte=first_id_of(wanted.since - _SLACK), created_at__gte=wanted.since)
+    if wanted.until is not None:
+        rows = rows.filter(created_at__lt=wanted.until)
+    return rows.order_by("-pk")
+
+
+def page(
+    access: Access, wanted: Wanted, *, before: uuid.UUID | None, limit: int
+) -> tuple[list[AuditLog], uuid.UUID | None]:
+    """One page, and the id that the page after begins before."""
+    rows = events(access, wanted)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = list(rows[: limit + 1])
+    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+
+
+def newer(access: Access, wanted: Wanted, *, than: uuid.UUID, at_most: int) -> int:
+    """How many events came after one."""
+    return int(events(access, wanted).filter(pk__gt=than).order_by()[:at_most].count())
+
+
+def find(access: Access, *, event_id: uuid.UUID) -> AuditLog | None:
+    """One event that the caller reaches."""
+    return AuditLog.objects.reachable_by(access).filter(pk=event_id).first()
+
+
+def span(access: Access, wanted: Wanted) -> tuple[datetime, datetime, int] | None:
+    """From when to when the newest COUNTED_AT_MOST events are, and how many; None without any."""
+    newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
+    sql, parameters = newest.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT min(created_at), max(created_at), count(*) FROM ({sql}) AS newest", parameters)  # noqa: S608
+        first, last, count = cursor.fetchone()
+    return (first, last, count) if count else None
+
+
+def by_step(access: Access, wanted: Wanted, *, since: datetime, until: datetime, step: timedelta) -> list[Step]:
+    """The newest COUNTED_AT_MOST events by time, a Step for every step, also the empty ones."""
+    newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
+    sql, parameters = newest.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT date_bin(%s, created_at, %s), count(*) FROM ({sql}) AS newest GROUP BY 1",  # noqa: S608
+            [step, since, *parameters],  # type: ignore[list-item]
+        )
+        found = dict(cursor.fetchall())
+    return [Step(since + step * n, found.get(since + step * n, 0)) for n in range(-((since - until) // step))]
+
+
+def actors(access: Access, wanted: Wanted, *, limit: int) -> list[str]:
+    """Who acted in the newest COUNTED_AT_MOST events, by name."""
+    newest = events(access, wanted)[:COUNTED_AT_MOST].values("actor")
+    sql, parameters = newest.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT actor FROM ({sql}) AS newest GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT %s",  # noqa: S608
+            [*parameters, limit],
+        )
+        return [actor for (actor,) in cursor.fetchall()]
+
+
+def exported(access: Access, wanted: Wanted, *, form: str, now: datetime, request_id: str) -> Iterator[AuditLog]:
+    """The newest MAX_EXPORTED events, one by one; that they were taken out is an event itself, written before.
+
+    It belongs to the namespace when there is one only, else to none.
+    """
+    ids = list(events(access, wanted).values_list("pk", flat=True)[:MAX_EXPORTED])
+    narrowed = {name: str(value) for name, value in asdict(wanted).items() if value}
+    details: dict[str, Any] = {"events": len(ids), "format": form, "narrowed_to": narrowed}
+    namespace = None
+    if not access.all_namespaces and len(access.namespace_ids) == 1:
+        namespace = Namespace.objects.filter(pk__in=access.namespace_ids).first()
+    if namespace is not None:
+        scope = Scope(namespace.pk, namespace.name, access.actor, request_id)
+        audit.record(scope, AuditEvent.AUDIT_EXPORT, details=details, now=now)
+    else:
+        reached = "all" if access.all_namespaces else sorted(access.namespace_ids)
+        details |= {"namespaces": reached, "request_id": request_id}
+        audit.record_system(access.actor, AuditEvent.AUDIT_EXPORT, details=details, now=now)
+    return _one_by_one(access, ids)
+
+
+def _one_by_one(access: Access, ids: list[uuid.UUID]) -> Iterator[AuditLog]:
+    for start in range(0, len(ids), _CHUNK):
+        yield from AuditLog.objects.reachable_by(access).filter(pk__in=ids[start : start + _CHUNK]).order_by("-pk")

@@ -1,0 +1,132 @@
+"""Sessions as people look at them: how long they are, what their summary covers, and what lies in their window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
+from memory.models.sql import fetch
+from memory.types import Access, Scope
+
+# A place in the list: the last message's moment, the namespace's id and the name.
+Cursor = tuple[datetime, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A session of the list. `summary`: the newest version's number (0: none); `requested`: one is being made."""
+
+    namespace_id: int
+    name: str
+    messages: int
+    tokens: int
+    last_message_at: datetime
+    unsummarised: int
+    summary: int
+    requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What hangs on one session besides its turns."""
+
+    tokens: int
+    summaries: int
+    packs: int
+    quarantined: int
+
+
+_DETAILS = """
+SELECT k.namespace_id, k.session, coalesce(t.tokens, 0), coalesce(c.number, 0)
+FROM unnest(%(namespaces)s::bigint[], %(sessions)s::text[]) AS k(namespace_id, session)
+CROSS JOIN LATERAL (
+    SELECT sum(m.tokens) AS tokens FROM memory_memory m
+    WHERE m.namespace_id = k.namespace_id AND m.session = k.session AND m.turn > 0
+) AS t
+LEFT JOIN LATERAL (
+    SELECT c.number FROM memory_condensation c
+    WHERE c.namespace_id = k.namespace_id AND c.session = k.session ORDER BY c.number DESC LIMIT 1
+) AS c ON true
+"""
+
+
+def listed(
+    access: Access, *, prefix: str = "", cursor: Cursor | None = None, limit: int = 50
+) -> tuple[list[Listed], Cursor | None]:
+    """The sessions whose names begin with `prefix`, newest message first, and the place of the page after."""
+    rows = Session.objects.reachable_by(access)
+    if prefix:
+        rows = rows.filter(name__startswith=prefix)
+    if cursor is not None:
+        at, namespace_id, name = cursor
+        after = Q(namespace_id__gt=namespace_id) | Q(namespace_id=namespace_id, name__gt=name)
+        rows = rows.filter(Q(last_message_at__lt=at) | Q(last_message_at=at) & after)
+    page = list(rows.order_by("-last_message_at", "namespace_id", "name")[: limit + 1])
+    shown = page[:limit]
+    details = _details(shown)
+    found = [
+        Listed(
+            row.namespace_id,
+            row.name,
+            row.message_count,
+            details[row.namespace_id, row.name][0],
+            row.last_message_at,
+            row.unsummarised,
+            details[row.namespace_id, row.name][1],
+            row.summary_requested_at is not None,
+        )
+        for row in shown
+    ]
+    last = shown[-1] if len(page) > limit else None
+    return found, (last.last_message_at, last.namespace_id, last.name) if last else None
+
+
+def biggest(namespace: Namespace, *, limit: int) -> list[Session]:
+    """The longest sessions of a namespace."""
+    rows = Session.objects.filter(namespace=namespace, message_count__gt=0)
+    return list(rows.order_by("-message_count", "name")[:limit])
+
+
+def turns(namespace: Namespace, session: str, *, before: int | None, limit: int) -> tuple[list[Memory], int | None]:
+    """The newest turns (those before turn `before`), newest first, and where the page after begins."""
+    rows = Memory.objects.filter(namespace=namespace, session=session)
+    if before is not None:
+        rows = rows.filter(turn__lt=before)
+    page = list(rows.order_by("-turn").defer("terms", "content_hash", "metadata")[: limit + 1])
+    return page[:limit], page[limit - 1].turn if len(page) > limit else None
+
+
+def latest_card(namespace: Namespace, session: str) -> Condensation | None:
+    """The newest version of the session's summary."""
+    return Condensation.objects.filter(namespace=namespace, session=session).order_by("-number").first()
+
+
+def counts(namespace: Namespace, session: str) -> Counts:
+    """Four counts, each of the session's own rows."""
+    [(_, _, tokens, _)] = fetch(_DETAILS, {"namespaces": [namespace.pk], "sessions": [session]}, prepared=False)
+    own = {"namespace": namespace, "session": session}
+    return Counts(
+        int(tokens),
+        Condensation.objects.filter(**own).count(),
+        ContextPack.objects.filter(**own).count(),
+        QuarantinedItem.objects.filter(**own).pending().count(),
+    )
+
+
+def note_viewed(scope: Scope, *, session: str, what: str, now: datetime) -> None:
+    """Someone opened a session's texts: `what` says which (turns, summaries)."""
+    audit.record(scope, AuditEvent.SESSION_VIEW, session=session, details={"what": what}, now=now)
+
+
+def _details(rows: Sequence[Session]) -> dict[tuple[int, str], tuple[int, int]]:
+    if not rows:
+        return {}
+    keys = {"namespaces": [row.namespace_id for row in rows], "sessions": [row.name for row in rows]}
+    found = fetch(_DETAILS, keys, prepared=False)
+    return {(namespace_id, session): (int(tokens), int(number)) for namespace_id, session, tokens, number in found}

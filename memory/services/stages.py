@@ -1,0 +1,256 @@
+"""The way of a turn from its acceptance to the last of what is made of it: what waits at each stage, and since when.
+
+Nothing is remembered for this: every count is of rows. A turn is accepted and screened by the request that brings it;
+its vector, its place in a summary and its links to entities and earlier memories may come later, by jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Min
+
+from memory.enums import EmbeddingState, JobState, QuarantineState
+from memory.models import EmbeddingModel, Job, Memory, QuarantinedItem
+from memory.models.document import SESSION_PREFIX
+from memory.models.keys import first_id_of
+from memory.models.search import lacking_vector
+from memory.models.sql import fetch
+from memory.services import stats
+from memory.types import Access
+
+HOUR = timedelta(hours=1)
+# Counts end here: beyond it a number is "more than".
+COUNTED_AT_MOST = 10_000
+
+
+class Stage(StrEnum):
+    """In their order; `FAILED` are jobs that were given up."""
+
+    ACCEPTED = "accepted"
+    SCREENED = "screened"
+    EMBEDDED = "embedded"
+    CONDENSED = "condensed"
+    LINKED = "linked"
+    STORED = "stored"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """`waiting`: what has not passed yet (None: nothing can wait there), `oldest`: since when.
+
+    `hour`: of the turns that came within the last hour, how many have passed; of jobs, how many failed in it.
+    """
+
+    stage: Stage
+    waiting: int | None
+    oldest: datetime | None
+    hour: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that a number counts. `kind`: memory, quarantine, session, document; `id` is the row's, or a name."""
+
+    kind: str
+    id: str
+    namespace_id: int
+    session: str
+    since: datetime
+    turns: int = 1
+
+
+# Ids begin with the time, so the newest are found by them. A document's chunks are in no summary: nothing waits there.
+# Of what was released from quarantine the memory is counted, which has the item's id.
+_CAME = """
+WITH came AS MATERIALIZED (
+    SELECT namespace_id, id, session, turn, state, created_at FROM memory_memory
+    WHERE id >= %(first)s AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
+    ORDER BY id DESC LIMIT %(most)s
+), judged AS MATERIALIZED (
+    SELECT c.*,
+        c.state <> 'active' OR EXISTS (
+            SELECT 1 FROM memory_memoryvector v
+            WHERE v.namespace_id = c.namespace_id AND v.model_id = %(model)s AND v.memory_id = c.id
+        ) AS embedded,
+        c.turn <= 0 OR coalesce(s.summarised_turn >= c.turn, false) AS condensed,
+        CASE WHEN c.turn > 0 THEN coalesce(s.settled_turn >= c.turn AND w.turn >= c.turn, false)
+             ELSE coalesce(w.turn > 0, false) END AS linked
+    FROM came c
+    LEFT JOIN memory_session s ON s.namespace_id = c.namespace_id AND s.name = c.session
+    LEFT JOIN memory_entitywatermark w ON w.namespace_id = c.namespace_id AND w.session = c.session
+)
+"""
+_PASSED = {
+    Stage.ACCEPTED: "true",
+    Stage.SCREENED: "true",
+    Stage.EMBEDDED: "embedded",
+    Stage.CONDENSED: "condensed",
+    Stage.LINKED: "linked",
+    Stage.STORED: "embedded AND condensed AND linked",
+}
+_HOUR = f"""{_CAME}
+SELECT count(*), count(*) FILTER (WHERE embedded), count(*) FILTER (WHERE condensed), count(*) FILTER (WHERE linked),
+       count(*) FILTER (WHERE embedded AND condensed AND linked)
+FROM judged
+"""  # noqa: S608 - put together from constants of this file
+
+# What a summary lacks, and what entities or the comparison with earlier memories have not read.
+_WAITING_SESSIONS = {
+    Stage.CONDENSED: """
+SELECT 'session' AS kind, s.name AS id, s.namespace_id, s.name AS session, s.last_message_at AS since,
+       s.message_count - s.summarised_turn AS turns
+FROM memory_session s
+WHERE s.message_count > s.summarised_turn
+  AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
+""",
+    Stage.LINKED: """
+SELECT 'session' AS kind, s.name AS id, s.namespace_id, s.name AS session, s.last_message_at AS since,
+       s.message_count - least(s.settled_turn, coalesce(w.turn, 0)) AS turns
+FROM memory_session s
+LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
+WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
+  AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
+UNION ALL
+SELECT 'document', d.document_id, d.namespace_id, %(prefix)s || d.id, d.updated_at, 1
+FROM memory_document d
+LEFT JOIN memory_entitywatermark w ON w.namespace_id = d.namespace_id AND w.session = %(prefix)s || d.id
+WHERE d.version <> coalesce(w.turn, 0)
+  AND (%(everywhere)s::bool OR d.namespace_id = ANY(%(namespaces)s::bigint[]))
+UNION ALL
+SELECT 'memory', p.memory_id::text, p.namespace_id, m.session, m.created_at, 1
+FROM memory_entitypending p
+JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
+WHERE (%(everywhere)s::bool OR p.namespace_id = ANY(%(namespaces)s::bigint[]))
+""",
+}
+
+
+def passed_in_hour(access: Access, *, now: datetime) -> dict[Stage, int]:
+    """Of the turns and chunks that came within the hour, how many have passed each stage."""
+    [(came, embedded, condensed, linked, stored)] = fetch(_HOUR, _parameters(access, now), prepared=False)
+    apart = _apart_in_hour(access, now).order_by()[:COUNTED_AT_MOST].count()
+    return {
+        Stage.ACCEPTED: came + apart,
+        Stage.SCREENED: came,
+        Stage.EMBEDDED: embedded,
+        Stage.CONDENSED: condensed,
+        Stage.LINKED: linked,
+        Stage.STORED: stored,
+    }
+
+
+def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[StageState]:
+    """Every stage. `backlog` may be some seconds old: which memories lack a vector costs more than all the rest."""
+    passed = passed_in_hour(access, now=now)
+    apart = QuarantinedItem.objects.reachable_by(access).pending()
+    failed = Job.objects.reachable_by(access).failed()
+    lacking = backlog.pending_embeddings
+    waiting: dict[Stage, tuple[int | None, datetime | None]] = {
+        Stage.ACCEPTED: (None, None),
+        Stage.SCREENED: _counted(apart, "created_at"),
+        Stage.EMBEDDED: (lacking, _oldest_without_vector(access) if lacking else None),
+        Stage.CONDENSED: _waiting_sessions(access, Stage.CONDENSED),
+        Stage.LINKED: _waiting_sessions(access, Stage.LINKED),
+        Stage.STORED: (None, None),
+        Stage.FAILED: _counted(failed, "finished_at"),
+    }
+    passed[Stage.FAILED] = failed.filter(finished_at__gte=now - HOUR).order_by()[:COUNTED_AT_MOST].count()
+    return [StageState(stage, *waiting[stage], passed[stage]) for stage in Stage]
+
+
+def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row], int]:
+    """What waits at a stage, the oldest first, and how many there are. Of jobs there are none."""
+    if stage in _WAITING_SESSIONS:
+        rows = [
+            Row(*values)
+            for values in fetch(
+                f"{_WAITING_SESSIONS[stage]} ORDER BY since, id LIMIT %(limit)s",
+                {**_reach(access), "prefix": SESSION_PREFIX, "limit": limit},
+                prepared=False,
+            )
+        ]
+        return rows, _waiting_sessions(access, stage)[0]
+    if stage is Stage.SCREENED:
+        items = QuarantinedItem.objects.reachable_by(access).pending().order_by("created_at", "pk")
+        found = items.values_list("pk", "namespace_id", "session", "created_at")[:limit]
+        return [Row("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found], _counted(
+            items, "created_at"
+        )[0]
+    if stage is Stage.EMBEDDED and (lacking := _without_vector(access)) is not None:
+        rows = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
+        return [Row("memory", str(pk), *rest) for pk, *rest in rows], lacking.order_by()[:COUNTED_AT_MOST].count()
+    return [], 0
+
+
+def passed_rows(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[Row], int]:
+    """What came within the hour and has passed a stage, the newest first, and how many there are."""
+    if stage is Stage.FAILED:
+        return [], 0
+    found = fetch(
+        f"{_CAME} SELECT 'memory', id::text, namespace_id, session, created_at FROM judged "  # noqa: S608 - constants
+        f"WHERE {_PASSED[stage]} ORDER BY id DESC LIMIT %(limit)s",
+        {**_parameters(access, now), "limit": limit},
+        prepared=False,
+    )
+    rows = [Row(*values) for values in found]
+    if stage is Stage.ACCEPTED:
+        apart = _apart_in_hour(access, now).order_by("-pk")
+        items = apart.values_list("pk", "namespace_id", "session", "created_at")[:limit]
+        rows += [Row("quarantine", str(pk), *rest) for pk, *rest in items]
+    return rows[:limit], passed_in_hour(access, now=now)[stage]
+
+
+def asked_for(access: Access) -> int:
+    """Sessions whose summary is queued or being made."""
+    jobs = Job.objects.reachable_by(access).unfinished().filter(kind="condense_session")
+    return int(jobs.order_by()[:COUNTED_AT_MOST].count())
+
+
+def job_counts(access: Access) -> Mapping[str, int]:
+    """Jobs by state: those that are over are counted up to COUNTED_AT_MOST."""
+    rows = Job.objects.reachable_by(access).order_by()
+    return {state: rows.filter(state=state)[:COUNTED_AT_MOST].count() for state in JobState.values}
+
+
+def _reach(access: Access) -> dict[str, Any]:
+    return {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids)}
+
+
+def _parameters(access: Access, now: datetime) -> dict[str, Any]:
+    return {**_reach(access), "first": first_id_of(now - HOUR), "most": COUNTED_AT_MOST, "model": _model() or 0}
+
+
+def _model() -> int | None:
+    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE)
+    return active.values_list("pk", flat=True).first()
+
+
+def _apart_in_hour(access: Access, now: datetime) -> Any:
+    rows = QuarantinedItem.objects.reachable_by(access).filter(pk__gte=first_id_of(now - HOUR))
+    return rows.exclude(state=QuarantineState.RELEASED)
+
+
+def _without_vector(access: Access) -> Any:
+    rows, model = Memory.objects.reachable_by(access).active(), _model()
+    return rows if model is None else lacking_vector(rows, model)
+
+
+def _oldest_without_vector(access: Access) -> datetime | None:
+    oldest: datetime | None = _without_vector(access).order_by("pk").values_list("created_at", flat=True).first()
+    return oldest
+
+
+def _counted(rows: Any, moment: str) -> tuple[int, datetime | None]:
+    return int(rows.order_by()[:COUNTED_AT_MOST].count()), rows.aggregate(oldest=Min(moment))["oldest"]
+
+
+def _waiting_sessions(access: Access, stage: Stage) -> tuple[int, datetime | None]:
+    statement = f"SELECT count(*), min(since) FROM ({_WAITING_SESSIONS[stage]}) AS waiting"  # noqa: S608 - constants
+    [(count, oldest)] = fetch(statement, {**_reach(access), "prefix": SESSION_PREFIX}, prepared=False)
+    return int(count), oldest

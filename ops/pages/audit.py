@@ -1,0 +1,353 @@
+"""What Audit shows: events with their filters, over time, closely, and as a file; and the API's requests."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import JobState
+from memory.models import AuditLog
+from memory.services import audit_chain, audit_trail, request_figures, schedule_runs
+from memory.services.audit_trail import COUNTED_AT_MOST, Wanted
+from memory.services.request_figures import RecentRequest
+from memory.types import Access
+from ops.charts import Histogram, histogram
+from ops.pages.overview import VERIFY
+from ops.pages.pipeline import names_of
+from ops.pages.window import WINDOWS, Window
+from ops.words import Words
+
+PAGE = 50
+COLUMNS = 48
+NEW_AT_MOST = 1_000
+ALL_TIME = Window("all", gettext_lazy("All time"), timedelta(days=365 * 200), timedelta(days=1))
+AUDIT_WINDOWS = (*WINDOWS, ALL_TIME)
+# Filters that an address carries under these names; `from` and `to` are moments in ISO 8601.
+TEXTS = {"event": "event", "actor": "actor", "session": "session", "subject": "subject", "request": "request_id"}
+# What a spreadsheet reads as the beginning of a formula (OWASP, CSV injection).
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+FIELDS = ("id", "created_at", "event_type", "actor", "namespace", "session", "subject", "request_id", "details")
+TONES = {"DELETE": "bad", "ERASURE": "bad", "RESET": "bad", "REJECT": "bad", "DISCARD": "bad", "REVOKE": "bad",
+         "QUARANTINE": "weak", "CONTRADICTION": "weak", "EXPORT": "weak", "VIEW": "weak", "ARCHIVE": "off"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One filter that is on, with the address without it."""
+
+    title: Words
+    value: str
+    without: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    event: AuditLog
+    tone: str
+    brief: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Events of one request that stand together (one alone, of no request, has an empty `request_id`)."""
+
+    request_id: str
+    rows: list[EventRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How the last check of the audit chain went. `head` and `sealed` are for those who reach all."""
+
+    tone: str
+    word: str
+    checked_at: datetime | None
+    error: str
+    head: str
+    sealed: int | None
+    sealed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A field before and after."""
+
+    name: str
+    before: str
+    after: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    request: RecentRequest
+    namespace: str
+    tone: str
+    word: str
+    events: str
+
+
+def window_of(query: QueryDict) -> Window:
+    """The window that the address names; 7 days when it names none."""
+    return next((one for one in AUDIT_WINDOWS if one.name == query.get("window")), WINDOWS[2])
+
+
+def wanted_of(query: QueryDict, *, now: datetime) -> Wanted:
+    """What the address narrows the log to. Raises ValueError for a moment that is none."""
+    texts = {field: query.get(name, "").strip()[:200] for name, field in TEXTS.items()}
+    window = window_of(query)
+    since = _moment(query.get("from", "")) or (None if window is ALL_TIME else window.since(now))
+    return Wanted(**texts, since=since, until=_moment(query.get("to", "")))
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def filters(query: QueryDict) -> list[Filter]:
+    """The filters that are on."""
+    titles = {
+        "event": _("Event"), "actor": _("Actor"), "session": _("Session"), "subject": _("Subject"),
+        "request": _("Request"), "from": _("From"), "to": _("Until"),
+    }  # fmt: skip
+    return [
+        Filter(title, _shown(name, query[name][:200]), _without(query, name))
+        for name, title in titles.items()
+        if query.get(name)
+    ]  # fmt: skip
+
+
+def _shown(name: str, value: Any) -> str:
+    return str(value).replace("T", " ") if name in ("from", "to") else value
+
+
+def _without(query: QueryDict, *names: str) -> str:
+    left = query.copy()
+    for name in (*names, "cursor", "v"):
+        left.pop(name, None)
+    return f"?{left.urlencode()}"
+
+
+def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool) -> list[Group]:
+    """The page's events; `by_request`: those of one request together, where its newest stands."""
+    shown = [event_row(row, query) for row in rows]
+    if not by_request:
+        return [Group("", shown)] if shown else []
+    groups: dict[str, list[EventRow]] = {}
+    for place, row in enumerate(shown):
+        groups.setdefault(row.event.request_id or f"\0{place}", []).append(row)
+    return [Group("" if key.startswith("\0") else key, found) for key, found in groups.items()]
+
+
+def event_row(event: AuditLog, query: QueryDict) -> EventRow:
+    kept = {"ns": query["ns"]} if query.get("ns") else {}
+    link = f"{reverse('ops:audit_event')}?{urlencode({**kept, 'id': str(event.pk)})}"
+    return EventRow(event, tone_of(event.event_type), brief(event.details), link)
+
+
+def tone_of(event_type: str) -> str:
+    """The colour of an event: what deletes or refuses is bad, what deserves a look is weak."""
+    return next((tone for part, tone in TONES.items() if part in event_type), "info")
+
+
+def brief(details: Any) -> str:
+    """The details in a line."""
+    if not isinstance(details, dict):
+        return ""
+    parts = [f"{name} {_short(value)}" for name, value in details.items() if value not in (None, "", [], {})]
+    return " · ".join(parts)[:240]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{…}"
+    if isinstance(value, list):
+        return f"[{len(value)}]"
+    return str(value)[:80]
+
+
+def compared(details: dict[str, Any]) -> list[Compared]:
+    """`before` and `after` of an event side by side, as far as it tells them."""
+    before, after = details.get("before"), details.get("after")
+    if not isinstance(before, dict) and not isinstance(after, dict):
+        return []
+    old, new = (one if isinstance(one, dict) else {} for one in (before, after))
+    return [
+        Compared(
+            name, _text(old.get(name)), _text(new.get(name)), name in old and name in new and old[name] != new[name]
+        )
+        for name in dict.fromkeys([*old, *new])
+    ]
+
+
+def plain_details(details: dict[str, Any]) -> list[tuple[str, str]]:
+    """The details besides `before` and `after`."""
+    hidden = ("before", "after") if compared(details) else ()
+    return [(name, _text(value)) for name, value in details.items() if name not in hidden]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def pretty(details: Any) -> str:
+    """The details as they are kept."""
+    return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def over_time(access: Access, wanted: Wanted, query: QueryDict, *, now: datetime) -> tuple[Histogram | None, int]:
+    """How many events there were when, each column with the address that narrows the log to it; and how many in all.
+
+    Counts the newest COUNTED_AT_MOST events: of more, the picture begins where those begin.
+    """
+    found = audit_trail.span(access, wanted)
+    if found is None:
+        return None, 0
+    first, last, count = found
+    capped = count >= COUNTED_AT_MOST
+    since = first if capped or wanted.since is None else wanted.since
+    until = wanted.until or max(now, last)
+    if wanted.since is None:
+        until = last
+    step = _step((until - since) / COLUMNS)
+    since = _floor(since, step)
+    steps = audit_trail.by_step(
+        access, wanted, since=since, until=max(until, since + step) + timedelta(microseconds=1), step=step
+    )
+    pattern = "%m-%d %H:%M" if step < timedelta(days=1) else "%Y-%m-%d"
+    pattern = "%H:%M" if step * len(steps) <= timedelta(hours=24) else pattern
+    links = [_narrowed(query, one.at, one.at + step) if one.count else "" for one in steps]
+    return (
+        histogram(
+            _("Events over time"),
+            description=_("The newest %(count)s events; choose a column to narrow the list to it")
+            % {"count": f"{COUNTED_AT_MOST:,}"}
+            if capped
+            else _("Choose a column to narrow the list to it"),
+            labels=[one.at.strftime(pattern) for one in steps],
+            values=[one.count for one in steps],
+            header=_("Events"),
+            links=links,
+        ),
+        count,
+    )
+
+
+_STEPS = [timedelta(seconds=n) for n in (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400)]
+
+
+def _step(least: timedelta) -> timedelta:
+    days = timedelta(days=1)
+    return next((step for step in _STEPS if step >= least), days * -(-least // days))
+
+
+def _floor(moment: datetime, step: timedelta) -> datetime:
+    begin = datetime(1970, 1, 1, tzinfo=UTC)
+    return begin + (moment - begin) // step * step
+
+
+def _narrowed(query: QueryDict, since: datetime, until: datetime) -> str:
+    kept = query.copy()
+    for name in ("cursor", "v"):
+        kept.pop(name, None)
+    kept["from"], kept["to"] = since.strftime("%Y-%m-%dT%H:%M:%SZ"), until.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"?{kept.urlencode()}"
+
+
+def chain(access: Access, *, now: datetime) -> Chain:
+    """The badge of the audit chain: how its last check went."""
+    last = next((one for one in schedule_runs.schedule_states(now=now) if one.name == VERIFY), None)
+    state = last.state if last else None
+    tone, word = {
+        JobState.DONE: ("good", _("Chain holds")),
+        JobState.FAILED: ("bad", _("Chain is broken")),
+        JobState.RUNNING: ("busy", _("Being checked")),
+    }.get(state or "", ("off", _("Not checked yet")))  # type: ignore[call-overload]
+    seal = audit_chain.newest_seal() if access.all_namespaces else None
+    return Chain(
+        tone,
+        word,
+        (last.finished_at or last.last_run_at) if last else None,
+        last.error[1] if last and last.error and state == JobState.FAILED else "",
+        f"#{seal.number} {bytes(seal.hash).hex()[:16]}" if seal else "",
+        seal.total if seal else None,
+        seal.sealed_at if seal else None,
+    )
+
+
+CLASSES = {"ok": range(200, 400), "refused": range(400, 500), "failed": range(500, 600)}
+
+
+def requests(access: Access, *, kept: str, route: str, before: str) -> tuple[list[RequestRow], str]:
+    """One page of the API's newest requests and the cursor of the page after. Raises RedisAway."""
+    statuses = CLASSES.get(kept)
+
+    def wanted(one: RecentRequest) -> bool:
+        return (statuses is None or one.status in statuses) and (not route or route in one.route)
+
+    found = request_figures.recent(access, limit=PAGE + 1, before=before, wanted=wanted)
+    names = names_of({one.namespace_id for one in found})
+    rows = [_request_row(one, names) for one in found[:PAGE]]
+    return rows, found[PAGE - 1].cursor if len(found) > PAGE else ""
+
+
+def _request_row(one: RecentRequest, names: dict[int, str]) -> RequestRow:
+    tone, word = (
+        ("bad", _("Failed"))
+        if one.status >= 500
+        else ("weak", _("Refused"))
+        if one.status >= 400
+        else ("good", _("OK"))
+    )
+    events = f"{reverse('ops:audit')}?{urlencode({'request': one.request_id, 'window': 'all'})}"
+    return RequestRow(one, names.get(one.namespace_id, ""), tone, word, events)
+
+
+class _Echo:
+    """Where the csv writer writes: it hands back what it is given."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def guarded(value: str) -> str:
+    """The value as a spreadsheet shows it: what it would take for a formula begins with an apostrophe."""
+    return f"'{value}" if value.lstrip(" ").startswith(FORMULA) else value
+
+
+def as_csv(events: Iterator[AuditLog]) -> Iterator[str]:
+    """Lines of CSV, with a heading."""
+    writer = csv.writer(_Echo())
+    # The mark by which spreadsheets know UTF-8.
+    yield "\ufeff" + writer.writerow(FIELDS)
+    for event in events:
+        record = _record(event)
+        record["details"] = json.dumps(record["details"], ensure_ascii=False)
+        yield writer.writerow([guarded(str(record[name])) for name in FIELDS])
+
+
+def as_json_lines(events: Iterator[AuditLog]) -> Iterator[str]:
+    """One JSON object a line."""
+    for event in events:
+        yield json.dumps(_record(event), ensure_ascii=False) + "\n"
+
+
+def _record(event: AuditLog) -> dict[str, Any]:
+    own = {name: getattr(event, name) for name in FIELDS}
+    return {**own, "id": str(event.pk), "created_at": event.created_at.isoformat()}

@@ -1,0 +1,182 @@
+"""What Sessions shows: the list, one session closely, and what a reset of it would delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memory.errors import WindowUnavailable
+from memory.models import Condensation, Memory, Namespace, Session
+from memory.services import session_listing
+from memory.services.reset import Deleted
+from memory.services.session_listing import Cursor, Listed
+from memory.stores import window
+from memory.types import Access, WindowMessage
+from ops.pages.condensations import Bucket, Saved, card_buckets, sources_of
+from ops.pages.links import Staff, list_link, page_link, row_link
+from ops.pages.pipeline import names_of
+from ops.words import Words
+
+PAGE = 50
+TURNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session of the list. `tone` and `word`: what its summary covers."""
+
+    listed: Listed
+    namespace: str
+    tone: str
+    word: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    memory: Memory
+    link: str
+    archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with where its rows are."""
+
+    title: Words
+    value: int
+    note: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closely:
+    """One session. `window` is None when Redis does not answer."""
+
+    session: Session
+    figures: list[Figure]
+    window: list[WindowMessage] | None
+    window_tokens: int
+    card: Condensation | None
+    card_saved: Saved | None
+    buckets: list[Bucket]
+    turns: list[TurnRow]
+    older: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One store and how much a reset takes from it."""
+
+    store: Words
+    what: Words
+    count: int
+
+
+def listed(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
+    """One page of sessions, newest message first."""
+    found, older = session_listing.listed(access, prefix=prefix, cursor=cursor, limit=PAGE)
+    names = names_of({row.namespace_id for row in found})
+    return [_row(row, names[row.namespace_id]) for row in found], older
+
+
+def _row(row: Listed, namespace: str) -> SessionRow:
+    tone, word = summary_state(row.summary, row.unsummarised, row.requested)
+    return SessionRow(row, namespace, tone, word, page_link("ops:session", ns=namespace, session=row.name))
+
+
+def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str, str]:
+    """The tone and the words for what a summary covers."""
+    if requested:
+        return "busy", _("Being made")
+    if not number:
+        return "off", _("None yet")
+    if unsummarised <= 0:
+        return "good", _("Covers all")
+    behind = ngettext("%(count)s turn behind", "%(count)s turns behind", unsummarised)
+    return "info", behind % {"count": f"{unsummarised:,}"}
+
+
+def closely(namespace: Namespace, session: Session, user: Staff, *, before: int | None) -> Closely:
+    """One session with its window, its newest card and a page of turns."""
+    counts = session_listing.counts(namespace, session.name)
+    rows, older = session_listing.turns(namespace, session.name, before=before, limit=TURNS)
+    card = session_listing.latest_card(namespace, session.name)
+    messages = _window(namespace, session.name)
+    where = {"ns": namespace.name, "session": session.name}
+    return Closely(
+        session=session,
+        figures=[
+            Figure(_("Messages"), session.message_count, _covered(session), "#turns"),
+            Figure(_("Tokens"), counts.tokens, _("of all turns"), ""),
+            Figure(_("Summaries"), counts.summaries, _("versions"), page_link("ops:pipeline_condensations", **where)),
+            Figure(_("Packs"), counts.packs, _("handed over for questions"), page_link("ops:inspector", **where)),
+            Figure(
+                _("Quarantine"),
+                counts.quarantined,
+                _("waiting for a decision"),
+                list_link(user, "quarantineditem", namespace.name, session=session.name, state__exact="pending"),
+            ),
+        ],
+        window=messages,
+        window_tokens=sum(message.tokens for message in messages or ()),
+        card=card,
+        card_saved=Saved(card.token_original, card.token_condensed) if card else None,
+        buckets=card_buckets(card, sources_of(card), user) if card else [],
+        turns=[TurnRow(row, row_link(user, "memory", row.pk), row.state != "active") for row in rows],
+        older=older,
+    )
+
+
+def _covered(session: Session) -> str:
+    if not session.unsummarised:
+        return _("all in the summary")
+    return _("%(count)s not in the summary yet") % {"count": f"{session.unsummarised:,}"}
+
+
+def _window(namespace: Namespace, session: str) -> list[WindowMessage] | None:
+    try:
+        return window.read(namespace.pk, session)
+    except WindowUnavailable:
+        return None
+
+
+def window_size() -> int:
+    """How many messages a window keeps."""
+    return int(settings.MEMOS_WINDOW_MESSAGES)
+
+
+STORES: tuple[tuple[str, Words, Words], ...] = (
+    ("redis_keys", gettext_lazy("Redis"), gettext_lazy("session window")),
+    ("memories", gettext_lazy("Memories"), gettext_lazy("turns and chunks, with vectors, postings and entities")),
+    ("documents", gettext_lazy("Documents"), gettext_lazy("given with this session")),
+    ("condensations", gettext_lazy("Summaries"), gettext_lazy("every version")),
+    ("context_packs", gettext_lazy("Packs"), gettext_lazy("with the questions they answered")),
+    ("quarantined", gettext_lazy("Quarantine"), gettext_lazy("texts that wait for a decision")),
+    ("audit", gettext_lazy("Audit events"), gettext_lazy("hidden from the session's listing, never deleted")),
+)
+
+
+def counted(deleted: Deleted, *, audit: bool) -> list[Count]:
+    """What a reset takes (or took) from every store; of audit events only when they are hidden."""
+    return [Count(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
+
+
+def encoded(cursor: Cursor | None) -> str:
+    """A place in the list as it stands in an address."""
+    return f"{cursor[0].isoformat()}~{cursor[1]}~{cursor[2]}" if cursor else ""
+
+
+def decoded(text: str) -> Cursor | None:
+    """The place that an address names. Raises ValueError."""
+    if not text:
+        return None
+    moment, namespace_id, name = text.split("~", 2)
+    at = datetime.fromisoformat(moment)
+    if at.tzinfo is None:
+        raise ValueError("A moment needs a time zone.")
+    return at, int(namespace_id), name

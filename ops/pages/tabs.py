@@ -1,0 +1,45 @@
+"""The tabs that pages of one part share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from ops.navigation import kept_query
+from ops.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    title: Words
+    url: str
+    current: bool
+    count: int | None = None
+
+
+def pipeline_tabs(request: HttpRequest, current: str) -> list[Tab]:
+    """Stages and jobs; condensations."""
+    return _tabs(
+        request,
+        current,
+        ("pipeline", _("Stages and jobs"), "ops:pipeline"),
+        ("condensations", _("Condensations"), "ops:pipeline_condensations"),
+    )
+
+
+def audit_tabs(request: HttpRequest, current: str) -> list[Tab]:
+    """Events; the API's requests."""
+    return _tabs(
+        request,
+        current,
+        ("audit", _("Events"), "ops:audit"),
+        ("requests", _("API requests"), "ops:audit_requests"),
+    )
+
+
+def _tabs(request: HttpRequest, current: str, *tabs: tuple[str, Words, str]) -> list[Tab]:
+    query = kept_query(request)
+    return [Tab(title, reverse(url) + query, name == current) for name, title, url in tabs]

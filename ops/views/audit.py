@@ -1,0 +1,138 @@
+"""`/ops/audit/`: who did what, and the API's newest requests."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, cast
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.enums import AuditEvent
+from memory.services import audit_trail
+from memory.services.audit_trail import Wanted
+from memory.stores.redis import RedisAway
+from ops.access import page_access, request_id, staff_access
+from ops.pages import audit as page
+from ops.pages.tabs import audit_tabs
+from ops.views.live import live, version_of
+from ops.views.page import console_action, console_page, is_fragment
+
+FORMS = {
+    "csv": ("text/csv; charset=utf-8", page.as_csv),
+    "jsonl": ("application/x-ndjson; charset=utf-8", page.as_json_lines),
+}
+
+
+@console_page
+def audit(request: HttpRequest) -> HttpResponse:
+    """The list of events."""
+    access, now, wanted = page_access(request), timezone.now(), _wanted(request.GET)
+    rows, older = audit_trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
+    picture, count = page.over_time(access, wanted, request.GET, now=now)
+    by_request, first_page = request.GET.get("group") == "request", not request.GET.get("cursor")
+    new_query = request.GET.copy()
+    if rows:
+        new_query["than"] = str(rows[0].pk)
+    context = {
+        "tabs": audit_tabs(request, "audit"),
+        "groups": page.grouped(rows, request.GET, by_request=by_request),
+        "by_request": by_request,
+        "picture": picture,
+        "count": count,
+        "capped": count >= audit_trail.COUNTED_AT_MOST,
+        "chain": page.chain(access, now=now),
+        "filters": page.filters(request.GET),
+        "wanted": wanted,
+        "events": AuditEvent.values,
+        "actors": audit_trail.actors(access, wanted, limit=20),
+        "window": page.window_of(request.GET),
+        "windows": page.AUDIT_WINDOWS,
+        "older": str(older) if older else "",
+        "newer": "" if first_page else "first",
+        "new_url": f"{reverse('ops:audit_new')}?{new_query.urlencode()}" if rows and first_page else "",
+        "max_exported": audit_trail.MAX_EXPORTED,
+    }
+    return render(request, "ops/audit.html", context)
+
+
+@console_page
+def audit_new(request: HttpRequest) -> HttpResponse:
+    """How many events came since the page was opened, as a button that shows them."""
+    than = _uuid(request.GET.get("than", ""))
+    if than is None:
+        raise Http404
+    count = audit_trail.newer(page_access(request), _wanted(request.GET), than=than, at_most=page.NEW_AT_MOST)
+    query = request.GET.copy()
+    for name in ("than", "v", "cursor"):
+        query.pop(name, None)
+    context = {"new": count, "most": page.NEW_AT_MOST, "url": f"{reverse('ops:audit')}?{query.urlencode()}"}
+    return live(request, "ops/audit/_new.html", context, version_of(count))
+
+
+@console_page
+def audit_event(request: HttpRequest) -> HttpResponse:
+    """One event: beside the list for htmx, else a page of its own."""
+    identity = _uuid(request.GET.get("id", ""))
+    event = audit_trail.find(staff_access(request), event_id=identity) if identity else None
+    if event is None:
+        raise Http404(_("There is no such event."))
+    details = event.details if isinstance(event.details, dict) else {}
+    context = {
+        "event": event,
+        "tone": page.tone_of(event.event_type),
+        "compared": page.compared(details),
+        "details": page.plain_details(details),
+        "pretty": page.pretty(event.details),
+    }
+    return render(request, "ops/audit/_event.html" if is_fragment(request) else "ops/audit/event.html", context)
+
+
+@console_page
+def audit_requests(request: HttpRequest) -> HttpResponse:
+    """The newest requests to the API."""
+    kept, route, before = request.GET.get("kept", ""), request.GET.get("route", "")[:100], request.GET.get("cursor", "")
+    if before and not before.replace("-", "", 1).isdecimal():
+        raise Http404(_("There is no such page."))
+    context: dict[str, Any] = {"tabs": audit_tabs(request, "requests"), "kept": kept, "route": route, "away": False}
+    try:
+        rows, older = page.requests(page_access(request), kept=kept, route=route, before=before)
+        context |= {"rows": rows, "older": older, "newer": "first" if before else ""}
+    except RedisAway:
+        context |= {"rows": [], "away": True}
+    return render(request, "ops/audit/requests.html", context)
+
+
+@console_action(permission="ops.export")
+def audit_export(request: HttpRequest) -> HttpResponse:
+    """The events of the list as a file, streamed; the form carries the list's own filters as `query`."""
+    form = request.POST.get("form", "")
+    if form not in FORMS:
+        raise Http404
+    request.GET = QueryDict(request.POST.get("query", ""))
+    kind, lines = FORMS[form]
+    now = timezone.now()
+    events = audit_trail.exported(
+        page_access(request), _wanted(request.GET), form=form, now=now, request_id=request_id(request)
+    )
+    response = StreamingHttpResponse(lines(events), content_type=kind)
+    response["Content-Disposition"] = f'attachment; filename="audit-{now:%Y%m%d-%H%M%S}.{form}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return cast(HttpResponse, response)
+
+
+def _wanted(query: QueryDict) -> Wanted:
+    try:
+        return page.wanted_of(query, now=timezone.now())
+    except ValueError:
+        raise Http404(_("A moment in the address is none.")) from None
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text) if text else None
+    except ValueError:
+        raise Http404(_("There is no such page.")) from None

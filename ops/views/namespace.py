@@ -1,0 +1,44 @@
+"""`/ops/ns/`: the namespaces that are reached, and one of them (`?ns=…`: a name may be any text)."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.services import tenant_figures
+from ops.access import chosen_namespace, reachable_namespaces
+from ops.pages import namespace as page
+from ops.pages.links import page_link
+from ops.views.page import console_page
+
+PAGE = 50
+
+
+@console_page
+def namespaces(request: HttpRequest) -> HttpResponse:
+    """The list by name; with `?ns=` the page of that one."""
+    chosen = chosen_namespace(request)
+    if chosen is not None:
+        context = {"namespace": chosen, "tenant": page.tenant(chosen, request, now=timezone.now())}
+        return render(request, "ops/namespace.html", context)
+    after, prefix = request.GET.get("cursor", ""), request.GET.get("q", "").strip()[:128]
+    rows = reachable_namespaces(request).filter(name__gt=after, name__startswith=prefix)
+    found = list(rows[: PAGE + 1])
+    listed = tenant_figures.overviews(found[:PAGE])
+    context = {
+        "rows": [(one, page_link("ops:namespaces", ns=one.namespace.name)) for one in listed],
+        "older": found[PAGE - 1].name if len(found) > PAGE else "",
+        "newer": "first" if after else "",
+        "q": prefix,
+    }
+    return render(request, "ops/namespace/list.html", context)
+
+
+@console_page
+def namespace_named(request: HttpRequest, name: str) -> HttpResponse:
+    """`/ops/ns/NAME/` leads to the page of that namespace, whatever its name is made of."""
+    if not reachable_namespaces(request).filter(name=name).exists():
+        raise Http404(_("There is no such namespace."))
+    return HttpResponseRedirect(page_link("ops:namespaces", ns=name))

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memory.models import AuditLog, Condensation, Entity, Job, Memory, MemoryVector, Session
+from memory.services.condense import condense_session
+from memory.services.quarantine import QuarantinedItem
+from ops.pages.condensations import Saved, word_changes
+from ops.views import pipeline
+from tests.ops.conftest import HOSTILE, NOW, turns
+
+URL = "/ops/pipeline/"
+COLUMN = r'<h3 class="stage-title">.*?</svg>([^<]+)</h3>\s*<p class="stage-value">(?:<a href="([^"]*)">)?([^<]+)<'
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    pipeline.forget_kept()
+    yield
+    pipeline.forget_kept()
+
+
+def columns(client: Client, **query: str) -> dict[str, tuple[str, str]]:
+    """By title: the link and the number."""
+    page = client.get(URL, query).content.decode()
+    return {title: (link.replace("&amp;", "&"), value) for title, link, value in re.findall(COLUMN, page, re.S)}
+
+
+def failed_job(scope, *, session: str = "night shift", error: str = "It does not answer.") -> Job:
+    now = timezone.now()
+    return Job.objects.create(
+        namespace_id=scope.namespace_id, kind="condense_session", arguments=[scope.namespace_id, session],
+        once=True, state="failed", attempts=3, error_type="LLMUnavailable", error=error,
+        started_at=now - timedelta(minutes=5), finished_at=now,
+    )  # fmt: skip
+
+
+def quarantined(scope) -> QuarantinedItem:
+    return QuarantinedItem.objects.create(
+        namespace_id=scope.namespace_id, session="night shift", role="user", text=HOSTILE, characters=len(HOSTILE),
+        occurred_at=NOW, rule="injection.instructions", confidence=0.9, content_hash=b"0" * 32,
+    )  # fmt: skip
+
+
+def test_it_needs_the_console_and_its_namespaces(world, grant_console, db, django_user_model):
+    outsider = Client()
+    outsider.force_login(django_user_model.objects.create_user("plain", is_staff=True))
+    job = failed_job(world.harbour)
+    baker = grant_console("bakery")
+    for path in ("", "live/", "jobs/", f"job/?id={job.pk}", "rows/?stage=linked"):
+        assert outsider.get(URL + path).status_code == 403
+    assert baker.get(URL, {"ns": "harbour"}).status_code == 404
+    assert baker.get(f"{URL}job/", {"id": job.pk}).status_code == 404
+    assert str(job.pk) not in baker.get(URL, {"state": "all"}).content.decode()
+    assert "night shift" not in baker.get("/ops/condensations/").content.decode()
+    assert baker.get("/ops/condensations/", {"ns": "harbour", "session": "night shift"}).status_code == 404
+
+
+def test_columns_count_rows_and_lead_to_as_many(world, staff):
+    turns(world.harbour, "day shift", "The pilot boat is painted green.", "The tide turns at four.")
+    quarantined(world.harbour)
+    MemoryVector.objects.filter(memory_id=world.ids[0]).delete()
+    failed_job(world.harbour)
+    shown = columns(staff)
+    memories = Memory.objects.count()
+    waiting = Session.objects.filter(summarised_turn=0).count()
+    assert shown["Accepted"][1] == str(memories + 1)
+    assert shown["Screened"][1] == "1"
+    assert shown["Embedded"][1] == "1"
+    assert shown["Condensed"][1] == str(waiting) == "2"
+    assert shown["Linked"][1] == str(Session.objects.count())
+    assert shown["Stored"] == ("/admin/memory/memory/", str(memories))
+    assert shown["Failed"][1] == str(Job.objects.failed().count())
+    for title in ("Accepted", "Screened", "Embedded", "Condensed", "Linked"):
+        link, value = shown[title]
+        page = staff.get(link).content.decode()
+        assert f"{value} row" in page, title
+        assert page.count('<tr><td data-label="What"') == int(value), title
+    assert staff.get(shown["Failed"][0]).content.decode().count('<tr id="job-') == 1
+
+
+def test_columns_of_a_namespace_count_only_it(world, staff, grant_console):
+    assert columns(staff, ns="bakery")["Accepted"][1] == "1"
+    assert columns(grant_console("bakery"))["Stored"][1] == "1"
+
+
+def test_a_job_is_shown_closely_with_what_it_made(world, staff):
+    now = timezone.now()
+    job = Job.objects.create(
+        namespace_id=world.harbour.namespace_id, kind="condense_session",
+        arguments=[world.harbour.namespace_id, "night shift"], state="done", attempts=1,
+        started_at=NOW - timedelta(minutes=1), finished_at=NOW + timedelta(minutes=1), queued_at=now,
+    )  # fmt: skip
+    page = staff.get(f"{URL}job/", {"id": job.pk}).content.decode()
+    part = staff.get(f"{URL}job/", {"id": job.pk}, headers={"HX-Request": "true"}).content.decode()
+    assert "Summary #1 of “night shift”" in page
+    assert "<html" in page
+    assert "<html" not in part
+    assert staff.get(f"{URL}job/", {"id": "nonsense"}).status_code == 404
+
+
+def test_a_silent_worker_is_named(world, staff):
+    then = timezone.now() - timedelta(seconds=90)
+    Job.objects.create(kind="embed_pending", state="running", started_at=then, heartbeat_at=then, done=1, total=4)
+    page = staff.get(URL).content.decode()
+    assert re.search(r"no heartbeat 9\d s", page)
+    assert "1/4" in page
+
+
+def test_failed_jobs_are_replayed_and_discarded_with_a_record(world, staff):
+    first, second = failed_job(world.harbour), failed_job(world.harbour, session="other")
+    answer = staff.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [first.pk, second.pk], "next": URL})
+    assert (answer.status_code, answer["Location"]) == (303, URL)
+    assert "2 jobs are queued again." in staff.get(URL).content.decode()
+    assert set(Job.objects.values_list("state", flat=True)) == {"queued"}
+    body = {"deed": "discard", "job": [first.pk], "reason": "obsolete"}
+    staff.post(f"{URL}jobs/operate/", body)
+    assert Job.objects.get(pk=first.pk).state == "discarded"
+    assert AuditLog.objects.get(event_type="JOB_DISCARD", subject=str(first.pk)).actor == "staff:ann"
+
+
+def test_discarding_needs_a_reason_and_operating_a_permission(world, staff, grant_console):
+    job = failed_job(world.harbour)
+    staff.post(f"{URL}jobs/operate/", {"deed": "discard", "job": [job.pk]})
+    assert "Say why" in staff.get(URL).content.decode()
+    reader = grant_console("harbour")
+    assert reader.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [job.pk]}).status_code == 403
+    assert "data-choose-all" not in reader.get(URL).content.decode()
+    baker = grant_console("bakery", permissions=("ops.operate_jobs",))
+    baker.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [job.pk]})
+    assert staff.get(f"{URL}jobs/operate/").status_code == 405
+    assert Client(enforce_csrf_checks=True).post(f"{URL}jobs/operate/").status_code == 403
+    assert Job.objects.get(pk=job.pk).state == "failed"
+
+
+def test_hostile_words_stay_words(world, staff):
+    job = failed_job(world.harbour, session=HOSTILE[:128], error=HOSTILE)
+    for path in (URL, f"{URL}job/?id={job.pk}"):
+        page = staff.get(path).content.decode()
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert" in page
+
+
+def test_unchanged_parts_are_not_sent_again(world, staff):
+    for part in ("live/", "jobs/"):
+        first = staff.get(URL + part, headers={"HX-Request": "true"})
+        again = staff.get(URL + part, {"v": first.headers["X-Fragment-Version"]}, headers={"HX-Request": "true"})
+        assert (first.status_code, again.status_code) == (200, 204), part
+
+
+@pytest.mark.parametrize("count", [10, 500])
+def test_the_page_costs_as_many_queries_for_many_jobs(world, staff, django_assert_max_num_queries, count):
+    for number in range(count):
+        failed_job(world.harbour, session=f"s{number}")
+    staff.get(URL)
+    pipeline.forget_kept()
+    with django_assert_max_num_queries(28):
+        staff.get(URL, {"state": "all"})
+
+
+def test_a_chain_of_summaries_says_what_changed_and_where_it_comes_from(world, staff):
+    turns(world.harbour, "night shift", *(f"We decided to paint gate {n} blue." for n in range(40)))
+    condense_session(world.harbour, session="night shift", now=NOW + timedelta(hours=1))
+    versions = Condensation.objects.filter(session="night shift").count()
+    assert versions >= 2
+    page = staff.get("/ops/condensations/", {"ns": "harbour", "session": "night shift"}).content.decode()
+    assert page.count('<article class="card version"') == versions
+    assert "<ins>" in page
+    assert f"/admin/memory/memory/{world.ids[2]}/change/" in page
+    assert AuditLog.objects.filter(event_type="SESSION_VIEW", session="night shift").count() == 1
+    listed = staff.get("/ops/condensations/").content.decode()
+    assert listed.count('<tr><td data-label="Session"') == Condensation.objects.count()
+
+
+def test_summaries_are_masked_without_the_permission(world, grant_console):
+    reader = grant_console("harbour")
+    page = reader.get("/ops/condensations/", {"ns": "harbour", "session": "night shift"}).content.decode()
+    assert "northern gate" not in page
+    assert "•••" in page
+    assert "<ins>" not in page
+    assert not AuditLog.objects.filter(event_type="SESSION_VIEW").exists()
+
+
+def test_tokens_saved_of_nothing_is_no_division():
+    assert Saved(0, 0).share is None
+    assert Saved(10, 15).saved == -5
+
+
+def test_changes_are_by_word_and_by_character_in_chinese():
+    assert [(one.kind, one.text) for one in word_changes("the red gate", "the blue gate")] == [
+        ("same", "the "),
+        ("removed", "red "),
+        ("added", "blue "),
+        ("same", "gate"),
+    ]
+    assert [one.text for one in word_changes("我住在北京", "我住在上海") if one.kind == "added"] == ["上海"]
+
+
+def test_nothing_waits_on_an_empty_server(staff):
+    page = staff.get(URL).content.decode()
+    assert "Nothing is queued, running or failed" in page
+    assert not Entity.objects.exists()
