@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.urls import NoReverseMatch, reverse
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,6 +19,7 @@ from memory.services.request_figures import Figures, Moment
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, sparkline
+from ops.pages.links import list_link
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
 from ops.pages.tiles import Delta, Tile
 from ops.pages.window import Window
@@ -101,7 +100,7 @@ def _tiles(
     before: list[Moment],
 ) -> list[Tile]:
     summaries = stats.summary_tokens(access)
-    condensations = rows_link(user, "condensation", ns)
+    condensations = list_link(user, "condensation", ns)
     recall, former = (request_figures.total([moment.recall for moment in some]) for some in (moments, before))
     archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
     oldest = _(" · the oldest waits %(time)s")
@@ -110,7 +109,7 @@ def _tiles(
             _("Memories"),
             f"{memories:,}",
             archived % {"count": f"{backlog.archived:,}"},
-            rows_link(user, "memory", ns, state__exact=MemoryState.ACTIVE),
+            list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE),
         ),
         Tile(
             _("Active sessions"),
@@ -152,13 +151,13 @@ def _tiles(
             f"{waiting.queued_jobs:,}",
             _("%(count)s being worked on") % {"count": f"{waiting.running_jobs:,}"}
             + (oldest % {"time": timesince(waiting.oldest_job, now, depth=1)} if waiting.oldest_job else ""),
-            rows_link(user, "job", "", state__exact=JobState.QUEUED),
+            list_link(user, "job", "", state__exact=JobState.QUEUED),
         ),
         Tile(
             _("Quarantine"),
             f"{waiting.quarantined:,}",
             _("kept out of memory until someone decides"),
-            rows_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            list_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
             tone="weak" if waiting.quarantined else "",
         ),
     ]
@@ -188,7 +187,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
                 "%(count)s jobs failed and wait for a decision",
                 waiting.failed_jobs,
             ),
-            rows_link(user, "job", "", state__exact=JobState.FAILED),
+            list_link(user, "job", "", state__exact=JobState.FAILED),
             _("Replay or discard"),
         ),
         (
@@ -197,14 +196,14 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
             ngettext(
                 "%(count)s running job has no heartbeat", "%(count)s running jobs have no heartbeat", waiting.stuck_jobs
             ),
-            rows_link(user, "job", "", state__exact=JobState.RUNNING),
+            list_link(user, "job", "", state__exact=JobState.RUNNING),
             _("Look at it"),
         ),
         (
             waiting.quarantined,
             "weak",
             ngettext("%(count)s item in quarantine", "%(count)s items in quarantine", waiting.quarantined),
-            rows_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            list_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
             _("Review"),
         ),
         (
@@ -213,7 +212,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
             ngettext(
                 "%(count)s memory contradicts another", "%(count)s memories contradict others", waiting.contradictions
             ),
-            rows_link(user, "memory", ns, review__exact=Review.CONTRADICTION),
+            list_link(user, "memory", ns, review__exact=Review.CONTRADICTION),
             _("Decide"),
         ),
         (
@@ -224,7 +223,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
                 "%(count)s memories were called wrong or outdated",
                 waiting.doubted,
             ),
-            rows_link(user, "memory", ns, review__in=f"{Review.WRONG},{Review.OUTDATED}"),
+            list_link(user, "memory", ns, review__in=f"{Review.WRONG},{Review.OUTDATED}"),
             _("Review"),
         ),
         (
@@ -308,17 +307,6 @@ def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -
             filled=True,
         ),
     ]
-
-
-def rows_link(user: Staff, model: str, ns: str, **filters: str) -> str:
-    """The admin's list of these rows, narrowed to the namespace chosen; empty when the user may not see it."""
-    if not user.has_perm(f"memory.view_{model}"):
-        return ""
-    query = {**({"namespace": ns} if ns else {}), **filters}
-    try:
-        return reverse(f"admin:memory_{model}_changelist") + (f"?{urlencode(query)}" if query else "")
-    except NoReverseMatch:
-        return ""
 
 
 def _slower(now: float | None, before: float | None) -> Delta | None:
