@@ -2,10 +2,16 @@
 
 from django.urls import path
 
-from ops.views import overview
+from ops.views import entities, overview
 
 app_name = "ops"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("overview/live/", overview.overview_live, name="overview_live"),
+    path("entities/", entities.entities, name="entities"),
+    path("entities/search/", entities.entities_search, name="entities_search"),
+    path("entities/<uuid:entity_id>/", entities.entity, name="entity"),
+    path("entities/<uuid:entity_id>/candidates/", entities.entity_candidates, name="entity_candidates"),
+    path("entities/<uuid:entity_id>/merge/", entities.entity_merge, name="entity_merge"),
+    path("entities/<uuid:entity_id>/split/", entities.entity_split, name="entity_split"),
 ]
