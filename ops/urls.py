@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ops.views import entities, overview
+from ops.views import entities, overview, policies, quarantine
 
 app_name = "ops"
 urlpatterns = [
@@ -14,4 +14,9 @@ urlpatterns = [
     path("entities/<uuid:entity_id>/candidates/", entities.entity_candidates, name="entity_candidates"),
     path("entities/<uuid:entity_id>/merge/", entities.entity_merge, name="entity_merge"),
     path("entities/<uuid:entity_id>/split/", entities.entity_split, name="entity_split"),
+    path("policies/", policies.policies, name="policies"),
+    path("policies/change/", policies.policy_change, name="policy_change"),
+    path("policies/put-back/", policies.policy_put_back, name="policy_put_back"),
+    path("quarantine/", quarantine.quarantine, name="quarantine"),
+    path("quarantine/decide/", quarantine.quarantine_decide, name="quarantine_decide"),
 ]
