@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from ops.views import entities, overview, policies, quarantine
+from ops.views import entities, evaluation, overview, policies, quarantine
 
 app_name = "ops"
 urlpatterns = [
@@ -19,4 +19,9 @@ urlpatterns = [
     path("policies/put-back/", policies.policy_put_back, name="policy_put_back"),
     path("quarantine/", quarantine.quarantine, name="quarantine"),
     path("quarantine/decide/", quarantine.quarantine_decide, name="quarantine_decide"),
+    path("evaluation/", evaluation.evaluation, name="evaluation"),
+    path("evaluation/start/", evaluation.evaluation_start, name="evaluation_start"),
+    path("evaluation/compare/", evaluation.evaluation_compare, name="evaluation_compare"),
+    path("evaluation/judgements/", evaluation.evaluation_judgements, name="evaluation_judgements"),
+    path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
 ]
