@@ -192,6 +192,7 @@ def shown(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Sho
     ]
     overall = metrics.get("overall")
     arms = [Scored(name, None, [figures[one] for one in NAMES]) for name, figures in metrics.get("arms", {}).items()]
+    arms.sort(key=_by_part)
     if overall and arms:
         arms.insert(0, Scored(_("everything"), None, [overall[one] for one in NAMES]))
     return Shown(
@@ -298,6 +299,7 @@ def _tiles(metrics: Mapping[str, Any]) -> list[Tile]:
         Tile("MRR", f"{overall['MRR']:.3f}", MEANINGS["MRR"]),
         Tile("nDCG@10", f"{overall['nDCG@10']:.3f}", MEANINGS["nDCG@10"]),
         Tile(_("Asked"), f"{metrics['questions']:,}", asked % {"count": f"{metrics['questions']:,}"}, "#questions"),
+        Tile(_("Documents"), f"{metrics['documents']:,}", _("were searched")),
         Tile(_("Latency p95"), f"{metrics['retrieval_ms']['p95']:,.1f} ms", _("of retrieval alone")),
         Tile(
             _("Tokens saved"),
@@ -315,6 +317,11 @@ def _tiles(metrics: Mapping[str, Any]) -> list[Tile]:
     ]
 
 
+def _by_part(row: Scored) -> tuple[bool, bool, float]:
+    """Single arms first, then arms together, then everything without a signal: where most is lost first."""
+    return row.title.startswith("without "), "+" in row.title, row.figures[NAMES.index("R@10")]
+
+
 def _recall_bars(title: Words, rows: Sequence[Scored], tone: str) -> BarChart:
     at = NAMES.index("R@10")
     return bar_chart(title, [Part(row.title, row.figures[at], tone) for row in rows], show=lambda value: f"{value:.1%}")
@@ -327,7 +334,7 @@ def _weights(configuration: Mapping[str, Any]) -> BarChart | None:
         return None
     return bar_chart(
         _("Weights"),
-        [Part(name, value, "green") for name, value in numbers.items()],
+        [Part(name, value, "green") for name, value in sorted(numbers.items(), key=lambda one: -one[1])],
         description=_("Of the search arms, as a mean over the questions, and of the signals"),
         show=lambda value: f"{value:.3g}",
     )
@@ -339,14 +346,13 @@ def _configuration(run: EvaluationRun) -> list[tuple[Words, str]]:
     rows: list[tuple[Words, str]] = [
         (_("Asked for by"), run.actor),
         (_("Hits a question"), str(run.options.get("top_k", "–"))),
-        (_("Documents"), f"{run.metrics.get('documents', 0):,}"),
         (_("Content"), run.content_digest[:16] or "–"),
     ]
     if found:
         rows += [
             (_("Version"), str(found.get("version", "–"))),
             (_("Embedding"), f"{model.get('model', '–')} · {model.get('dimensions', '–')}"),
-            *((name, str(value)) for name, value in found.get("settings", {}).items()),
+            *((name, str(value)) for name, value in sorted(found.get("settings", {}).items()) if value != ""),
         ]
     return rows
 

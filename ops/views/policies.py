@@ -60,7 +60,7 @@ def policy_change(request: HttpRequest) -> HttpResponse:
         return redirect("ops:policies")
     draft = _draft(request)
     wanted = page.typed(request.POST)
-    if request.POST.get("do") == "save" and request.POST.get("digest") == version_of(wanted):
+    if request.POST.get("do") == "save" and request.POST.get("digest") == (_digest(wanted) or None):
         try:
             after = policy.put_policy(
                 scope_in(request, namespace),
@@ -93,6 +93,14 @@ def policy_put_back(request: HttpRequest) -> HttpResponse:
     return _previewed(request, namespace, draft, dict(former.overrides))
 
 
+def _digest(wanted: dict[str, Any]) -> str:
+    """A name for exactly these overrides, however they are typed; empty when they are wrong."""
+    try:
+        return version_of(policy.checked(page.as_nested(wanted)))
+    except InvalidInput:
+        return ""
+
+
 def _draft(request: HttpRequest) -> _Draft:
     texts = {
         name.removeprefix(page.FIELD): str(value) for name, value in request.POST.items() if name.startswith(page.FIELD)
@@ -113,7 +121,7 @@ def _previewed(request: HttpRequest, namespace: Namespace, draft: _Draft, wanted
     if request.POST.get("do") == "save":
         notice = _("Values were changed after the preview. This is what saving them would do.")
     draft = _Draft(
-        draft.texts, draft.version, reason=draft.reason, notice=notice, preview=shown, digest=version_of(wanted)
+        draft.texts, draft.version, reason=draft.reason, notice=notice, preview=shown, digest=_digest(wanted)
     )
     return _shown(request, namespace, draft)
 
