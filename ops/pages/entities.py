@@ -207,6 +207,7 @@ def shown(
     listed, following = entity_browsing.mentions(scope, entity_id=entity.id, month=month, cursor=cursor, limit=MENTIONS)
     name = said(entity.name, readable=readable)
     neighbours = _neighbours(scope, entity, numbered, found, readable=readable)
+    middle = said(entity.name, readable=readable, brief=True)
     return Shown(
         id=entity.id,
         namespace=scope.namespace,
@@ -215,8 +216,8 @@ def shown(
         mentions=sum(count for _month, count in months),
         aliases=_aliases(scope, aliases, entity, user=user, readable=readable),
         drawings=[
-            ("graph-wide", drawn(name, neighbours, width=1000, height=560, most=NEIGHBOURS, label_chars=20)),
-            ("graph-narrow", drawn(name, neighbours, width=360, height=420, most=8, label_chars=12)),
+            ("graph-wide", drawn(middle, neighbours, width=1000, height=560, most=NEIGHBOURS, label_chars=20)),
+            ("graph-narrow", drawn(middle, neighbours, width=360, height=420, most=8, label_chars=12)),
         ]
         if neighbours
         else [],
@@ -304,7 +305,7 @@ def _neighbours(
             Neighbour(
                 entity_id=identity,
                 number=edges[0][0],
-                name=said(found[identity].name, readable=readable),
+                name=said(found[identity].name, readable=readable, brief=True),
                 kind=found[identity].kind,
                 words=words or f"×{edges[0][1].statements}",
                 strength=sum(edge.statements for _number, edge in edges),

@@ -21,8 +21,13 @@ def row_link(user: Staff, model: str, identity: uuid.UUID | str) -> str:
         return ""
 
 
-def said(text: str, *, readable: bool) -> str:
-    """A short text out of memories, such as a name; to those who may not read it, only how long it is."""
+def said(text: str, *, readable: bool, brief: bool = False) -> str:
+    """A short text out of memories, such as a name; to those who may not read it, only how long it is.
+
+    `brief`: without the word for characters, where there is no room.
+    """
     if readable:
         return text
+    if brief:
+        return f"••• {len(text)}"
     return "••• " + ngettext("(%(count)s character)", "(%(count)s characters)", len(text)) % {"count": len(text)}
