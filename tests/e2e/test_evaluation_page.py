@@ -14,7 +14,7 @@ from tests.ops.test_evaluation_page import marked, measured  # noqa: F401 - the 
 def test_runs_one_run_and_a_comparison(open_page, root, marked, theme, width):  # noqa: F811
     base, run = measured(marked.harbour, arms=True), measured(marked.harbour)
     page = open_page("/ops/evaluation/", client=root, theme=theme, width=width)
-    expect(page.get_by_text("Trend of harbour")).to_be_visible()
+    expect(page.locator(".chart-title", has_text="Trend of harbour")).to_be_visible()
     check(page, f"evaluation-{theme}-{width}")
     page.locator(f'input[name="base"][value="{base.pk}"]').check()
     page.locator(f'input[name="run"][value="{run.pk}"]').check()
@@ -22,7 +22,7 @@ def test_runs_one_run_and_a_comparison(open_page, root, marked, theme, width):  
     expect(page.get_by_role("heading", name="Two runs compared")).to_be_visible()
     check(page, f"evaluation-compare-{theme}-{width}")
     page.goto(f"/ops/evaluation/{base.pk}/")
-    expect(page.get_by_text("R@10 with parts of the search")).to_be_visible()
+    expect(page.get_by_role("heading", name="With parts of the search")).to_be_visible()
     check(page, f"evaluation-run-{theme}-{width}")
 
 
