@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest
 
 from memory.enums import AccessScope
 from memory.models import Namespace
-from memory.types import Access, system_access
+from memory.types import Access, Scope, system_access
 from ops.models import StaffGrant
 
 Staff = AbstractUser | AnonymousUser
@@ -91,6 +91,11 @@ def reachable_namespaces(request: HttpRequest) -> QuerySet[Namespace]:
     access = staff_access(request)
     rows = Namespace.objects.order_by("name")
     return rows if access.all_namespaces else rows.filter(pk__in=access.namespace_ids)
+
+
+def scope_in(request: HttpRequest, namespace: Namespace) -> Scope:
+    """One namespace that this member of staff reaches, for the services that take one."""
+    return Scope(namespace.pk, namespace.name, staff_actor(request), request_id(request))
 
 
 def page_access(request: HttpRequest) -> Access:

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from ops.views import audit, condensations, namespace, overview, pipeline, sessions
+from ops.views import (
+    audit,
+    condensations,
+    entities,
+    evaluation,
+    namespace,
+    overview,
+    pipeline,
+    policies,
+    quarantine,
+    sessions,
+)
 
 app_name = "ops"
 urlpatterns = [
@@ -26,4 +37,20 @@ urlpatterns = [
     path("audit/export/", audit.audit_export, name="audit_export"),
     path("ns/", namespace.namespaces, name="namespaces"),
     path("ns/<path:name>/", namespace.namespace_named, name="namespace_named"),
+    path("entities/", entities.entities, name="entities"),
+    path("entities/search/", entities.entities_search, name="entities_search"),
+    path("entities/<uuid:entity_id>/", entities.entity, name="entity"),
+    path("entities/<uuid:entity_id>/candidates/", entities.entity_candidates, name="entity_candidates"),
+    path("entities/<uuid:entity_id>/merge/", entities.entity_merge, name="entity_merge"),
+    path("entities/<uuid:entity_id>/split/", entities.entity_split, name="entity_split"),
+    path("policies/", policies.policies, name="policies"),
+    path("policies/change/", policies.policy_change, name="policy_change"),
+    path("policies/put-back/", policies.policy_put_back, name="policy_put_back"),
+    path("quarantine/", quarantine.quarantine, name="quarantine"),
+    path("quarantine/decide/", quarantine.quarantine_decide, name="quarantine_decide"),
+    path("evaluation/", evaluation.evaluation, name="evaluation"),
+    path("evaluation/start/", evaluation.evaluation_start, name="evaluation_start"),
+    path("evaluation/compare/", evaluation.evaluation_compare, name="evaluation_compare"),
+    path("evaluation/judgements/", evaluation.evaluation_judgements, name="evaluation_judgements"),
+    path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
 ]

@@ -108,3 +108,31 @@ def _scores(run: EvaluationRun) -> dict[str, dict[str, float]]:
         f"{fingerprint} {query_id}": figures
         for fingerprint, query_id, figures in rows.values_list("fingerprint", "query_id", "metrics")
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One question in two runs: its figures in both."""
+
+    query_id: str
+    group: str
+    type: str
+    base: float
+    run: float
+
+
+def moved(comparison: Comparison, *, name: str) -> list[Moved]:
+    """The questions of both runs whose figure `name` differs, those that changed most first."""
+    rows = (
+        EvaluationResult.objects.filter(namespace_id=one.namespace_id, run_id=one.pk).values_list(
+            "fingerprint", "query_id", "group", "type", "metrics"
+        )
+        for one in (comparison.base, comparison.run)
+    )
+    of_base, of_run = ({(row[0], row[1]): row for row in found} for found in rows)
+    found = [
+        Moved(row[1], row[2], row[3], of_base[key][4][name], row[4][name])
+        for key, row in of_run.items()
+        if key in of_base and of_base[key][4][name] != row[4][name]
+    ]
+    return sorted(found, key=lambda one: (-abs(one.run - one.base), one.query_id))

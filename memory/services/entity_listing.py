@@ -44,16 +44,19 @@ class Edge(NamedTuple):
 
 
 def entities(
-    scope: Scope, *, search: str, kind: str | None, cursor: uuid.UUID | None, limit: int
+    scope: Scope, *, search: str, kind: str | None, cursor: uuid.UUID | None, limit: int, begins: str = ""
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """A page of the entities that memories mention, newest first, and where the next page begins.
 
-    `search` is a part of one of their names, however it is spelled.
+    `search` is a part of one of their names, however it is spelled; `begins` is how one of them begins, which an index
+    finds.
     """
     mentioned = EntityMention.objects.in_scope(scope).filter(alias=OuterRef("id"), active=True)
     aliases = EntityAlias.objects.in_scope(scope).filter(Exists(mentioned), entity=OuterRef("id"))
     if search:
         aliases = aliases.filter(key__contains=name_key(search) or search)
+    if begins:
+        aliases = aliases.filter(key__startswith=name_key(begins) or begins)
     rows = Entity.objects.in_scope(scope).filter(Exists(aliases), merged_into=None)
     if kind:
         rows = rows.filter(kind=kind)
@@ -72,7 +75,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
     if row.merged_into is not None:
         return entity(scope, entity_id=row.merged_into, cursor=cursor, limit=limit)
     aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=row.id).order_by("id"))
-    counts = _mention_counts(scope, [alias.id for alias in aliases])
+    counts = mention_counts(scope, [alias.id for alias in aliases])
     edges = [*relations(scope, {row.id}, limit=NEIGHBOURS), *companions(scope, {row.id}, limit=NEIGHBOURS)]
     neighbours = {side for edge in edges for side in (edge.source, edge.target)} - {row.id}
     timeline, next_cursor = _timeline(scope, aliases, cursor=cursor, limit=limit)
@@ -248,7 +251,8 @@ def _timeline(
     return shown, Cursor(page[limit].occurred_at, page[limit].id) if len(page) > limit else None
 
 
-def _mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """How many mentions in memories that take part in retrieval each name has; those without are left out."""
     rows = _rows(
         "SELECT alias, count(*) FROM memory_entitymention WHERE namespace_id = %(namespace_id)s AND active "
         "AND alias = ANY(%(aliases)s) GROUP BY alias",

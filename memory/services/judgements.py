@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,7 @@ from memory.errors import NotFound
 from memory.models import Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.models.keys import new_id
+from memory.models.sql import fetch
 from memory.services import upkeep
 from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
@@ -95,6 +96,46 @@ def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
         }
         for row in rows[: wanted.limit]
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One question with its marks: how many memories answer it, how many do not, and who marked last."""
+
+    namespace: str
+    query_hash: str
+    text: str
+    relevant: int
+    not_relevant: int
+    actor: str
+    marked_at: datetime
+
+
+_QUESTIONS = """
+SELECT n.name, j.query_hash, (array_agg(j.query_text ORDER BY j.id DESC))[1], count(*) FILTER (WHERE j.relevant),
+       count(*) FILTER (WHERE NOT j.relevant), (array_agg(j.actor ORDER BY j.created_at DESC))[1], max(j.created_at)
+FROM memory_relevancejudgement j JOIN memory_namespace n ON n.id = j.namespace_id
+WHERE %(everywhere)s::bool OR j.namespace_id = ANY(%(namespaces)s::bigint[])
+GROUP BY 1, 2 ORDER BY 7 DESC, 2 LIMIT %(limit)s
+"""
+
+
+def questions(access: Access, *, limit: int) -> list[Judged]:
+    """The questions that were marked last, with counts of their marks."""
+    parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
+    return [Judged(*row) for row in fetch(_QUESTIONS, parameters, prepared=False)]
+
+
+def marks(access: Access) -> tuple[int, int]:
+    """How many questions are marked, and how many marks there are."""
+    rows = RelevanceJudgement.objects.reachable_by(access)
+    return rows.order_by().values("namespace_id", "query_hash").distinct().count(), rows.count()
+
+
+def question_texts(scope: Scope, *, hashes: Iterable[str]) -> dict[str, str]:
+    """What the questions of a namespace say, by hash, as far as they are still marked."""
+    rows = RelevanceJudgement.objects.in_scope(scope).filter(query_hash__in=list(hashes))
+    return dict(rows.values_list("query_hash", "query_text"))
 
 
 def judged_questions(scope: Scope) -> dict[str, tuple[str, dict[str, float]]]:

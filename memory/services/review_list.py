@@ -1,0 +1,142 @@
+"""What waits for a person: texts that the gate kept apart, and memories that are doubted or contradicted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count
+
+from memory.enums import LinkKind, MemoryState, Review
+from memory.models import Memory, MemoryFeedback, MemoryLink, QuarantinedItem
+from memory.models.memory import MemoryQuerySet
+from memory.models.sql import fetch
+from memory.types import Access
+
+# Ages at which the waiting items are parted; the last part is older than all of them.
+AGES = (timedelta(hours=1), timedelta(days=1), timedelta(days=7), timedelta(days=30))
+SHOWN_OPINIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """How many items wait, by rule and by namespace (most first), and by age as parted by AGES (youngest first)."""
+
+    waiting: int
+    oldest: datetime | None
+    by_rule: list[tuple[str, int]]
+    by_namespace: list[tuple[str, int]]
+    by_age: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A memory that contradicts the doubted one, and what the rule said of the two."""
+
+    memory: Memory
+    reason: str
+    confidence: float
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A memory that waits for review, what contradicts it, and who called it wrong or outdated."""
+
+    memory: Memory
+    sides: list[Side]
+    opinions: list[MemoryFeedback]
+
+
+_WAITING = """
+SELECT n.name, q.rule, width_bucket(extract(epoch FROM %(now)s - q.created_at), %(ages)s::float8[]), count(*),
+       min(q.created_at)
+FROM memory_quarantineditem q JOIN memory_namespace n ON n.id = q.namespace_id
+WHERE q.state = 'pending' AND (%(everywhere)s::bool OR q.namespace_id = ANY(%(namespaces)s::bigint[]))
+GROUP BY 1, 2, 3
+"""
+
+
+def quarantine(access: Access, *, now: datetime) -> Quarantine:
+    """The queue of the quarantine as numbers; each adds up to `waiting`."""
+    parameters = {
+        "now": now,
+        "ages": [age.total_seconds() for age in AGES],
+        "everywhere": access.all_namespaces,
+        "namespaces": sorted(access.namespace_ids),
+    }
+    by_rule: dict[str, int] = {}
+    by_namespace: dict[str, int] = {}
+    by_age = [0] * (len(AGES) + 1)
+    oldest: datetime | None = None
+    for namespace, rule, age, count, first in fetch(_WAITING, parameters, prepared=False):
+        by_rule[rule] = by_rule.get(rule, 0) + count
+        by_namespace[namespace] = by_namespace.get(namespace, 0) + count
+        by_age[age] += count
+        oldest = first if oldest is None else min(oldest, first)
+    return Quarantine(sum(by_age), oldest, _most_first(by_rule), _most_first(by_namespace), by_age)
+
+
+def newest_items(access: Access, *, limit: int) -> list[QuarantinedItem]:
+    """The newest items that wait."""
+    rows = QuarantinedItem.objects.reachable_by(access).pending().select_related("namespace")
+    return list(rows.order_by("-id")[:limit])
+
+
+def doubted_counts(access: Access) -> dict[str, int]:
+    """How many active memories wait for review, by why."""
+    counted = dict.fromkeys(Review.values, 0)
+    rows = _to_review(access).order_by().values_list("review").annotate(Count("pk"))
+    return counted | dict(rows)
+
+
+def doubted(
+    access: Access, *, review: str, cursor: uuid.UUID | None, limit: int
+) -> tuple[list[Doubted], uuid.UUID | None]:
+    """A page of the active memories that wait for review (`review`: only for this; empty: all), newest first."""
+    rows = _to_review(access).select_related("namespace").defer("terms")
+    if review:
+        rows = rows.filter(review=review)
+    if cursor is not None:
+        rows = rows.filter(pk__lte=cursor)
+    page = list(rows.order_by("-id")[: limit + 1])
+    shown, following = page[:limit], page[limit].pk if len(page) > limit else None
+    sides, opinions = _sides(shown), _opinions(shown)
+    return [Doubted(one, sides.get(one.pk, []), opinions.get(one.pk, [])) for one in shown], following
+
+
+def _to_review(access: Access) -> MemoryQuerySet:
+    return Memory.objects.reachable_by(access).exclude(review="").filter(state=MemoryState.ACTIVE)
+
+
+def _sides(memories: Sequence[Memory]) -> dict[uuid.UUID, list[Side]]:
+    wanted = [one.pk for one in memories if one.review == Review.CONTRADICTION]
+    links = MemoryLink.objects.filter(
+        namespace_id__in={one.namespace_id for one in memories}, other_id__in=wanted, kind=LinkKind.CONTRADICTS
+    )
+    found: dict[uuid.UUID, list[Side]] = {}
+    for link in links.select_related("memory").order_by("-id"):
+        if link.memory.state == MemoryState.ACTIVE:
+            side = Side(link.memory, link.reason, link.confidence, link.actor)
+            found.setdefault(link.other_id, []).append(side)
+    return found
+
+
+def _opinions(memories: Sequence[Memory]) -> dict[uuid.UUID, list[MemoryFeedback]]:
+    rows = MemoryFeedback.objects.filter(
+        namespace_id__in={one.namespace_id for one in memories},
+        memory_id__in=[one.pk for one in memories],
+        kind__in=[Review.WRONG.value, Review.OUTDATED.value],
+    )
+    found: dict[uuid.UUID, list[MemoryFeedback]] = {}
+    for opinion in rows.order_by("-id"):
+        of_memory = found.setdefault(opinion.memory_id, [])
+        if len(of_memory) < SHOWN_OPINIONS:
+            of_memory.append(opinion)
+    return found
+
+
+def _most_first(counted: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))

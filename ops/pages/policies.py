@@ -1,0 +1,325 @@
+"""What the pages of policies show: the namespaces, one namespace's values as a form, its versions, a preview."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import PolicyOrigin
+from memory.errors import InvalidInput
+from memory.governance.policy import BY_KEY, KNOBS, Knob, Value, nested
+from memory.models import Memory
+from memory.services.policy import Governing
+from memory.services.policy_history import SweepResult, Version
+from memory.types import Scope
+from ops.pages.rows import Staff, row_link
+from ops.words import Words
+
+EXAMPLES = 20
+FIELD = "value:"
+LABELS: dict[str, Words] = {
+    "gate.strict": gettext_lazy("Strict gate"),
+    "gate.worth_threshold": gettext_lazy("Worth threshold"),
+    "gate.personal_data": gettext_lazy("Personal data"),
+    "gate.secrets": gettext_lazy("Secrets"),
+    "gate.injection": gettext_lazy("Injected orders"),
+    "conflicts.settle": gettext_lazy("Settle conflicts"),
+    "duplicates.collapse": gettext_lazy("Fold duplicates"),
+    "decay.enabled": gettext_lazy("Memories decay"),
+    "decay.floor": gettext_lazy("Floor of strength"),
+    "decay.half_life_days.said": gettext_lazy("Half-life of what people said"),
+    "decay.half_life_days.answered": gettext_lazy("Half-life of answers"),
+    "decay.half_life_days.episode": gettext_lazy("Half-life of small talk"),
+    "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
+    "ttl_days": gettext_lazy("Time to live"),
+    "retention.packs_days": gettext_lazy("Context packs are kept"),
+    "retention.evaluation_days": gettext_lazy("Evaluations are kept"),
+    "retention.quarantine_days": gettext_lazy("Quarantined text is kept"),
+    "legal_hold": gettext_lazy("Legal hold"),
+    "summary.messages": gettext_lazy("Summary after messages"),
+    "summary.tokens": gettext_lazy("Summary after tokens"),
+    "summary.idle_seconds": gettext_lazy("Summary after silence"),
+    "working_memory.hours": gettext_lazy("Working memory lasts"),
+    "quota.memories": gettext_lazy("Most memories"),
+    "quota.writes_per_day": gettext_lazy("Most memories a day"),
+}
+GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
+    (gettext_lazy("What is let in"), ("gate.",)),
+    (gettext_lazy("What contradicts or repeats"), ("conflicts.", "duplicates.")),
+    (gettext_lazy("What is forgotten"), ("decay.", "ttl_days", "legal_hold")),
+    (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
+    (gettext_lazy("When summaries are made"), ("summary.",)),
+    (gettext_lazy("How much there may be"), ("quota.",)),
+)
+ORIGINS: dict[str, tuple[str, Words]] = {
+    PolicyOrigin.DEFAULT: ("off", gettext_lazy("Default")),
+    PolicyOrigin.ENVIRONMENT: ("busy", gettext_lazy("Environment")),
+    PolicyOrigin.NAMESPACE: ("good", gettext_lazy("Namespace")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value: in force, where it is from, and what the form has typed (empty: the namespace sets none itself).
+
+    `setting` names the environment's setting where the value comes from it.
+    """
+
+    key: str
+    name: str
+    label: Words
+    help: str
+    range: str
+    unit: str
+    setting: str
+    value: str
+    inherited: str
+    tone: str
+    origin: Words
+    typed: str
+    choices: list[tuple[str, Words]]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    title: Words
+    fields: list[Field]
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    label: Words
+    key: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One version and what it changed; `current` is in force."""
+
+    number: int
+    differences: list[Difference]
+    reason: str
+    actor: str
+    at: datetime
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A memory that would be archived."""
+
+    memory_id: str
+    text: str
+    reason: str
+    strength: float | None
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One number of the preview: under the policy typed, and as things are."""
+
+    title: Words
+    would: int
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What saving would do. `share` is of the active memories."""
+
+    differences: list[Difference]
+    counts: list[Count]
+    archived: int
+    active: int
+    share: float
+    examples: list[Example]
+
+
+def typed(values: QueryDict) -> dict[str, Any]:
+    """The overrides that a form has typed, by key; what is no number stays as it is typed, for the check to name."""
+    wanted: dict[str, Any] = {}
+    for knob in KNOBS:
+        text = values.get(FIELD + knob.key, "").strip()
+        if text:
+            wanted[knob.key] = _read(knob, text)
+    return wanted
+
+
+def as_typed(overrides: Mapping[str, Value]) -> dict[str, str]:
+    """Overrides as the form shows them."""
+    return {key: _written(value) for key, value in overrides.items()}
+
+
+def groups(
+    governing: Governing,
+    inherited: Mapping[str, Value],
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+) -> list[Group]:
+    """Every value as a field, in groups; `texts` is what the form has typed, by key."""
+    found = []
+    for title, prefixes in GROUPS:
+        fields = [
+            _field(knob, governing, inherited[knob.key], texts.get(knob.key, ""), problems.get(knob.key, ""))
+            for knob in KNOBS
+            if knob.key.startswith(prefixes)
+        ]
+        found.append(Group(title, fields, any(field.typed or field.problem for field in fields)))
+    return found
+
+
+def problems_of(error: InvalidInput) -> tuple[dict[str, str], str]:
+    """What is wrong, by the key of its field, and what is wrong with the reason."""
+    found: dict[str, str] = {}
+    reason = ""
+    for entry in error.detail if isinstance(error.detail, list) else []:
+        if entry["field"] == "reason":
+            reason = entry["problem"]
+        else:
+            found[entry["field"].removeprefix("policy.")] = entry["problem"]
+    return found, reason
+
+
+def history(versions: list[Version], *, current: int) -> list[History]:
+    """The versions with what each of them changed."""
+    return [
+        History(
+            one.number,
+            [
+                Difference(LABELS.get(key, key), key, _written(before), _written(after))
+                for key, (before, after) in one.changed.items()
+            ],
+            one.reason,
+            one.actor,
+            one.at,
+            one.number == current,
+        )
+        for one in versions
+    ]
+
+
+def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, *, user: Staff) -> Preview:
+    """The preview of `services.preview` for people: differences, numbers, and some of the memories."""
+    after = _flat(found["policy"])
+    now, would = found["without_change"], found["would"]
+    titles = (
+        ("archive", _("Memories archived")),
+        ("packs", _("Context packs deleted")),
+        ("evaluations", _("Evaluations deleted")),
+        ("quarantined", _("Quarantined texts deleted")),
+    )
+    before = governing.effective.values
+    named = found["memories"][:EXAMPLES]
+    texts = _texts(scope, [one["memory_id"] for one in named])
+    active = found["active_memories"]
+    return Preview(
+        differences=[
+            Difference(LABELS[key], key, _written(before[key]), _written(after[key]))
+            for key in BY_KEY
+            if before[key] != after[key]
+        ],
+        counts=[Count(title, would[name], now[name]) for name, title in titles],
+        archived=would["archive"],
+        active=active,
+        share=would["archive"] / active if active else 0.0,
+        examples=[
+            Example(
+                one["memory_id"],
+                texts.get(one["memory_id"], ""),
+                one["reason"],
+                one["strength"].get("value"),
+                row_link(user, "memory", one["memory_id"]),
+            )
+            for one in named
+        ],
+    )
+
+
+def sweep_words(result: SweepResult) -> tuple[str, Words]:
+    """How the last sweep went: tone and word."""
+    if result.doubted_at is not None:
+        return "bad", _("Stands still: the clock is in doubt")
+    if result.started_at is None:
+        return "off", _("Has not run yet")
+    states = {
+        "done": ("good", _("Done")),
+        "running": ("busy", _("Running")),
+        "queued": ("busy", _("Waits to be tried again")),
+    }
+    return states.get(str(result.state), ("bad", _("Failed")))
+
+
+def _field(knob: Knob, governing: Governing, inherited: Value, text: str, problem: str) -> Field:
+    tone, origin = ORIGINS[governing.effective.origins[knob.key]]
+    choices: list[tuple[str, Words]] = []
+    if isinstance(knob.default, bool):
+        choices = [("true", _("Yes")), ("false", _("No"))]
+    elif knob.choices:
+        choices = [(choice, choice) for choice in knob.choices]
+    return Field(
+        key=knob.key,
+        name=FIELD + knob.key,
+        label=LABELS[knob.key],
+        help=knob.help,
+        range=knob.range,
+        unit=knob.unit,
+        setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
+        value=_written(governing.effective.values[knob.key]),
+        inherited=_written(inherited),
+        tone=tone,
+        origin=origin,
+        typed=text,
+        choices=choices,
+        problem=problem,
+    )
+
+
+def _read(knob: Knob, text: str) -> Any:
+    if isinstance(knob.default, bool):
+        return {"true": True, "false": False}.get(text, text)
+    if knob.choices:
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _written(value: Value | None) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _flat(found: Mapping[str, Any], place: str = "") -> dict[str, Value]:
+    flat: dict[str, Value] = {}
+    for name, value in found.items():
+        key = f"{place}{name}"
+        flat |= _flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
+    return flat
+
+
+def _texts(scope: Scope, ids: list[str]) -> dict[str, str]:
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[uuid.UUID(one) for one in ids])
+    return {str(identity): text for identity, text in rows.values_list("pk", "text")}
+
+
+def as_nested(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides by key in the shape in which a policy is sent."""
+    return nested(wanted)

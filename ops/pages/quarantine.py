@@ -1,0 +1,207 @@
+"""What the overview of the review queue shows: figures, the newest items, and memories that wait for a decision."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import QuarantineState, Review
+from memory.models import Memory
+from memory.services import review_list
+from memory.services.review_list import Doubted, Quarantine
+from memory.types import Access
+from ops.charts import BarChart, Histogram, Part, bar_chart, histogram
+from ops.pages.rows import Staff, row_link
+from ops.words import Words
+
+NEWEST = 8
+PAGE = 10
+BARS = 12
+TABS: tuple[tuple[str, Words], ...] = (
+    ("", gettext_lazy("All")),
+    (Review.CONTRADICTION, gettext_lazy("Contradiction")),
+    (Review.WRONG, gettext_lazy("Called wrong")),
+    (Review.OUTDATED, gettext_lazy("Called outdated")),
+)
+BADGES: Mapping[str, tuple[str, Words]] = {
+    Review.CONTRADICTION: ("weak", gettext_lazy("Contradiction")),
+    Review.WRONG: ("bad", gettext_lazy("Called wrong")),
+    Review.OUTDATED: ("off", gettext_lazy("Called outdated")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A text that was kept apart."""
+
+    rule: str
+    says: str
+    text: str
+    namespace: str
+    session: str
+    created_at: datetime
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One side: a memory, who said it when, and its page."""
+
+    id: uuid.UUID
+    text: str
+    speaker: str
+    session: str
+    occurred_at: datetime
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The other side and what was said of the two."""
+
+    statement: Statement
+    reason: str
+    confidence: float
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A memory that waits; `revision` is what is decided about."""
+
+    statement: Statement
+    namespace: str
+    revision: int
+    tone: str
+    word: Words
+    against: list[Against]
+    opinions: list[tuple[Words, str, str, datetime]]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The quarantine: numbers, charts (None for nothing) and the newest items."""
+
+    counted: Quarantine
+    review_link: str
+    list_link: str
+    by_rule: BarChart | None
+    by_namespace: BarChart | None
+    by_age: Histogram | None
+    newest: list[Item]
+
+
+def board(access: Access, user: Staff, *, ns: str, now: datetime) -> Board:
+    """The queue as it stands."""
+    counted = review_list.quarantine(access, now=now)
+    if not counted.waiting:
+        return Board(counted, queue_link(user, ns), list_link(user, ns), None, None, None, [])
+    return Board(
+        counted=counted,
+        review_link=queue_link(user, ns),
+        list_link=list_link(user, ns),
+        by_rule=bar_chart(
+            _("By rule"),
+            [Part(rule, count, "amber", queue_link(user, ns, rule=rule)) for rule, count in counted.by_rule[:BARS]],
+        ),
+        by_namespace=bar_chart(
+            _("By namespace"),
+            [Part(name, count, "blue", queue_link(user, name)) for name, count in counted.by_namespace[:BARS]],
+        ),
+        by_age=histogram(
+            _("By age"),
+            labels=[_("< 1 hour"), _("< 1 day"), _("< 7 days"), _("< 30 days"), _("older")],
+            values=counted.by_age,
+            header=_("Items"),
+            tone="amber",
+        ),
+        newest=[
+            Item(
+                item.rule,
+                _says(item.reasons),
+                item.text,
+                item.namespace.name,
+                item.session,
+                item.created_at,
+                queue_link(user, item.namespace.name, at=str(item.pk))
+                if _has_queue()
+                else row_link(user, "quarantineditem", item.pk),
+            )
+            for item in review_list.newest_items(access, limit=NEWEST)
+        ],
+    )
+
+
+def cases(
+    access: Access, user: Staff, *, review: str, cursor: uuid.UUID | None
+) -> tuple[list[Case], str, dict[str, int]]:
+    """A page of the memories that wait, where the next one begins, and how many wait by why (empty: all)."""
+    found, following = review_list.doubted(access, review=review, cursor=cursor, limit=PAGE)
+    counted = review_list.doubted_counts(access)
+    counted[""] = sum(counted.values())
+    return [_case(one, user) for one in found], str(following or ""), counted
+
+
+def queue_link(user: Staff, ns: str, **more: str) -> str:
+    """The admin's review page, narrowed; where there is none the list. Empty when the user may not see items."""
+    if not user.has_perm("memory.view_quarantineditem"):
+        return ""
+    query = {**({"namespace": ns} if ns else {}), **more}
+    try:
+        return reverse("admin:memory_quarantineditem_review") + (f"?{urlencode(query)}" if query else "")
+    except NoReverseMatch:
+        return list_link(user, ns, **more)
+
+
+def list_link(user: Staff, ns: str, **more: str) -> str:
+    """The admin's list of what waits."""
+    if not user.has_perm("memory.view_quarantineditem"):
+        return ""
+    query = {"state__exact": QuarantineState.PENDING.value, **({"namespace": ns} if ns else {})}
+    query |= {name: value for name, value in more.items() if name == "rule"}
+    return f"{reverse('admin:memory_quarantineditem_changelist')}?{urlencode(query)}"
+
+
+def _has_queue() -> bool:
+    try:
+        reverse("admin:memory_quarantineditem_review")
+    except NoReverseMatch:
+        return False
+    return True
+
+
+def _case(one: Doubted, user: Staff) -> Case:
+    tone, word = BADGES[one.memory.review]
+    return Case(
+        _statement(one.memory, user),
+        one.memory.namespace.name,
+        one.memory.revision,
+        tone,
+        word,
+        [Against(_statement(side.memory, user), side.reason, side.confidence, side.actor) for side in one.sides],
+        [(BADGES[said.kind][1], said.actor, said.note, said.created_at) for said in one.opinions],
+    )
+
+
+def _statement(memory: Memory, user: Staff) -> Statement:
+    return Statement(
+        memory.pk,
+        memory.text,
+        memory.speaker,
+        memory.session,
+        memory.occurred_at,
+        row_link(user, "memory", memory.pk),
+    )
+
+
+def _says(reasons: Any) -> str:
+    first = reasons[0] if isinstance(reasons, list) and reasons else {}
+    return str(first.get("says", "")) if isinstance(first, dict) else ""

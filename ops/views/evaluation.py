@@ -1,0 +1,125 @@
+"""`/ops/evaluation/`: how good retrieval is, measured: runs, their trend, one run, two compared, marked questions."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import InvalidInput, MemosError, NotFound
+from memory.evaluation.comparison import compare
+from memory.evaluation.runner import judged_dataset
+from memory.models import EvaluationRun
+from memory.services import evaluations, judgements
+from memory.services.evaluations import Options
+from ops.access import page_access, permission_title, reachable_namespaces, reads_text, scope_in, staff_access
+from ops.pages import evaluation as page
+from ops.views.page import back, console_action, console_page
+
+START = "memory.add_evaluationrun"
+MAX_LABEL_CHARS = 100
+OFFERED = 200
+
+
+@console_page
+def evaluation(request: HttpRequest) -> HttpResponse:
+    """The runs and their trend."""
+    access, ns = page_access(request), request.GET.get("ns", "")
+    cursor = _uuid(request.GET.get("cursor", ""))
+    questions, marks = judgements.marks(access)
+    context = {
+        "listing": page.listing(access, ns=ns, chosen=request.GET.get("set", ""), cursor=cursor),
+        "paged": cursor is not None,
+        "questions": questions,
+        "marks": marks,
+        "may_start": request.user.has_perm(START),
+        "namespaces": list(reachable_namespaces(request).values_list("name", flat=True)[:OFFERED]),
+        "ns": ns,
+    }
+    return render(request, "ops/evaluation.html", context)
+
+
+@console_page
+def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """One run."""
+    run = _found(request, run_id)
+    shown = page.shown(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
+    return render(request, "ops/evaluation/run.html", {"shown": shown, "names": page.NAMES, **_reading(request)})
+
+
+@console_page
+def evaluation_compare(request: HttpRequest) -> HttpResponse:
+    """Two runs on the questions that both asked; both are named in the address."""
+    base_id, run_id = _uuid(request.GET.get("base", "")), _uuid(request.GET.get("run", ""))
+    if base_id is None or run_id is None or base_id == run_id:
+        messages.warning(request, _("Choose two different runs to compare."))
+        return redirect("ops:evaluation")
+    try:
+        found = compare(page_access(request), base_id=base_id, run_id=run_id)
+    except NotFound as error:
+        raise Http404("There is no such evaluation.") from error
+    except InvalidInput as error:
+        messages.warning(request, error.message)
+        return redirect("ops:evaluation")
+    shown = page.compared(found, ns=request.GET.get("ns", ""), readable=reads_text(request))
+    return render(request, "ops/evaluation/compare.html", {"shown": shown, **_reading(request)})
+
+
+@console_page
+def evaluation_judgements(request: HttpRequest) -> HttpResponse:
+    """The questions that people and clients marked hits of, with counts."""
+    access = page_access(request)
+    questions, marks = judgements.marks(access)
+    context = {
+        "judged": judgements.questions(access, limit=page.QUESTIONS),
+        "questions": questions,
+        "marks": marks,
+        **_reading(request),
+    }
+    return render(request, "ops/evaluation/judgements.html", context)
+
+
+@console_action(permission=START)
+def evaluation_start(request: HttpRequest) -> HttpResponse:
+    """Queues a run of a namespace's own judgements."""
+    namespace = reachable_namespaces(request).filter(name=request.POST.get("namespace", "")).first()
+    if namespace is None:
+        raise Http404("There is no such namespace.")
+    scope = scope_in(request, namespace)
+    try:
+        judged_dataset(scope)
+        run = evaluations.request(
+            staff_access(request),
+            scope=scope,
+            dataset="",
+            options=Options(arms=bool(request.POST.get("arms"))),
+            label=request.POST.get("label", "").strip().replace("\0", "")[:MAX_LABEL_CHARS],
+            now=timezone.now(),
+        )
+    except MemosError as error:
+        messages.error(request, error.message)
+        return back(request, "ops:evaluation")
+    messages.success(request, _("Queued: a worker takes it. This page shows it when it is done."))
+    return redirect("ops:evaluation_run", run_id=run.pk)
+
+
+def _found(request: HttpRequest, run_id: uuid.UUID) -> EvaluationRun:
+    try:
+        return evaluations.find(page_access(request), run_id=run_id)
+    except NotFound as error:
+        raise Http404("There is no such evaluation.") from error
+
+
+def _reading(request: HttpRequest) -> dict[str, object]:
+    return {"readable": reads_text(request), "permission": permission_title("ops.view_memory_text")}
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,166 @@
+"""`/ops/policies/`: what governs a namespace, where each value is from, and changing it with a look at what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
+from memory.models import Namespace
+from memory.services import policy, policy_history
+from memory.services.preview import preview
+from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access
+from ops.pages import policies as page
+from ops.views.live import version_of
+from ops.views.page import console_action, console_page
+
+CHANGE = "memory.change_namespacepolicy"
+NAMESPACES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a form holds that is not saved: its texts, what is wrong with them, and what saving would do."""
+
+    texts: Mapping[str, str]
+    version: int
+    problems: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    reason_problem: str = ""
+    notice: str = ""
+    preview: page.Preview | None = None
+    digest: str = ""
+
+
+@console_page
+def policies(request: HttpRequest) -> HttpResponse:
+    """The chosen namespace's policy; without one, the namespaces."""
+    namespace = chosen_namespace(request)
+    if namespace is None:
+        standings = policy_history.standings(staff_access(request), limit=NAMESPACES)
+        return render(request, "ops/policies.html", {"standings": standings})
+    governing = policy.governing(namespace.pk)
+    return _shown(request, namespace, _Draft(page.as_typed(governing.overrides), governing.version))
+
+
+@console_action(permission=CHANGE)
+def policy_change(request: HttpRequest) -> HttpResponse:
+    """Shows what the typed policy would do; saves it when exactly that has been shown."""
+    namespace = chosen_namespace(request)
+    if namespace is None:
+        return redirect("ops:policies")
+    draft = _draft(request)
+    wanted = page.typed(request.POST)
+    if request.POST.get("do") == "save" and request.POST.get("digest") == (_digest(wanted) or None):
+        try:
+            after = policy.put_policy(
+                scope_in(request, namespace),
+                wanted=page.as_nested(wanted),
+                reason=draft.reason,
+                expected=draft.version,
+                now=timezone.now(),
+            )
+        except (InvalidInput, PreconditionFailed) as error:
+            return _refused(request, namespace, draft, error)
+        messages.success(request, _("Saved: version %(number)s is in force.") % {"number": after.version})
+        return redirect(_url(namespace))
+    return _previewed(request, namespace, draft, wanted)
+
+
+@console_action(permission=CHANGE)
+def policy_put_back(request: HttpRequest) -> HttpResponse:
+    """Fills the form with a former version and shows what saving it would do."""
+    namespace = chosen_namespace(request)
+    number = request.POST.get("number", "")
+    if namespace is None or not number.isdecimal() or len(number) > 9:
+        return redirect("ops:policies")
+    try:
+        former = policy.version_of(scope_in(request, namespace), version=int(number))
+    except NotFound as error:
+        messages.error(request, error.message)
+        return redirect(_url(namespace))
+    reason = _("Version %(number)s put back") % {"number": number}
+    draft = _Draft(page.as_typed(former.overrides), policy.governing(namespace.pk).version, reason=reason)
+    return _previewed(request, namespace, draft, dict(former.overrides))
+
+
+def _digest(wanted: dict[str, Any]) -> str:
+    """A name for exactly these overrides, however they are typed; empty when they are wrong."""
+    try:
+        return version_of(policy.checked(page.as_nested(wanted)))
+    except InvalidInput:
+        return ""
+
+
+def _draft(request: HttpRequest) -> _Draft:
+    texts = {
+        name.removeprefix(page.FIELD): str(value) for name, value in request.POST.items() if name.startswith(page.FIELD)
+    }
+    version = request.POST.get("version", "")
+    number = int(version) if version.isdecimal() and len(version) < 10 else 0
+    return _Draft(texts, number, reason=request.POST.get("reason", ""))
+
+
+def _previewed(request: HttpRequest, namespace: Namespace, draft: _Draft, wanted: dict[str, Any]) -> HttpResponse:
+    scope = scope_in(request, namespace)
+    try:
+        found = preview(scope, wanted=page.as_nested(wanted), now=timezone.now())
+    except InvalidInput as error:
+        return _refused(request, namespace, draft, error)
+    shown = page.preview_shown(scope, found, policy.governing(namespace.pk), user=request.user)
+    notice = ""
+    if request.POST.get("do") == "save":
+        notice = _("Values were changed after the preview. This is what saving them would do.")
+    draft = _Draft(
+        draft.texts, draft.version, reason=draft.reason, notice=notice, preview=shown, digest=_digest(wanted)
+    )
+    return _shown(request, namespace, draft)
+
+
+def _refused(request: HttpRequest, namespace: Namespace, draft: _Draft, error: MemosError) -> HttpResponse:
+    """The form again, as it was typed, with what is wrong; nothing was saved."""
+    if isinstance(error, PreconditionFailed):
+        now = policy.governing(namespace.pk)
+        notice = _(
+            "%(actor)s saved version %(number)s while you were at it. Nothing of yours is saved: look at the history "
+            "below, then preview again to save on top of it."
+        ) % {"actor": now.updated_by, "number": now.version}
+        refused = _Draft(draft.texts, now.version, reason=draft.reason, notice=notice)
+    else:
+        problems, reason = page.problems_of(error) if isinstance(error, InvalidInput) else ({}, "")
+        refused = _Draft(draft.texts, draft.version, problems, draft.reason, reason, error.message)
+    response = _shown(request, namespace, refused)
+    response.status_code = error.status
+    return response
+
+
+def _shown(request: HttpRequest, namespace: Namespace, draft: _Draft) -> HttpResponse:
+    scope, now = scope_in(request, namespace), timezone.now()
+    governing = policy.governing(namespace.pk)
+    sweep = policy_history.last_sweep(scope, now=now)
+    context = {
+        "namespace": namespace,
+        "governing": governing,
+        "groups": page.groups(governing, policy.proposed({}).values, draft.texts, draft.problems),
+        "draft": draft,
+        "history": page.history(policy_history.versions(scope), current=governing.version),
+        "sweep": sweep,
+        "sweep_words": page.sweep_words(sweep),
+        "may_change": request.user.has_perm(CHANGE),
+        "readable": reads_text(request),
+        "permission": permission_title("ops.view_memory_text"),
+    }
+    return render(request, "ops/policies.html", context)
+
+
+def _url(namespace: Namespace) -> str:
+    return f"{reverse('ops:policies')}?{urlencode({'ns': namespace.name})}"

@@ -1,0 +1,76 @@
+"""Entities in the browser: the list, the picture of one, merging and taking it back."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from memory.models import Entity
+from memory.services.entities import index_pending
+from tests.e2e.conftest import MATRIX, check
+from tests.ops.conftest import NOW, turns
+
+
+@pytest.fixture
+def named(world):
+    turns(
+        world.harbour,
+        "minutes",
+        "Tove works at the Harbour Office.",
+        "Tove's brother Erik lives in Bergen.",
+        *[f"Tove met {name} in Bergen." for name in ("Anna Berg", "Peter Holt", "Maria Lund", "Jonas Weber")],
+    )
+    index_pending(now=NOW)
+    return world
+
+
+def address(name: str) -> str:
+    return reverse("ops:entity", args=[Entity.objects.get(name=name).id]) + "?ns=harbour"
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_the_list(open_page, root, named, theme, width):
+    page = open_page("/ops/entities/?ns=harbour", client=root, theme=theme, width=width)
+    expect(page.get_by_role("link", name="Tove", exact=True)).to_be_visible()
+    check(page, f"entities-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_one_entity(open_page, root, named, theme, width):
+    page = open_page(address("Tove"), client=root, theme=theme, width=width)
+    expect(page.get_by_role("heading", name="Tove", level=1)).to_be_visible()
+    edge = page.locator("svg.graph:visible a.edge", has_text="works at").first
+    edge.focus()
+    expect(page.locator("#evidence")).to_contain_text("Tove works at the Harbour Office.")
+    check(page, f"entity-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_masked_and_empty(open_page, named, grant_console, theme, width):
+    clerk = grant_console("harbour", "bakery")
+    page = open_page(address("Tove"), client=clerk, theme=theme, width=width)
+    expect(page.get_by_role("main").get_by_text("Tove")).to_have_count(0)
+    check(page, f"entity-masked-{theme}-{width}")
+    page.goto("/ops/entities/?ns=harbour&kind=project")
+    expect(page.get_by_text("No entity is like that")).to_be_visible()
+    check(page, f"entities-empty-{theme}-{width}")
+
+
+def test_search_merge_and_take_back_by_keyboard(open_page, root, named):
+    page = open_page("/ops/entities/?ns=harbour", client=root)
+    page.get_by_label("How the name begins").fill("eri")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Tove", exact=True)).to_have_count(0)
+    assert "eri" not in page.url
+    page.get_by_role("link", name="Erik", exact=True).press("Enter")
+    page.get_by_label("How the other's name begins").press_sequentially("tov")
+    choice = page.get_by_role("radio", name="Tove")
+    choice.press("Space")
+    page.get_by_label("Why they are the same").fill("One person")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Tove", level=1)).to_be_visible()
+    expect(page.get_by_text("Merged. Its names stand for this entity now")).to_be_visible()
+    page.get_by_role("button", name="Take the merge back").press("Enter")
+    expect(page.get_by_role("heading", name="Erik", level=1)).to_be_visible()
+    assert Entity.objects.get(name="Erik").merged_into is None

@@ -1,0 +1,38 @@
+"""The review queue in the browser: figures, masked texts, and a contradiction that is decided."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from memory.models import Memory
+from tests.e2e.conftest import MATRIX, check
+from tests.ops.test_quarantine_page import doubtful  # noqa: F401 - the same world as its page tests
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_the_queue(open_page, root, doubtful, theme, width):  # noqa: F811
+    page = open_page("/ops/quarantine/", client=root, theme=theme, width=width)
+    expect(page.get_by_role("link", name="Review 3 items")).to_be_visible()
+    expect(page.get_by_text("Both cannot hold.")).to_be_visible()
+    check(page, f"quarantine-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_empty_and_masked(open_page, doubtful, grant_console, theme, width):  # noqa: F811
+    page = open_page("/ops/quarantine/", client=grant_console("harbour"), theme=theme, width=width)
+    expect(page.get_by_text("Both cannot hold.")).to_have_count(0)
+    check(page, f"quarantine-masked-{theme}-{width}")
+    page = open_page("/ops/quarantine/", client=grant_console(), theme=theme, width=width)
+    expect(page.get_by_text("Nothing was kept apart")).to_be_visible()
+    check(page, f"quarantine-empty-{theme}-{width}")
+
+
+def test_a_contradiction_is_superseded_by_keyboard(open_page, root, doubtful):  # noqa: F811
+    page = open_page("/ops/quarantine/?review=contradiction", client=root)
+    page.get_by_role("textbox", name="Why").fill("The pilot said so")
+    page.get_by_role("button", name="The later one holds").press("Enter")
+    expect(page.get_by_text("Superseded: the other memory holds in its place.")).to_be_visible()
+    expect(page.get_by_text("No memory is in doubt")).to_be_visible()
+    assert "review=contradiction" in page.url
+    assert Memory.objects.get(pk=doubtful.ids[0]).superseded_by == doubtful.ids[1]

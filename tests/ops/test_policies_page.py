@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from memory.models import AuditLog, Memory, NamespacePolicy
+from memory.services import policy
+from tests.ops.conftest import NOW, World
+
+URL, CHANGE, BACK = "/ops/policies/", "/ops/policies/change/?ns=harbour", "/ops/policies/put-back/?ns=harbour"
+
+
+def hidden(page: str, name: str) -> str:
+    return re.search(rf'name="{name}" value="([^"]*)"', page)[1]
+
+
+def test_the_namespaces_that_one_reaches_are_listed(world, staff, grant_console):
+    policy.put_policy(world.harbour, wanted={"ttl_days": 30, "legal_hold": True}, now=NOW)
+    page = staff.get(URL).content.decode()
+    assert re.search(r"ns=harbour\">harbour</a></th><td[^>]*>1</td><td[^>]*>2</td>", page)
+    clerk = grant_console("bakery")
+    assert "harbour" not in clerk.get(URL).content.decode()
+    assert clerk.get(URL, {"ns": "harbour"}).status_code == 404
+
+
+def test_each_value_has_its_origin(world, staff, settings):
+    settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, "retention.packs_days": 45}
+    settings.MEMOS_GIVEN = settings.MEMOS_GIVEN | {"MEMOS_POLICY_RETENTION_PACKS_DAYS"}
+    policy.put_policy(world.harbour, wanted={"ttl_days": 30}, now=NOW)
+    page = staff.get(URL, {"ns": "harbour"}).content.decode()
+    knobs = dict(re.findall(r'<li class="knob" id="([^"]+)">(.*?)</li>', page, re.S))
+    assert len(knobs) == len(policy.BY_KEY)
+    assert "Namespace</span>" in knobs["ttl_days"]
+    assert 'value="30"' in knobs["ttl_days"]
+    assert "Environment</span>" in knobs["retention.packs_days"]
+    assert 'placeholder="45"' in knobs["retention.packs_days"]
+    assert "Default</span>" in knobs["quota.memories"]
+
+
+def test_who_may_not_change_sees_values_and_no_form(world, grant_console):
+    clerk = grant_console("harbour")
+    page = clerk.get(URL, {"ns": "harbour"}).content.decode()
+    assert "Can change namespace policy" in page
+    assert 'value="preview"' not in page
+    assert clerk.post(CHANGE, {"do": "save", "value:ttl_days": "3"}).status_code == 403
+    assert clerk.post(BACK, {"number": "0"}).status_code == 403
+    assert not NamespacePolicy.objects.exists()
+
+
+def test_a_get_changes_nothing(world, staff):
+    assert staff.get(CHANGE).status_code == 405
+    assert staff.get(BACK).status_code == 405
+
+
+def test_out_of_reach_is_not_found(world, grant_console):
+    clerk = grant_console("bakery", permissions=("memory.change_namespacepolicy",))
+    assert clerk.post(CHANGE, {"do": "preview"}).status_code == 404
+    assert clerk.post(BACK, {"number": "0"}).status_code == 404
+
+
+def test_the_preview_names_what_would_be_archived_and_saves_nothing(world: World, staff):
+    Memory.objects.filter(pk__in=world.ids[:2]).update(created_at=timezone.now() - timedelta(days=40))
+    Memory.objects.filter(pk__in=world.ids[2:]).update(created_at=timezone.now())
+    page = staff.post(CHANGE, {"do": "preview", "version": "0", "value:ttl_days": "20"}).content.decode()
+    active = Memory.objects.filter(namespace_id=world.harbour.namespace_id, state="active").count()
+    assert f"would archive <strong>2</strong> of {active} active memories" in page
+    assert "The harbour pilot Tove boards at buoy seven." in page
+    assert "<ins>20</ins>" in page
+    assert not NamespacePolicy.objects.exists()
+
+
+def test_only_what_was_previewed_is_saved(world, staff):
+    first = staff.post(CHANGE, {"do": "save", "version": "0", "value:ttl_days": "20"}).content.decode()
+    assert "What saving would do" in first
+    assert not NamespacePolicy.objects.exists()
+    digest = hidden(first, "digest")
+    other = {"do": "save", "version": "0", "value:ttl_days": "25", "digest": digest}
+    assert "changed after the preview" in staff.post(CHANGE, other).content.decode()
+    assert not NamespacePolicy.objects.exists()
+    answer = staff.post(CHANGE, {**other, "value:ttl_days": "20", "reason": "Old news"})
+    assert answer.status_code == 302
+    row = NamespacePolicy.objects.get()
+    assert (row.overrides, row.reason, row.updated_by) == ({"ttl_days": 20}, "Old news", "staff:ann")
+    assert AuditLog.objects.filter(event_type="POLICY_CHANGE").count() == 1
+
+
+def test_mistakes_stand_at_their_fields_and_what_was_typed_stays(world, staff):
+    answer = staff.post(
+        CHANGE, {"do": "preview", "version": "0", "value:ttl_days": "many", "value:decay.floor": "7", "reason": "Why"}
+    )
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'id="wrong-ttl_days"' in page
+    assert 'id="wrong-decay.floor"' in page
+    assert 'value="many"' in page
+    assert 'value="Why"' in page
+
+
+def test_values_that_contradict_each_other_are_named(world, staff):
+    page = staff.post(CHANGE, {"do": "preview", "value:gate.strict": "true", "value:gate.worth_threshold": "0"})
+    assert 'id="wrong-gate.worth_threshold"' in page.content.decode()
+
+
+def test_of_two_people_the_second_is_told(world, staff):
+    page = staff.post(CHANGE, {"do": "preview", "version": "0", "value:ttl_days": "20"}).content.decode()
+    policy.put_policy(world.harbour, wanted={"legal_hold": True}, reason="Trial", now=NOW)
+    typed = {"do": "save", "version": "0", "value:ttl_days": "20", "digest": hidden(page, "digest")}
+    answer = staff.post(CHANGE, typed)
+    assert answer.status_code == 412
+    assert "saved version 1 while you were at it" in answer.content.decode()
+    assert policy.governing(world.harbour.namespace_id).version == 1
+
+
+def test_a_former_version_is_put_back_by_preview_and_save(world, staff):
+    first = {"ttl_days": 30, "decay": {"half_life_days": {"said": 90}}}
+    policy.put_policy(world.harbour, wanted=first, reason="First", now=NOW)
+    policy.put_policy(world.harbour, wanted={**first, "ttl_days": 60}, reason="Second", now=NOW)
+    page = staff.get(URL, {"ns": "harbour"}).content.decode()
+    assert "<del>30</del> → <ins>60</ins>" in page
+    page = staff.post(BACK, {"number": "1"}).content.decode()
+    assert "<del>60</del> → <ins>30</ins>" in page
+    assert policy.governing(world.harbour.namespace_id).version == 2
+    assert 'value="Version 1 put back"' in page
+    saved = {name: hidden(page, name) for name in ("version", "digest")}
+    staff.post(CHANGE, {"do": "save", "value:ttl_days": "30", "value:decay.half_life_days.said": "90", **saved})
+    assert policy.governing(world.harbour.namespace_id).version == 3
+    assert policy.governing(world.harbour.namespace_id).overrides["ttl_days"] == 30
+    assert staff.post(BACK, {"number": "99"}).status_code == 302
+
+
+def test_texts_of_the_preview_are_masked(world, grant_console):
+    Memory.objects.update(created_at=timezone.now() - timedelta(days=40))
+    clerk = grant_console("harbour", permissions=("memory.change_namespacepolicy",))
+    page = clerk.post(CHANGE, {"do": "preview", "value:ttl_days": "20"}).content.decode()
+    assert "•••" in page
+    assert "Tove" not in page
+
+
+@pytest.mark.parametrize("rows", [10, 500])
+def test_the_page_asks_as_often_whatever_there_is(world, staff, django_assert_max_num_queries, rows):
+    for number in range(1, rows + 1):
+        NamespacePolicy.objects.create(
+            namespace_id=world.harbour.namespace_id, version=number, overrides={"ttl_days": number}, updated_by="test"
+        )
+    with django_assert_max_num_queries(14):
+        assert staff.get(URL, {"ns": "harbour"}).status_code == 200
+    with django_assert_max_num_queries(8):
+        assert staff.get(URL).status_code == 200
