@@ -136,6 +136,8 @@ class AuditEvent(TextChoices):
     SWEEP_RESUME = "SWEEP_RESUME"
     JOB_REPLAY = "JOB_REPLAY"
     JOB_DISCARD = "JOB_DISCARD"
+    CONSOLE_PROBE = "CONSOLE_PROBE"
+    CONSOLE_READ = "CONSOLE_READ"
 
 
 class Verdict(TextChoices):

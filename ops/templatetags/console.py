@@ -85,6 +85,19 @@ def decimal(value: Any, places: int = 2) -> str:
 
 
 @register.filter
+def minus(value: int, other: int) -> int:
+    return value - other
+
+
+@register.filter
+def signed(value: Any, places: int = 4) -> str:
+    """A share with its sign: +0.1200, −0.0300, 0."""
+    if value is None:
+        return "–"
+    return f"{float(value):+.{int(places)}f}".replace("-", "−") if round(float(value), int(places)) else "0"
+
+
+@register.filter
 def percent(value: Any, places: int = 0) -> str:
     """A share (0.25) in percent; – for None."""
     return "–" if value is None else f"{float(value):.{int(places)}%}"
