@@ -1,4 +1,4 @@
-"""What an erasure does to sessions: their summaries, rows and windows; to working memory and the console's questions."""
+"""What an erasure does to sessions: summaries, rows and windows; to working memory and the console's questions."""
 
 from __future__ import annotations
 

@@ -98,6 +98,11 @@ class Candidate:
         return VERDICTS[self.verdict][2]
 
     @property
+    def colour(self) -> str:
+        """The tone of its dot."""
+        return {"off": "grey", "info": "blue"}.get(self.tone, self.tone)
+
+    @property
     def delta(self) -> int:
         """By how many places the signals lifted it; below 0: sank it."""
         return self.place_raw - self.place

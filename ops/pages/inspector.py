@@ -339,9 +339,9 @@ def _card(
 
 
 def _kept(item: Mapping[str, Any]) -> Kept:
-    word, tone = _STATUS.get(item["status"], (item["status"], "off"))
-    reason = item.get("reason")
-    return Kept(_CUT.get(reason, word) if reason else word, tone, item.get("tokens"))
+    status = str(item["status"])
+    word, tone = _STATUS.get(status, (status, "off"))
+    return Kept(_CUT.get(str(item.get("reason")), word), tone, item.get("tokens"))
 
 
 def _chunks(pack: Mapping[str, Any]) -> list[Mapping[str, Any]]:

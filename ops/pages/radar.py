@@ -108,11 +108,11 @@ def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str) -> 
         _answer("AB"[index], one, rows, top=top, by=by)
         for index, (one, rows) in enumerate(zip(seen, listed, strict=True))
     ]
-    verdicts = dict.fromkeys(row.verdict for rows in listed for row in rows)
+    shapes = dict.fromkeys((row.word, row.colour, row.shape) for rows in listed for row in rows)
     return Radar(
         answers=answers,
         moved=compared(*listed) if len(listed) > 1 else [],
-        legend=[VERDICTS[verdict] for verdict in verdicts],
+        legend=list(shapes),
     )
 
 

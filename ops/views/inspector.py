@@ -152,7 +152,9 @@ def _snippets(request: HttpRequest, body: dict[str, Any]) -> Snippets:
 def _list(request: HttpRequest, form: TryForm, *, status: int = 200, **context: Any) -> HttpResponse:
     session = request.GET.get("session", "")
     rows = ContextPack.objects.reachable_by(page_access(request))
+    example = {"namespace": request.GET.get("ns") or "demo", "session_id": session or "first", "query": "…"}
     shown = {
+        "example": _snippets(request, example).curl,
         "list": page.listed(rows, session=session, cursor=request.GET.get("cursor", "")),
         "session": session, "form": form, "reads": reads_text(request),
         "may_probe": request.user.has_perm(RUN_PROBE), **context,
