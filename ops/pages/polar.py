@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ops.charts import nice_top
 
-# The box of the drawing is 660 × 580 with the centre in its middle. The best possible score is INNER from the centre.
+# The box of the drawing is 724 × 556, the centre in its middle. The best possible score is INNER from the centre.
 RADIUS, INNER = 240.0, 16.0
 RINGS = 4
 # A sector's dots keep off its edges by this share of its width.

@@ -81,7 +81,10 @@ def number(value: Any) -> str:
 @register.filter
 def decimal(value: Any, places: int = 2) -> str:
     """A figure with so many places; – for None."""
-    return "–" if value is None else number_format(float(value), decimal_pos=int(places), force_grouping=True)
+    if value is None:
+        return "–"
+    # Django cuts digits off; a figure is rounded.
+    return number_format(round(float(value), int(places)), decimal_pos=int(places), force_grouping=True)
 
 
 @register.filter

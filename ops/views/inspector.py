@@ -105,7 +105,9 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     moved = page.differences(row, replayed, probing.sources(scope, page.named(row, replayed)))
     kinds = {kind: sum(one.kind == kind for one in moved) for kind in ("came", "went", "up", "down", "same")}
     context |= {"moved": moved, "kinds": kinds, "terms": replayed.terms}
-    before, after = page.stored(row, {}), page.answered(replayed.answer, {})
+    summary_id = replayed.answer.pack["working_memory"]["session_summary_id"]
+    before = page.stored(row, {})
+    after = page.answered(replayed.answer, replaying.card_sources(scope, summary_id))
     return _detail(request, "ops/inspector/replay.html", before=before, pack=after, **context)
 
 

@@ -17,7 +17,7 @@ from memory.errors import MemosError, NotFound
 from memory.services import judgements, probing
 from memory.services.probing import Probe
 from memory.services.why import why
-from ops.access import reads_text, request_id, staff_access, staff_actor
+from ops.access import chosen_namespace, reads_text, request_id, staff_access, staff_actor
 from ops.navigation import kept_query
 from ops.pages import radar as page
 from ops.pages.probe_forms import RadarForm, SettingForm, radar_forms
@@ -31,7 +31,8 @@ UNAVAILABLE = 503
 
 @console_page(permission=RUN_PROBE)
 def radar(request: HttpRequest) -> HttpResponse:
-    """The form."""
+    """The form. Raises Http404 for a chosen namespace out of reach."""
+    chosen_namespace(request)
     return _page(request, radar_forms(request))
 
 
