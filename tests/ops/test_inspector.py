@@ -148,7 +148,7 @@ class TestPack:
         assert page.context["pack"].budget is None
         assert "<script>alert" not in text
         assert "&lt;script&gt;alert(&quot;memory&quot;)&lt;/script&gt;" in text
-        assert HOSTILE == page.context["pack"].text
+        assert page.context["pack"].text == HOSTILE
         assert " style=" not in text
 
     def test_it_can_be_copied_as_a_request_with_a_placeholder_key(self, staff, pack):
