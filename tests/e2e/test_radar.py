@@ -118,7 +118,7 @@ def test_from_the_radar_to_why_not_to_a_mark(open_page, root, busy):
 
 def test_hostile_text_does_nothing(open_page, root, world):
     scope = scope_of("harbour")
-    turns(scope, "<img src=x onerror=alert(1)>", "harbour ‮ reversed \x1b[31m red [x](javascript:alert(1))")
+    turns(scope, "<img src=x onerror=alert(1)>", "harbour \u202e reversed \x1b[31m red [x](javascript:alert(1))")
     turns(scope, "long", "harbour " + "w" * 50_000)
     page = open_page("/ops/radar/", client=root, width=390)
     ask(page, text="<script>alert(2)</script> harbour memory w")
