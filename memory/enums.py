@@ -141,6 +141,8 @@ class AuditEvent(TextChoices):
     JOB_DISCARD = "JOB_DISCARD"
     SESSION_VIEW = "SESSION_VIEW"
     AUDIT_EXPORT = "AUDIT_EXPORT"
+    CONSOLE_PROBE = "CONSOLE_PROBE"
+    CONSOLE_READ = "CONSOLE_READ"
 
 
 class Verdict(TextChoices):

@@ -54,7 +54,7 @@ GROUPS = (
     Group(
         _("Understand"),
         (
-            Page("radar", _("Radar"), "radar", "ops:radar", family="ops:radar"),
+            Page("radar", _("Radar"), "radar", "ops:radar", permission="ops.run_probe", family="ops:radar"),
             Page("inspector", _("Inspector"), "inspector", "ops:inspector", family="ops:inspector"),
             Page("map", _("Map"), "map", "ops:map", family="ops:map"),
             Page("entities", _("Entities"), "entities", "ops:entities", family="ops:entit"),

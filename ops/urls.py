@@ -7,11 +7,13 @@ from ops.views import (
     condensations,
     entities,
     evaluation,
+    inspector,
     namespace,
     overview,
     pipeline,
     policies,
     quarantine,
+    radar,
     sessions,
 )
 
@@ -53,4 +55,14 @@ urlpatterns = [
     path("evaluation/compare/", evaluation.evaluation_compare, name="evaluation_compare"),
     path("evaluation/judgements/", evaluation.evaluation_judgements, name="evaluation_judgements"),
     path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
+    path("radar/", radar.radar, name="radar"),
+    path("radar/ask/", radar.ask, name="radar_ask"),
+    path("radar/p/<slug:probe_id>/", radar.radar_probe, name="radar_probe"),
+    path("radar/p/<slug:probe_id>/mark/", radar.radar_mark, name="radar_mark"),
+    path("inspector/", inspector.inspector, name="inspector"),
+    path("inspector/try/", inspector.ask, name="inspector_ask"),
+    path("inspector/t/<slug:probe_id>/", inspector.inspector_try, name="inspector_try"),
+    path("inspector/<uuid:pack_id>/", inspector.inspector_pack, name="inspector_pack"),
+    path("inspector/<uuid:pack_id>/replay/", inspector.inspector_replay, name="inspector_replay"),
+    path("inspector/<uuid:pack_id>/radar/", inspector.open_in_radar, name="inspector_to_radar"),
 ]

@@ -33,7 +33,7 @@ from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
 from memory.services import erasure_proof, erasure_sessions, queue, vector_cells
 from memory.services.alone import alone
 from memory.services.erasure_holders import HOLDERS, Count, Erased
-from memory.services.erasure_sessions import WINDOW, WORKING
+from memory.services.erasure_sessions import CONSOLE, WINDOW, WORKING
 from memory.services.erasures import JOB_SECONDS, OPEN, Held, refuse_held, under_hold
 from memory.services.large_namespaces import CELLS_LOCK
 from memory.services.recount import differences
@@ -188,6 +188,7 @@ class _Run:
         try:
             self._step(lambda row: Counter({WINDOW: erasure_sessions.clear_windows(self._erased)}))
             self._step(lambda row: Counter({WORKING: erasure_sessions.clear_working_memory(self._erased)}))
+            self._step(lambda row: Counter({CONSOLE: erasure_sessions.clear_probes(self._erased)}))
         except WindowUnavailable:
             return REDIS_AWAY
         return ""
@@ -243,7 +244,7 @@ def _barrier() -> str:
 def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     """Counts every holder again and ends the erasure; or returns what it waits for. Raises _StillHeld."""
     left = {name: entry["counted"] for name, entry in erasure_proof.counted(erased).items()}
-    if left[WINDOW] is None or left[WORKING] is None:
+    if None in (left[WINDOW], left[WORKING], left[CONSOLE]):
         return REDIS_AWAY
     with transaction.atomic():
         row = _row(erasure).select_for_update().get()

@@ -19,7 +19,14 @@ from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
 from memory.services.embedding import active_model
 from memory.services.erasure_holders import HOLDERS, Erased
-from memory.services.erasure_sessions import WINDOW, WORKING, count_windows, count_working_memory
+from memory.services.erasure_sessions import (
+    CONSOLE,
+    WINDOW,
+    WORKING,
+    count_probes,
+    count_windows,
+    count_working_memory,
+)
 
 PROBES = 20
 _LOOKED_AT = 50
@@ -30,7 +37,7 @@ _WORDS_CHARS = 2_000
 def counted(erased: Erased) -> dict[str, dict[str, int | None]]:
     """How much every holder holds of what is to be erased; None for what Redis has while it is away."""
     holders: dict[str, dict[str, int | None]] = {holder.name: {"counted": holder.count(erased)} for holder in HOLDERS}
-    for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory)):
+    for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory), (CONSOLE, count_probes)):
         try:
             holders[name] = {"counted": count(erased)}
         except WindowUnavailable:

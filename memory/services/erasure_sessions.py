@@ -1,4 +1,4 @@
-"""What an erasure does to sessions: their summaries, rows and windows; and to working memory."""
+"""What an erasure does to sessions: summaries, rows and windows; to working memory and the console's questions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
 from memory.services import condense
 from memory.services.erasure_holders import Erased
-from memory.stores import window, working
+from memory.stores import probes, window, working
 from memory.stores.redis import RedisAway
 
 # Sessions that one transaction deals with.
 AT_ONCE = 100
 WINDOW = "redis_window"
 WORKING = "redis_working_memory"
+CONSOLE = "redis_console_probes"
 # A memory's id begins with the time of its making; older ones are in their windows already, or were never put there.
 _MAY_BE_ON_ITS_WAY = timedelta(minutes=10)
 
@@ -121,6 +122,25 @@ def clear_working_memory(erased: Erased) -> int:
         return working.drop(erased.scope.namespace_id, named)
     except RedisAway as error:
         raise WindowUnavailable("Working memory (Redis) does not answer.") from error
+
+
+def count_probes(erased: Erased) -> int:
+    """How many of the namespace's console questions are older than the erasure. Raises WindowUnavailable."""
+    try:
+        return probes.count(erased.scope.namespace_id, until=erased.asked_at)
+    except RedisAway as error:
+        raise WindowUnavailable("The questions of the console (Redis) do not answer.") from error
+
+
+def clear_probes(erased: Erased) -> int:
+    """Forgets what staff asked of the namespace: whether a question quotes what is erased, nobody can tell.
+
+    Returns how many there were. Raises WindowUnavailable.
+    """
+    try:
+        return probes.forget(erased.scope.namespace_id)
+    except RedisAway as error:
+        raise WindowUnavailable("The questions of the console (Redis) do not answer.") from error
 
 
 def _in_working_memory(erased: Erased) -> list[uuid.UUID]:

@@ -64,7 +64,7 @@ def steps(
         ),
     ]
     try:
-        radar = reverse("ops:radar")
+        radar = reverse("ops:radar") if user.has_perm("ops.run_probe") else ""
     except NoReverseMatch:
         return found
     text = _("The radar shows each candidate of a question, and what lifted or sank it.")

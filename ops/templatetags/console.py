@@ -81,7 +81,23 @@ def number(value: Any) -> str:
 @register.filter
 def decimal(value: Any, places: int = 2) -> str:
     """A figure with so many places; – for None."""
-    return "–" if value is None else number_format(float(value), decimal_pos=int(places), force_grouping=True)
+    if value is None:
+        return "–"
+    # Django cuts digits off; a figure is rounded.
+    return number_format(round(float(value), int(places)), decimal_pos=int(places), force_grouping=True)
+
+
+@register.filter
+def minus(value: int, other: int) -> int:
+    return value - other
+
+
+@register.filter
+def signed(value: Any, places: int = 4) -> str:
+    """A share with its sign: +0.1200, −0.0300, 0."""
+    if value is None:
+        return "–"
+    return f"{float(value):+.{int(places)}f}".replace("-", "−") if round(float(value), int(places)) else "0"
 
 
 @register.filter

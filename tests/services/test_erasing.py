@@ -40,6 +40,7 @@ from memory.services import (
     erasures,
     judgements,
     large_namespaces,
+    probing,
     query,
     queue,
     vector_cells,
@@ -238,6 +239,37 @@ class TestRedisAway:
         assert done.holders["redis_window"] == {"counted": None, "cleared": 1, "left": 0}
         assert done.proof["search"] == {"searched": 1, "found_before": 1, "found_after": 0}
         assert [message.text for message in window.read(alice.scope.namespace_id, "s1")] == ["kept"]
+
+
+class TestQuestionsOfTheConsole:
+    """What staff asked may quote what is erased."""
+
+    def ask(self, tenant, text):
+        return probing.keep(tenant.scope, text=text, settings=[probing.Setting()], now=timezone.now())
+
+    def test_they_go_with_what_is_erased_and_the_receipt_counts_them(self, alice, bob):
+        turns(alice, [SECRET])
+        mine, others = self.ask(alice, SECRET), self.ask(bob, "else")
+        reach = system_access("test")
+
+        done = finished(carry_out(request(alice, session="s1")))
+
+        assert done.holders["redis_console_probes"] == {"counted": 1, "cleared": 1, "left": 0}
+        assert probing.kept(reach, mine.id) is None
+        assert probing.kept(reach, others.id).text == "else"
+
+    def test_one_that_is_asked_meanwhile_does_not_hold_the_erasure_up(self, alice, monkeypatch):
+        turns(alice, [SECRET])
+        erasure = request(alice, whole_namespace=True)
+        clear = erasing.erasure_sessions.clear_probes
+
+        def clear_and_ask(erased):
+            cleared = clear(erased)
+            self.ask(alice, "asked later")
+            return cleared
+
+        monkeypatch.setattr(erasing.erasure_sessions, "clear_probes", clear_and_ask)
+        assert finished(carry_out(erasure)).holders["redis_console_probes"]["left"] == 0
 
 
 class TestOnTheWay:

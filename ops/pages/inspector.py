@@ -1,0 +1,359 @@
+"""What the inspector shows: the list of packs; one pack in its panes; and what a replay brings instead."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import CutReason, PackSection
+from memory.models import ContextPack
+from memory.models.scoped import ScopedQuerySet
+from memory.services.probing import Source
+from memory.services.query import Answer
+from memory.services.replaying import Replay, hit_ids
+from memory.text.card import SECTIONS
+from ops.charts import Part as Bar
+from ops.charts import StackedBar, stacked_bar
+from ops.pages.candidates import Moved, Part, parts_of
+from ops.words import Words
+
+PER_PAGE = 50
+_SECTIONS: dict[str, tuple[Words, str]] = {
+    PackSection.PROCEDURAL.value: (gettext_lazy("Instructions and tools"), "purple"),
+    PackSection.SUMMARY.value: (gettext_lazy("Summary"), "amber"),
+    PackSection.WINDOW.value: (gettext_lazy("Window"), "blue"),
+    PackSection.HITS.value: (gettext_lazy("Memories"), "green"),
+}
+_CARD: dict[str, Words] = {
+    "facts": gettext_lazy("Facts"),
+    "preferences": gettext_lazy("Preferences"),
+    "constraints": gettext_lazy("Constraints"),
+    "decisions": gettext_lazy("Decisions"),
+    "risks": gettext_lazy("Risks"),
+    "actions": gettext_lazy("Actions"),
+    "commands": gettext_lazy("Commands"),
+}
+_CUT: dict[str, Words] = {
+    CutReason.OVER_BUDGET.value: gettext_lazy("cut: over the budget"),
+    CutReason.IN_WINDOW.value: gettext_lazy("told in the window"),
+    CutReason.WINDOW_STEP.value: gettext_lazy("left out: the window moves in steps"),
+}
+# Status in the manifest: word and tone.
+_STATUS: dict[str, tuple[Words, str]] = {
+    "kept": (gettext_lazy("kept"), "good"),
+    "trimmed": (gettext_lazy("trimmed"), "weak"),
+    "cut": (gettext_lazy("cut"), "off"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Packs, newest first. `newer` and `older` are cursors, empty at the ends."""
+
+    rows: list[ContextPack]
+    newer: str
+    older: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of an item in the final text: its tokens, and a status with its tone."""
+
+    word: Words
+    tone: str
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of the window."""
+
+    id: str
+    speaker: str
+    text: str
+    occurred_at: datetime | None
+    kept: Kept | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A retrieved memory. `parts` and `reason` are known only of an answer that was made now."""
+
+    number: int
+    id: str
+    text: str
+    session: str
+    speaker: str
+    tier: str
+    occurred_at: datetime | None
+    similarity: float | None
+    overlap: float | None
+    score: float | None
+    kept: Kept | None
+    parts: list[Part]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardItem:
+    """An item of the summary's card, with the ids of the memories behind it."""
+
+    text: str
+    sources: list[str]
+    kept: Kept | None
+
+
+@dataclass(frozen=True, slots=True)
+class CardSection:
+    title: Words
+    items: list[CardItem]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """One pack as its page shows it. `saved` is below 0 for an overhead; `saved_share` of the raw material."""
+
+    question: str
+    namespace: str
+    session: str
+    window: list[Message]
+    chunks: list[Chunk]
+    card: list[CardSection]
+    text: str
+    budget: StackedBar | None
+    max_tokens: int | None
+    tokenizer: str
+    original: int
+    handed_over: int
+    degraded: list[str] = field(default_factory=list)
+
+    @property
+    def saved(self) -> int:
+        return self.original - self.handed_over
+
+    @property
+    def overhead(self) -> int:
+        return -self.saved
+
+    @property
+    def saved_share(self) -> float:
+        """What is saved of the raw material; 0 where there was none."""
+        return self.saved / self.original if self.original else 0.0
+
+
+def listed(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> Listed:
+    """A page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the newest."""
+    if session:
+        rows = rows.filter(session=session)
+    rows = rows.select_related("namespace").defer("pack", "memory_ids")
+    backwards, edge = cursor.startswith("-"), _uuid(cursor.removeprefix("-"))
+    if edge and backwards:
+        found = list(rows.filter(pk__gt=edge).order_by("pk")[: PER_PAGE + 1])
+        shown = found[:PER_PAGE][::-1]
+        newer, older = len(found) > PER_PAGE, True
+    else:
+        found = list((rows.filter(pk__lt=edge) if edge else rows).order_by("-pk")[: PER_PAGE + 1])
+        shown = found[:PER_PAGE]
+        newer, older = bool(edge), len(found) > PER_PAGE
+    if not shown:
+        return Listed([], "first" if edge else "", "")
+    return Listed(shown, f"-{shown[0].pk}" if newer else "", str(shown[-1].pk) if older else "")
+
+
+def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
+    """A kept pack."""
+    return _pack(
+        row.pack, sources, question=row.query_text, namespace=row.namespace.name, session=row.session,
+        original=row.token_original, handed_over=row.token_condensed,
+    )  # fmt: skip
+
+
+def answered(answer: Answer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
+    """The pack that a dry run would hand over, with the parts of each score."""
+    explained = {entry["components"]["id"]: entry["components"] for entry in answer.explanations}
+    pack = answer.pack
+    return _pack(
+        pack, sources, question=pack["query_text"], namespace=pack["namespace"], session=pack["session_id"],
+        original=answer.token_original, handed_over=answer.token_condensed, explained=explained,
+        degraded=answer.degraded,
+    )  # fmt: skip
+
+
+def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, Source]) -> list[Moved]:
+    """What a pack brought back and what its question brings today: today's in their order, then what went."""
+    before = {uuid.UUID(str(chunk["id"])): chunk for chunk in _chunks(row.pack)}
+    places = {identity: place for place, identity in enumerate(before, start=1)}
+    hits = {hit.id: hit for hit in replayed.answer.retrieval.hits}
+    found = []
+    for identity in [*hits, *(identity for identity in before if identity not in hits)]:
+        hit, chunk = hits.get(identity), before.get(identity) or {}
+        source = sources.get(identity)
+        metadata = chunk.get("metadata") or {}
+        found.append(
+            Moved(
+                id=identity,
+                before=places.get(identity),
+                after=hit.rank if hit else None,
+                score_before=metadata.get("rerank_score"),
+                score_after=hit.score if hit else None,
+                text=hit.text if hit else str(chunk.get("text", "")),
+                session=source.session if source else str(metadata.get("session_id", "")),
+                said_at=source.occurred_at if source else None,
+                reason=replayed.why_gone.get(identity, ""),
+            )
+        )
+    return found
+
+
+def named(row: ContextPack, replayed: Replay) -> list[uuid.UUID]:
+    """All memories that a comparison names."""
+    return [*(uuid.UUID(one) for one in hit_ids(row.pack)), *(hit.id for hit in replayed.answer.retrieval.hits)]
+
+
+def _pack(
+    pack: Mapping[str, Any],
+    sources: Mapping[str, Sequence[Sequence[str]]],
+    *,
+    question: str,
+    namespace: str,
+    session: str,
+    original: int,
+    handed_over: int,
+    explained: Mapping[str, Mapping[str, Any]] | None = None,
+    degraded: Sequence[str] = (),
+) -> Pack:
+    manifest = pack.get("manifest") or {}
+    kept = {
+        (section["section"], item["id"]): _kept(item)
+        for section in manifest.get("sections") or ()
+        for item in section["items"]
+    }
+    working = pack.get("working_memory") or {}
+    return Pack(
+        question=question,
+        namespace=namespace,
+        session=session,
+        window=[_message(one, kept) for one in working.get("l1_window") or ()],
+        chunks=[
+            _chunk(number, one, kept, (explained or {}).get(str(one["id"])))
+            for number, one in enumerate(_chunks(pack), start=1)
+        ],
+        card=_card(working.get("session_summary") or {}, sources, kept),
+        text=str(pack.get("text") or ""),
+        budget=_budget(manifest),
+        max_tokens=manifest.get("max_tokens"),
+        tokenizer=str(manifest.get("tokenizer", "")),
+        original=original,
+        handed_over=handed_over,
+        degraded=list(degraded),
+    )
+
+
+def _budget(manifest: Mapping[str, Any]) -> StackedBar | None:
+    sections = manifest.get("sections")
+    if not sections:
+        return None
+    bars = [
+        Bar(_SECTIONS.get(one["section"], (one["section"], "grey"))[0], one["tokens"], _SECTIONS[one["section"]][1])
+        for one in sections
+    ]
+    limit, used = manifest.get("max_tokens"), int(manifest.get("tokens") or 0)
+    if limit:
+        bars.append(Bar(_("Left over"), max(0, limit - used), "grey"))
+    return stacked_bar(
+        _("Budget of %(limit)s tokens") % {"limit": f"{limit:,}"}
+        if limit
+        else _("Tokens handed over, without a limit"),
+        bars,
+        description=_("How the tokens of the final text are divided among its sections."),
+    )
+
+
+def _message(one: Mapping[str, Any], kept: Mapping[tuple[str, str], Kept]) -> Message:
+    identity = str(one.get("memory_id", ""))
+    return Message(
+        identity,
+        str(one.get("speaker") or one.get("role", "")),
+        str(one.get("text", "")),
+        _moment(one.get("occurred_at")),
+        kept.get((PackSection.WINDOW.value, identity)),
+    )
+
+
+def _chunk(
+    number: int,
+    one: Mapping[str, Any],
+    kept: Mapping[tuple[str, str], Kept],
+    explained: Mapping[str, Any] | None,
+) -> Chunk:
+    metadata = one.get("metadata") or {}
+    identity = str(one["id"])
+    return Chunk(
+        number=number,
+        id=identity,
+        text=str(one.get("text", "")),
+        session=str(metadata.get("session_id", "")),
+        speaker=str(metadata.get("speaker") or metadata.get("role", "")),
+        tier=str(one.get("tier", "")),
+        occurred_at=_moment(metadata.get("occurred_at")),
+        similarity=one.get("score"),
+        overlap=metadata.get("overlap"),
+        score=metadata.get("rerank_score"),
+        kept=kept.get((PackSection.HITS.value, identity)),
+        parts=parts_of(explained) if explained else [],
+        reason=str(explained["reason"]) if explained else "",
+    )
+
+
+def _card(
+    card: Mapping[str, Any],
+    sources: Mapping[str, Sequence[Sequence[str]]],
+    kept: Mapping[tuple[str, str], Kept],
+) -> list[CardSection]:
+    sections = []
+    for name in SECTIONS:
+        items = card.get(name) or ()
+        behind = list(sources.get(name) or ())
+        if items:
+            sections.append(
+                CardSection(
+                    _CARD.get(name, name),
+                    [
+                        CardItem(
+                            str(text),
+                            [str(one) for one in behind[place]] if place < len(behind) else [],
+                            kept.get((PackSection.SUMMARY.value, f"{name}.{place}")),
+                        )
+                        for place, text in enumerate(items)
+                    ],
+                )
+            )
+    return sections
+
+
+def _kept(item: Mapping[str, Any]) -> Kept:
+    status = str(item["status"])
+    word, tone = _STATUS.get(status, (status, "off"))
+    return Kept(_CUT.get(str(item.get("reason")), word), tone, item.get("tokens"))
+
+
+def _chunks(pack: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list((pack.get("retrieval") or {}).get("raw_chunks") or ())
+
+
+def _moment(text: Any) -> datetime | None:
+    return parse_datetime(text) if isinstance(text, str) and text else None
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

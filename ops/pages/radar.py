@@ -1,0 +1,194 @@
+"""What the radar shows of a question: the plot, the table beside it, the steps, and what two settings differ in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import Role
+from memory.retrieval.fusion import ARMS
+from memory.services.probing import Probe, Seen, Setting, Source
+from memory.services.why import Diagnosis
+from ops.charts import BarChart, bar_chart
+from ops.charts import Part as Bar
+from ops.pages.candidates import PART_WORDS, VERDICTS, Candidate, Moved, candidates, compared, parts_of
+from ops.pages.candidates import Part as ScorePart
+from ops.pages.polar import Dot, Point, Polar, polar, top_of
+from ops.words import Words
+
+# What the sectors of the plot are, by the address's `by`.
+BY: dict[str, Words] = {"session": gettext_lazy("Session"), "kind": gettext_lazy("Kind"), "role": gettext_lazy("Role")}
+_ROLES: dict[str, Words] = {
+    Role.USER.value: gettext_lazy("Said by users"),
+    Role.AGENT.value: gettext_lazy("Said by agents"),
+    Role.SYSTEM.value: gettext_lazy("System"),
+    Role.TOOL.value: gettext_lazy("Tools"),
+}
+_STEPS: dict[str, Words] = {
+    "question": gettext_lazy("Read the question"),
+    "lexical": gettext_lazy("Search by words"),
+    "entities": gettext_lazy("Look up entities"),
+    "vector": gettext_lazy("Wait for the vector"),
+    "dense": gettext_lazy("Search by meaning"),
+    "time": gettext_lazy("Search the time named"),
+    "places": gettext_lazy("Read the candidates' places"),
+    "fusion": gettext_lazy("Fuse the scores"),
+    "read": gettext_lazy("Read the texts"),
+    "rerank": gettext_lazy("Rerank"),
+    "restated": gettext_lazy("Fold repetitions"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Blip:
+    """A candidate with its dot."""
+
+    candidate: Candidate
+    dot: Dot
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    word: Words
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one setting (`label` A or B) brings.
+
+    `columns` names the signals that said something of any candidate: the table has one for each.
+    """
+
+    label: str
+    setting: Setting
+    narrowed: list[tuple[Words, str]]
+    plot: Polar
+    blips: list[Blip]
+    columns: list[tuple[str, Words]]
+    hits: int
+    considered: int
+    milliseconds: float
+    trace: BarChart
+    weights: list[Weight]
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """What became of one memory in one setting."""
+
+    label: str
+    diagnosis: Diagnosis
+    word: Words
+    tone: str
+    parts: list[ScorePart]
+
+
+@dataclass(frozen=True, slots=True)
+class Radar:
+    """The answers, one or two; `moved` is what differs between two."""
+
+    answers: list[Answer]
+    moved: list[Moved]
+    legend: list[tuple[Words, str, str]]
+
+
+def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str) -> Radar:
+    """The page of one question. All plots have one scale, so that they can be compared."""
+    listed = [candidates(one, marks) for one in seen]
+    top = top_of([score for rows in listed for row in rows for score in (row.score, row.raw)])
+    answers = [
+        _answer("AB"[index], one, rows, top=top, by=by)
+        for index, (one, rows) in enumerate(zip(seen, listed, strict=True))
+    ]
+    shapes = dict.fromkeys((row.word, row.colour, row.shape) for rows in listed for row in rows)
+    return Radar(
+        answers=answers,
+        moved=compared(*listed) if len(listed) > 1 else [],
+        legend=list(shapes),
+    )
+
+
+def why_not(label: str, diagnosis: Diagnosis) -> WhyNot:
+    """The diagnosis of one memory with its words."""
+    word, tone, _shape = VERDICTS[diagnosis.verdict.value]
+    return WhyNot(label, diagnosis, word, tone, parts_of(diagnosis.parts) if diagnosis.parts else [])
+
+
+def reranker() -> str:
+    """The reranker that the configuration names; empty when it is off."""
+    if settings.MEMOS_RERANK_PROVIDER == "off":
+        return ""
+    return " ".join(filter(None, (settings.MEMOS_RERANK_PROVIDER, settings.MEMOS_RERANK_MODEL)))
+
+
+def request_body(probe: Probe, setting: Setting) -> dict[str, Any]:
+    """The same question as the API takes it."""
+    return {
+        "namespace": probe.scope.namespace,
+        "query": probe.text,
+        "top_k": setting.top_k,
+        "filter": setting.as_filter() or None,
+        "as_of": setting.as_of.isoformat() if setting.as_of else None,
+        "valid_at": setting.valid_at.isoformat() if setting.valid_at else None,
+        "explain": setting.show_dropped,
+        "dry_run": True,
+    }
+
+
+def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: str) -> Answer:
+    plot = polar(
+        [Point(row.id, row.score, row.raw, _sector(row.source, by)) for row in rows], top=top, others=_("Others")
+    )
+    retrieval = seen.found.retrieval
+    present = {part.name for row in rows for part in row.parts}
+    return Answer(
+        label=label,
+        setting=seen.setting,
+        narrowed=narrowed(seen.setting),
+        plot=plot,
+        blips=[Blip(row, dot) for row, dot in zip(rows, plot.dots, strict=True)],
+        columns=[(name, word) for name, word in PART_WORDS.items() if name in present and name not in ARMS],
+        hits=len(seen.found.hits),
+        considered=retrieval.considered,
+        milliseconds=sum(retrieval.milliseconds.values()),
+        trace=bar_chart(
+            _("Where the time went"),
+            [Bar(_STEPS.get(name, name), took) for name, took in retrieval.milliseconds.items()],
+            show=lambda took: f"{took:,.1f} ms",
+        ),
+        weights=[Weight(PART_WORDS.get(name, name), value) for name, value in retrieval.weights.items()],
+        degraded=seen.found.degraded,
+    )
+
+
+def narrowed(setting: Setting) -> list[tuple[Words, str]]:
+    """What narrows a setting, in words: (name, value)."""
+    moments = ((_("From"), setting.since), (_("Before"), setting.until), (_("As of"), setting.as_of))
+    plain = (
+        (_("Session"), setting.session),
+        (_("Role"), setting.role),
+        (_("Speaker"), setting.speaker),
+        (_("Tier"), setting.tier),
+        *((name, f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "") for name, moment in moments),
+        (_("Valid at"), f"{setting.valid_at:%Y-%m-%d %H:%M} UTC" if setting.valid_at else ""),
+        (_("Filter"), _("set") if setting.filter else ""),
+    )
+    return [(name, value) for name, value in plain if value]
+
+
+def _sector(source: Source | None, by: str) -> str:
+    if source is None:
+        return _("Gone meanwhile")
+    if by == "role":
+        return str(_ROLES.get(source.role, source.role))
+    if source.document:
+        return _("Document %(name)s") % {"name": source.document} if by == "session" else _("Documents")
+    return source.session if by == "session" else str(_ROLES.get(source.role, source.role))

@@ -1,0 +1,37 @@
+"""A request to the API as a command that can be copied: with the filters of a page, and a name in place of a key."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Snippets:
+    """The same request twice. The key is read from the environment variable MEMOS_KEY."""
+
+    curl: str
+    python: str
+
+
+def snippets(server: str, path: str, body: Mapping[str, Any]) -> Snippets:
+    """`server` without a slash at its end; members of `body` that are None are left out."""
+    given = {name: value for name, value in body.items() if value is not None}
+    quoted = shlex.quote(json.dumps(given, ensure_ascii=False))
+    curl = (
+        f'curl -sS {server}{path} -H "Authorization: Bearer $MEMOS_KEY" \\\n'
+        f'  -H "Content-Type: application/json" \\\n  -d {quoted}'
+    )
+    literal = pprint.pformat(given, sort_dicts=False, width=100).replace("\n", "\n    ")
+    python = (
+        "import os\n\nimport requests\n\n"
+        f"answer = requests.post(\n    {server + path!r},\n"
+        '    headers={"Authorization": f"Bearer {os.environ[\'MEMOS_KEY\']}"},\n'
+        f"    json={literal},\n    timeout=30,\n)\n"
+        "answer.raise_for_status()\nprint(answer.json())"
+    )
+    return Snippets(curl, python)

@@ -1,0 +1,174 @@
+"""`/ops/inspector/`: exactly what was handed to agents, and what the same question would be given today."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from memory.errors import MemosError
+from memory.models import ContextPack
+from memory.services import probing, replaying
+from memory.services.probing import Setting
+from memory.services.query import query
+from memory.types import Scope
+from ops.access import page_access, reads_text, request_id, staff_access, staff_actor
+from ops.navigation import kept_query
+from ops.pages import inspector as page
+from ops.pages.probe_forms import TryForm
+from ops.pages.snippets import Snippets, snippets
+from ops.views.page import console_action, console_page
+from ops.views.radar import RUN_PROBE, UNAVAILABLE, kept_probe, may_quote
+
+
+@console_page
+def inspector(request: HttpRequest) -> HttpResponse:
+    """The list of packs, and the try-it box."""
+    return _list(request, TryForm(request, initial={"namespace": request.GET.get("ns", "")}))
+
+
+@console_action(permission=RUN_PROBE)
+def ask(request: HttpRequest) -> HttpResponse:
+    """Keeps a question for the try-it box and leads to the pack that it would be given."""
+    form = TryForm(request, data=request.POST)
+    if not form.is_valid():
+        return _list(request, form, status=422)
+    given = form.cleaned_data
+    try:
+        probe = probing.keep(
+            form.scope(),
+            text=given["text"],
+            settings=[form.setting()],
+            session=given["session"],
+            max_tokens=given["max_tokens"],
+            now=timezone.now(),
+        )
+    except MemosError as error:
+        return _list(request, form, problem=error.message, status=UNAVAILABLE)
+    return HttpResponseRedirect(reverse("ops:inspector_try", args=[probe.id]) + kept_query(request), status=303)
+
+
+@console_page(permission=RUN_PROBE)
+def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
+    """The pack that a question would be given now; nothing is stored but one audit event."""
+    now = timezone.now()
+    try:
+        probe = kept_probe(request, probe_id)
+        setting = probe.settings[0]
+        answer = query(
+            probe.scope, setting.ask(probe.text, now=now), session=probe.session, max_tokens=probe.max_tokens
+        )
+    except MemosError as error:
+        return _list(request, TryForm(request), problem=error.message, status=UNAVAILABLE)
+    answers = [(setting, answer.retrieval)]
+    probing.record(probe.scope, text=probe.text, about={"page": "inspector"}, answers=answers, now=now)
+    sources = replaying.card_sources(probe.scope, answer.pack["working_memory"]["session_summary_id"])
+    quote = may_quote(request, probe)
+    body = {**_body(probe.scope, probe.session, probe.text, setting, probe.max_tokens), "dry_run": True}
+    code = _snippets(request, body) if quote else None
+    return _detail(request, pack=page.answered(answer, sources), probe=probe, quote=quote, snippets=code)
+
+
+@console_page
+def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
+    """One kept pack. Who may read its text leaves one audit event by opening it."""
+    row, scope = _row(request, pack_id)
+    reads = reads_text(request)
+    if reads:
+        replaying.record_read(scope, row, now=timezone.now())
+    shown = page.stored(row, replaying.card_sources(scope, row.session_summary_id))
+    terms = replaying.terms_of(scope, row)
+    setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
+    body = _body(scope, row.session, row.query_text, setting, terms.max_tokens)
+    code = _snippets(request, {**body, "dry_run": True}) if reads else None
+    return _detail(request, pack=shown, row=row, terms=terms, quote=reads, snippets=code)
+
+
+@console_page(permission=RUN_PROBE)
+def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
+    """What the pack's question brings now, beside what it brought then."""
+    row, scope = _row(request, pack_id)
+    now, then = timezone.now(), request.GET.get("as_of") == "then"
+    context: dict[str, Any] = {"row": row, "then": then, "quote": reads_text(request)}
+    try:
+        replayed = replaying.replay(scope, row, as_of_then=then, now=now)
+    except MemosError as error:
+        return _detail(request, "ops/inspector/replay.html", problem=error.message, status=UNAVAILABLE, **context)
+    setting = Setting(as_of=replayed.terms.as_of, valid_at=replayed.terms.valid_at)
+    about = {"page": "replay", "context_pack_id": str(row.pk)}
+    answers = [(setting, replayed.answer.retrieval)]
+    probing.record(scope, text=row.query_text, about=about, answers=answers, now=now)
+    moved = page.differences(row, replayed, probing.sources(scope, page.named(row, replayed)))
+    kinds = {kind: sum(one.kind == kind for one in moved) for kind in ("came", "went", "up", "down", "same")}
+    context |= {"moved": moved, "kinds": kinds, "terms": replayed.terms}
+    summary_id = replayed.answer.pack["working_memory"]["session_summary_id"]
+    before = page.stored(row, {})
+    after = page.answered(replayed.answer, replaying.card_sources(scope, summary_id))
+    return _detail(request, "ops/inspector/replay.html", before=before, pack=after, **context)
+
+
+@console_action(permission=RUN_PROBE)
+def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
+    """Takes a pack's question to the radar."""
+    row, scope = _row(request, pack_id)
+    terms = replaying.terms_of(scope, row)
+    setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
+    try:
+        # Asked by the agent: who may not read texts must not read it here either.
+        asked = Scope(scope.namespace_id, scope.namespace, f"pack:{row.pk}", scope.request_id)
+        probe = probing.keep(asked, text=row.query_text, settings=[setting], now=timezone.now())
+    except MemosError as error:
+        return _list(request, TryForm(request), problem=error.message, status=UNAVAILABLE)
+    return HttpResponseRedirect(reverse("ops:radar_probe", args=[probe.id]) + kept_query(request), status=303)
+
+
+def _row(request: HttpRequest, pack_id: uuid.UUID) -> tuple[ContextPack, Scope]:
+    """The pack and the scope of its namespace. Raises Http404 for one out of reach."""
+    rows = ContextPack.objects.reachable_by(staff_access(request)).select_related("namespace")
+    row = rows.filter(pk=pack_id).first()
+    if row is None:
+        raise Http404("There is no such context pack.")
+    return row, Scope(row.namespace_id, row.namespace.name, staff_actor(request), request_id(request))
+
+
+def _body(scope: Scope, session: str, text: str, setting: Setting, max_tokens: int | None) -> dict[str, Any]:
+    return {
+        "namespace": scope.namespace,
+        "session_id": session,
+        "query": text,
+        "top_k": setting.top_k,
+        "as_of": setting.as_of.isoformat() if setting.as_of else None,
+        "valid_at": setting.valid_at.isoformat() if setting.valid_at else None,
+        "max_tokens": max_tokens,
+    }
+
+
+def _snippets(request: HttpRequest, body: dict[str, Any]) -> Snippets:
+    return snippets(request.build_absolute_uri("/").rstrip("/"), "/v1/query", body)
+
+
+def _list(request: HttpRequest, form: TryForm, *, status: int = 200, **context: Any) -> HttpResponse:
+    session = request.GET.get("session", "")
+    rows = ContextPack.objects.reachable_by(page_access(request))
+    example = {"namespace": request.GET.get("ns") or "demo", "session_id": session or "first", "query": "…"}
+    shown = {
+        "example": _snippets(request, example).curl,
+        "list": page.listed(rows, session=session, cursor=request.GET.get("cursor", "")),
+        "session": session, "form": form, "reads": reads_text(request),
+        "may_probe": request.user.has_perm(RUN_PROBE), **context,
+    }  # fmt: skip
+    return render(request, "ops/inspector.html", shown, status=status)
+
+
+def _detail(
+    request: HttpRequest, template: str = "ops/inspector/pack.html", *, status: int = 200, **context: Any
+) -> HttpResponse:
+    shown = {
+        "reads": reads_text(request), "may_probe": request.user.has_perm(RUN_PROBE),
+        "may_open": request.user.has_perm("memory.view_memory"), **context,
+    }  # fmt: skip
+    return render(request, template, shown, status=status)

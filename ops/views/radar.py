@@ -1,0 +1,146 @@
+"""`/ops/radar/`: what a question finds, what it does not, and why."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.forms import Form
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import MemosError, NotFound
+from memory.services import judgements, probing
+from memory.services.probing import Probe
+from memory.services.why import why
+from ops.access import chosen_namespace, reads_text, request_id, staff_access, staff_actor
+from ops.navigation import kept_query
+from ops.pages import radar as page
+from ops.pages.probe_forms import RadarForm, SettingForm, radar_forms
+from ops.pages.snippets import snippets
+from ops.views.page import back, console_action, console_page
+
+RUN_PROBE = "ops.run_probe"
+JUDGE = "memory.add_relevancejudgement"
+UNAVAILABLE = 503
+
+
+@console_page(permission=RUN_PROBE)
+def radar(request: HttpRequest) -> HttpResponse:
+    """The form. Raises Http404 for a chosen namespace out of reach."""
+    chosen_namespace(request)
+    return _page(request, radar_forms(request))
+
+
+@console_action(permission=RUN_PROBE)
+def ask(request: HttpRequest) -> HttpResponse:
+    """Keeps the question and leads to its page; a form with mistakes comes back."""
+    question, first, second = radar_forms(request)
+    assert isinstance(question, RadarForm)
+    asked = [first, *([second] if request.POST.get("compare") else [])]
+    # Every form is checked, so that each says what is wrong with it.
+    checked = [form.is_valid() for form in (question, *asked)]
+    if not all(checked):
+        return _page(request, [question, first, second], status=422)
+    given = question.cleaned_data
+    settings = [form.setting(show_dropped=given["show_dropped"]) for form in asked if isinstance(form, SettingForm)]
+    try:
+        probe = probing.keep(question.scope(), text=given["text"], settings=settings, now=timezone.now())
+    except MemosError as error:
+        return _page(request, [question, first, second], problem=error.message, status=UNAVAILABLE)
+    query = kept_query(request)
+    return HttpResponseRedirect(reverse("ops:radar_probe", args=[probe.id]) + query, status=303)
+
+
+@console_page(permission=RUN_PROBE)
+def radar_probe(request: HttpRequest, probe_id: str) -> HttpResponse:
+    """A question's answer, as it is now. One audit event says that someone looked."""
+    try:
+        probe, now = kept_probe(request, probe_id), timezone.now()
+    except MemosError as error:
+        return _page(request, radar_forms(request), problem=error.message, status=UNAVAILABLE)
+    quote = may_quote(request, probe)
+    forms = radar_forms(request, probe, quote=quote)
+    by = request.GET.get("by", "")
+    by = by if by in page.BY else "session"
+    why_id = request.GET.get("why", "").strip()
+    context: dict[str, Any] = {"probe": probe, "quote": quote, "by": by, "bys": page.BY, "why_id": why_id}
+    try:
+        seen = [probing.look(probe, setting, now=now) for setting in probe.settings]
+        context |= {"radar": page.radar(seen, probing.marks(probe.scope, probe.text), by=by)}
+        context |= _why(probe, why_id)
+    except MemosError as error:
+        return _page(request, forms, problem=error.message, status=UNAVAILABLE, **context)
+    answers = [(one.setting, one.found.retrieval) for one in seen]
+    about = {"page": "radar", "why": why_id[:36]} if "whys" in context else {"page": "radar"}
+    probing.record(probe.scope, text=probe.text, about=about, answers=answers, now=now)
+    server = request.build_absolute_uri("/").rstrip("/")
+    body = page.request_body(probe, probe.settings[0])
+    return _page(request, forms, snippets=snippets(server, "/v1/search", body) if quote else None, **context)
+
+
+@console_action(permission=JUDGE)
+def radar_mark(request: HttpRequest, probe_id: str) -> HttpResponse:
+    """Marks a memory as relevant to the question or not: it becomes a part of the namespace's evaluation set."""
+    if not request.user.has_perm(RUN_PROBE):
+        raise Http404("There is no such question.")
+    try:
+        probe = kept_probe(request, probe_id)
+        mark = judgements.Mark(uuid.UUID(request.POST.get("memory_id", "")), request.POST.get("relevant") == "1")
+        judgements.judge(probe.scope, query_text=probe.text, marks=[mark], now=timezone.now())
+    except (ValueError, NotFound) as error:
+        raise Http404("There is no such memory.") from error
+    except MemosError as error:
+        messages.error(request, error.message)
+        return back(request, "ops:radar")
+    word = _("Marked as relevant.") if mark.relevant else _("Marked as not relevant.")
+    messages.success(request, word + " " + _("The namespace's evaluation set has it."))
+    return back(request, "ops:radar")
+
+
+def kept_probe(request: HttpRequest, probe_id: str) -> Probe:
+    """The question of that id.
+
+    Raises Http404 for one that is out of reach, expired or never was, WindowUnavailable while Redis is away.
+    """
+    probe = probing.kept(staff_access(request), probe_id, request_id=request_id(request))
+    if probe is None:
+        raise Http404("There is no such question: it is kept for a day.")
+    return probe
+
+
+def may_quote(request: HttpRequest, probe: Probe) -> bool:
+    """Whether this member of staff may read what was asked: it may quote a memory."""
+    return probe.asked_by == staff_actor(request) or reads_text(request)
+
+
+def _why(probe: Probe, wanted: str) -> dict[str, object]:
+    """What became of the memory of that id in each setting, or what is wrong with the id."""
+    if not wanted:
+        return {}
+    try:
+        memory_id = uuid.UUID(wanted)
+        now = timezone.now()
+        found = [
+            page.why_not("AB"[index], why(probe.scope, setting.ask(probe.text, now=now), memory_id=memory_id))
+            for index, setting in enumerate(probe.settings)
+        ]
+    except ValueError:
+        return {"why_problem": _("This is not a memory's id: it looks like 0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513.")}
+    except NotFound:
+        return {"why_problem": _("This namespace has no such memory. It may have been erased.")}
+    return {"whys": found}
+
+
+def _page(request: HttpRequest, forms: list[Form], *, status: int = 200, **context: Any) -> HttpResponse:
+    question, first, second = forms
+    shown = {
+        "question": question, "first": first, "second": second, "reranker": page.reranker(),
+        "reads": reads_text(request), "may_mark": request.user.has_perm(JUDGE),
+        "may_open": request.user.has_perm("memory.view_memory"), **context,
+    }  # fmt: skip
+    return render(request, "ops/radar.html", shown, status=status)
