@@ -15,7 +15,9 @@ COPY memory memory/
 COPY memos_site memos_site/
 COPY ops ops/
 COPY templates templates/
+COPY locale locale/
 COPY deploy deploy/
+RUN pybabel compile --directory=locale --domain=django
 RUN python -m compileall -q memory memos_site ops deploy
 RUN python -c "from pathlib import Path; from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
     MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('/opt/memos/models'), threads=1).embed(['ready'])"

@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint install install-dev clean
+.PHONY: help run test lint install install-dev translations messages clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -17,11 +17,12 @@ endif
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: install ## start everything; Ctrl-C stops it
+run: install translations ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
-test: install-dev ## run all tests on a real PostgreSQL and Valkey
-	$(BIN)/python -m pytest
+test: install-dev translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
+	$(BIN)/python -m pytest --ignore=tests/e2e
+	$(BIN)/python -m pytest tests/e2e
 
 lint: export MEMOS_SECRET_KEY ?= only-for-checks
 lint: install-dev ## what CI checks besides the tests
@@ -30,7 +31,16 @@ lint: install-dev ## what CI checks besides the tests
 	$(BIN)/python -m mypy
 	$(BIN)/python -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 
-install: $(VENV)/.installed
+install: $(VENV)/.installed translations
+
+CATALOGUES := $(wildcard locale/*/LC_MESSAGES/django.po)
+translations: $(CATALOGUES:.po=.mo)
+
+%.mo: %.po | $(VENV)/.installed
+	@$(BIN)/pybabel compile --input-file=$< --output-file=$@ --locale=$(word 2,$(subst /, ,$<)) 2>/dev/null
+
+messages: install-dev ## collect the console's words into the catalogues, where their translations are written
+	@$(BIN)/python tools/messages.py
 
 install-dev: $(VENV)/.installed-dev
 

@@ -63,7 +63,7 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
-    """Fails the test for console errors, page errors, CSP reports (Chromium logs them as errors) and foreign requests."""
+    """Fails the test for console and page errors, CSP reports (which Chromium logs as errors) and foreign requests."""
     seen = Watched([], [])
     yield seen
     assert not seen.unexpected(), "\n".join(seen.unexpected())
