@@ -1,4 +1,4 @@
-"""Reads the map of a namespace: its points with what they are coloured by, those that say a word, those of a cluster."""
+"""Reads the map of a namespace: its points with what colours them, those that say a word, those of a cluster."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
 LEFT JOIN memory_memoryupkeep u ON u.namespace_id = p.namespace_id AND u.memory_id = p.memory_id
 WHERE p.namespace_id = %(namespace_id)s
 ORDER BY p.memory_id
-"""
+"""  # noqa: S608 - put together from constants
 
 
 def points(scope: Scope) -> Points:

@@ -128,11 +128,10 @@ def project(scope: Scope, *, now: datetime) -> int:
             return 0
         job_runs.report(1, 3)
         fitted = _fitted(_stored(scope), sample)
-        coordinates = fitted.axes.place(sample.vectors)
         clusters = cells.nearest_centroids(sample.vectors, fitted.centroids)
         named = _named(scope, sample, clusters, count=len(fitted.centroids))
         job_runs.report(2, 3)
-        if _store(scope, model.pk, sample, fitted, coordinates, clusters, named, now=now):
+        if _store(scope, model.pk, sample=sample, fitted=fitted, clusters=clusters, named=named, now=now):
             return len(sample.ids)
     return 0
 
@@ -225,28 +224,28 @@ FOR KEY SHARE OF m
 """
 
 
-class _Moved(Exception):
+class _Gone(Exception):
     """What was read is not there any more."""
 
 
 def _store(
     scope: Scope,
     model_id: int,
+    *,
     sample: _Sample,
     fitted: _Fitted,
-    coordinates: np.ndarray,
     clusters: np.ndarray,
     named: list[dict[str, Any]],
-    *,
     now: datetime,
 ) -> bool:
     """Puts all of it in the place of what was there; False when a memory of the sample is gone, or the axes are."""
+    coordinates = fitted.axes.place(sample.vectors)
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_MAP_LOCK, scope.namespace_id % 2**31])
             row = Projection.objects.in_scope(scope).select_for_update().filter(model_id=model_id).first()
             if not fitted.is_new and (row is None or row.version != fitted.version):
-                raise _Moved
+                raise _Gone
             ProjectedMemory.objects.in_scope(scope).delete()
             cursor.execute(
                 _PLACE,
@@ -259,7 +258,7 @@ def _store(
                 },
             )
             if cursor.rowcount != len(sample.ids):
-                raise _Moved
+                raise _Gone
             Projection.objects.in_scope(scope).exclude(model_id=model_id).delete()
             Projection.objects.update_or_create(
                 namespace_id=scope.namespace_id,
@@ -278,7 +277,7 @@ def _store(
                     "placed_at": now,
                 },
             )
-    except _Moved:
+    except _Gone:
         return False
     return True
 

@@ -26,6 +26,7 @@ from memory.services.change import MAX_REASON_CHARS, checked_reason
 from memory.types import ChangeTerms
 from ops.access import request_id, staff_access
 from ops.admin.lists import CappedChangeList, LargeTableAdmin, NamespaceFilter, SessionFilter, namespaces_named
+from ops.admin.picked import PickedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, moment
 from ops.admin.search import search
 
@@ -116,7 +117,7 @@ class MemoryAdmin(LargeTableAdmin):
 
     form = MemoryForm
     list_display = ("start_of_text", "speaker", "session_link", "namespace", "state", "when")
-    list_filter = (NamespaceFilter, "state", "role", SessionFilter, "occurred_at")
+    list_filter = (NamespaceFilter, "state", "role", SessionFilter, "occurred_at", PickedFilter)
     list_select_related = ("namespace",)
     search_fields = ("text",)
     search_help_text = "All of some words · an exact id · session:NAME · speaker:NAME"
