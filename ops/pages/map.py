@@ -1,4 +1,4 @@
-"""What the page of the map shows: axes, clusters, the points as one binary file, and one memory with what is near it."""
+"""What the page of the map shows: axes, clusters, the points as one binary file, one memory and what is near it."""
 
 from __future__ import annotations
 

@@ -202,7 +202,8 @@ def test_texts_are_masked_and_harmless(staff, grant_console, pottery):
 @pytest.mark.parametrize(
     "value",
     ["", "x", "fading:", "fading:at=yesterday", "fading:at=2026-01-01", "cluster:", "cluster:99999999999",
-     "selection:none", "fading:at=2026-01-01T00:00:00+00:00;age=a..b", "fading:at=2026-01-01T00:00:00+00:00;age=nan..1"],
+     "selection:none", "fading:at=2026-01-01T00:00:00+00:00;age=a..b",
+     "fading:at=2026-01-01T00:00:00+00:00;age=nan..1"],
 )  # fmt: skip
 def test_a_damaged_address_lists_nothing_and_says_so(staff, pottery, value):
     response = staff.get(LIST, {"namespace": "pottery", "picked": value})
