@@ -124,7 +124,7 @@ class PagesLanguageMiddleware:
             return self.get_response(request)
         language = translation.get_language_from_request(request)
         with translation.override(language):
-            request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
+            request.LANGUAGE_CODE = language
             response = self.get_response(request)
         response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))

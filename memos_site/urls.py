@@ -3,11 +3,12 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="ops:overview")),
+    path("ops/language/", set_language, name="set_language"),
     path("ops/", include("ops.urls")),
-    path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
     path("", include("memory.api.urls")),
 ]

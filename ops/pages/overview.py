@@ -314,7 +314,7 @@ def rows_link(user: Staff, model: str, ns: str, **filters: str) -> str:
     """The admin's list of these rows, narrowed to the namespace chosen; empty when the user may not see it."""
     if not user.has_perm(f"memory.view_{model}"):
         return ""
-    query = {**({"namespace__name__exact": ns} if ns else {}), **filters}
+    query = {**({"namespace": ns} if ns else {}), **filters}
     try:
         return reverse(f"admin:memory_{model}_changelist") + (f"?{urlencode(query)}" if query else "")
     except NoReverseMatch:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -125,3 +126,14 @@ def _away(operation):
     from memory.stores.redis import RedisAway
 
     raise RedisAway("away")
+
+
+@pytest.mark.parametrize("query", ["", "?ns=harbour&window=7d"])
+def test_every_link_leads_somewhere(staff, world, query):
+    Memory.objects.filter(pk=world.hostile).update(review="contradiction")
+    Memory.objects.filter(pk=world.ids[0]).update(review="wrong")
+    page = staff.get(URL + query).content.decode()
+    links = {html.unescape(link) for link in re.findall(r'href="(/(?:ops|admin)/(?!login)[^"]*)"', page)}
+    assert len(links) > 6
+    answers = {link: staff.get(link) for link in links}
+    assert {link: answer.status_code for link, answer in answers.items() if answer.status_code != 200} == {}
