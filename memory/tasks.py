@@ -32,6 +32,7 @@ from memory.services import (
     job_runs,
     jobs,
     large_namespaces,
+    projection,
     refresh,
     request_figures,
     settling,
@@ -196,6 +197,15 @@ def sweep_memories() -> int:
     for namespace, problem in swept.skipped.items():
         log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
     return swept.total.decayed + swept.total.expired
+
+
+@job
+def project_memories(namespace_id: int) -> int:
+    """Draws the map of one namespace; returns how many memories are on it."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    return projection.project(Scope(namespace_id, name, WORKER), now=timezone.now())
 
 
 @job

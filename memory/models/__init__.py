@@ -23,6 +23,7 @@ from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
 from memory.models.policy import NamespacePolicy
 from memory.models.procedure import Procedure
+from memory.models.projection import ProjectedMemory, Projection
 from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
@@ -64,6 +65,8 @@ __all__ = [
     "NamespaceStat",
     "Posting",
     "Procedure",
+    "ProjectedMemory",
+    "Projection",
     "QuarantinedItem",
     "RelevanceJudgement",
     "RequestMinute",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import select
 import threading
 import time
@@ -30,6 +31,18 @@ def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool, bina
     with database.wrap_database_errors, psycopg.Cursor(database.connection) as cursor:
         cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()
+
+
+def positional(statement: str, parameters: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """A statement with named parameters as Django's expressions take it: by place."""
+    names: list[str] = []
+
+    def place(match: re.Match[str]) -> str:
+        names.append(match.group(1))
+        return "%s"
+
+    written = re.sub(r"%\((\w+)\)s", place, statement)
+    return written, [parameters[name] for name in names]
 
 
 def uuid_array(ids: Iterable[str]) -> str:

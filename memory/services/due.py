@@ -55,9 +55,12 @@ _EXPIRED = """coalesce(%(now)s >= coalesce(u.expires_at, CASE WHEN %(ttl_days)s 
     THEN greatest(m.created_at, u.restored_at) + make_interval(days => %(ttl_days)s) END), false)"""
 _DECAYED = f"(%(decay)s AND {STRENGTH_SQL} < %(floor)s)"
 
+# Whether a memory `m` with its upkeep `u` is due, with the parameters of `bound`.
+DUE_SQL = f"(NOT {_EXEMPT} AND ({_EXPIRED} OR {_DECAYED}))"
+
 _DUE = f"""
 SELECT m.id, {_EXPIRED}, {KIND_SQL}, m.importance, coalesce(u.uses, 0), {SINCE_SQL}
-{_FROM} AND NOT {_EXEMPT} AND ({_EXPIRED} OR {_DECAYED}) {{which}}
+{_FROM} AND {DUE_SQL} {{which}}
 ORDER BY m.id LIMIT %(limit)s {{lock}}
 """
 _PAGE = _DUE.format(which="AND m.id > %(after)s", lock="")
@@ -95,13 +98,13 @@ def locked_page(
 def counts(namespace_id: int, policy: Policy, *, now: datetime) -> DueCounts:
     """How many memories are due."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, _parameters(namespace_id, policy, now=now))
+        cursor.execute(_COUNTS, bound(namespace_id, policy, now=now))
         return DueCounts(*cursor.fetchone())
 
 
 def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **which: Any) -> list[Due]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {**_parameters(namespace_id, policy, now=now), **which})
+        cursor.execute(statement, {**bound(namespace_id, policy, now=now), **which})
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
     return [
         Due(
@@ -120,7 +123,8 @@ def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **
     ]
 
 
-def _parameters(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
+def bound(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
+    """What the conditions and expressions of this module are given."""
     return {
         **parameters(policy.half_life_days, now=now),
         "namespace_id": namespace_id,

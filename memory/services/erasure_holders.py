@@ -295,12 +295,17 @@ memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_sess
                       WHERE n.namespace_id = j.namespace_id AND n.name = j.arguments ->> 1))
 """
 
+# The axes of a map are made of the vectors that were there, its clusters are named by their words. One that was begun
+# after the erasure was asked for leaves out what that names.
+_AXES = "memory_projection p WHERE p.namespace_id = %(namespace_id)s AND p.read_at <= %(asked_at)s"
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_memoryversion"),
     _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_memoryvector"),
     _of_a_memory("memory_memoryupkeep"),
+    _of_a_memory("memory_projectedmemory"),
     _of_a_memory("memory_memoryfeedback"),
     _link(),
     _of_a_memory("memory_entityrelation"),
@@ -356,6 +361,11 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=_counted(f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {_ANSWERS})"),
     ),
     Holder("memory_vectorcell", _count_members),
+    Holder(
+        "memory_projection",
+        _counted(f"SELECT count(*) FROM {_AXES}"),
+        sweep=_counted(f"DELETE FROM {_AXES}"),
+    ),
     Holder(
         "memory_commonterm",
         _counted(f"SELECT count(*) FROM {_UNSAID}"),

@@ -39,6 +39,7 @@ EMBED_PENDING = Kind("embed_pending", of_namespace=False)
 EVALUATE = Kind("evaluate")
 ERASE = Kind("erase")
 SETTLE = Kind("settle_memory")
+PROJECT = Kind("project_memories")
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.

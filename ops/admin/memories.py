@@ -37,6 +37,7 @@ from ops.admin.lists import CappedChangeList
 from ops.admin.memory_actions import CurationActions, is_uuid
 from ops.admin.memory_forms import MemoryForm, ReasonForm
 from ops.admin.memory_page import MemoryPage, difference
+from ops.admin.picked import PickedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
 from ops.admin.saved_views import BuiltIn, SavedViewsMixin
 from ops.admin.scope import masked, member
@@ -66,6 +67,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         NamespaceFilter, "state", filters.ReviewFilter, filters.HoldsFilter, filters.VectorFilter,
         filters.ExpiryFilter, filters.DuplicateFilter, "pinned", filters.KindFilter, "tier", "role",
         filters.SourceFilter, filters.ImportanceFilter, filters.TagFilter, SessionFilter, "occurred_at",
+        PickedFilter,
     )  # fmt: skip
     show_facets = ShowFacets.ALLOW
     list_select_related = ("namespace",)

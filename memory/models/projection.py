@@ -1,0 +1,64 @@
+"""The map of a namespace: axes through its vectors, and where its memories lie on them."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from memory.models.keys import new_id
+from memory.models.memory import Memory
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+from memory.models.search import EmbeddingModel
+
+
+class Projection(models.Model):
+    """The axes of a namespace's vectors under one model (`memory.retrieval.axes`); made by the worker.
+
+    `version` is another one whenever the axes change: with the same one every memory keeps its place. `mean` and
+    `components` are float32 [dimensions] and [3, dimensions], `explained` the share of the variance on each axis,
+    `centroids` float32 [clusters, dimensions]. `clusters` names them: a list of {words}. `fitted_on` vectors were
+    looked at, the namespace then had `fitted_of`, and now has `memories`. `read_at`: when the vectors were read that
+    the axes are made of.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "model_id")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+", db_index=False)
+    version = models.UUIDField(default=new_id)
+    mean = models.BinaryField()
+    components = models.BinaryField()
+    explained = ArrayField(models.FloatField())
+    centroids = models.BinaryField()
+    clusters = models.JSONField(default=list)
+    fitted_on = models.IntegerField()
+    fitted_of = models.BigIntegerField()
+    memories = models.BigIntegerField(help_text="Memories that have a vector")
+    read_at = models.DateTimeField()
+    placed_at = models.DateTimeField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.namespace_id} by {self.model_id}"
+
+
+class ProjectedMemory(models.Model):
+    """Where one memory lies on the axes of its namespace's Projection, and in which of its clusters."""
+
+    pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    x = models.FloatField()
+    y = models.FloatField()
+    z = models.FloatField()
+    cluster = models.SmallIntegerField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["namespace", "memory"], name="projected_by_memory")]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} at {self.x:.2f}, {self.y:.2f}, {self.z:.2f}"

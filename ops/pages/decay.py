@@ -1,0 +1,308 @@
+"""What the page about decay shows: strength by age, what leaves soon, and what another policy would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memory.enums import AuditEvent, MemoryKind, SweepRule
+from memory.errors import InvalidInput
+from memory.governance.policy import BY_KEY, USUAL_IMPORTANCE, Policy, Value
+from memory.governance.strength import strength
+from memory.models import Memory
+from memory.services import due, fading
+from memory.services.fading import SOON, Band, Leaving
+from memory.services.policy import Governing, governing
+from memory.services.preview import preview
+from memory.types import Scope
+from ops import picked
+from ops.charts import LineChart, Series, line_chart
+from ops.pages.tiles import Tile
+from ops.what_if import FIELDS, asked, policy_with, wanted_with
+from ops.words import Words
+
+LISTED = 20
+EXAMPLES = 20
+EXTENSIONS = (7, 30, 90, 365)
+_HEATS = 5
+_USED = 7
+_CURVE_POINTS = 49
+KINDS: dict[MemoryKind, Words] = {
+    MemoryKind.SAID: gettext_lazy("What people said"),
+    MemoryKind.ANSWERED: gettext_lazy("What agents said"),
+    MemoryKind.EPISODE: gettext_lazy("Small talk"),
+    MemoryKind.DOCUMENT: gettext_lazy("Chunks of documents"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`heat` 0 (none) to 5 (most); `words` are for who does not see the grid."""
+
+    count: int
+    heat: int
+    link: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A band of strength; `below_floor`: the sweep archives what is in it, unless it is exempt."""
+
+    label: str
+    below_floor: bool
+    cells: list[Cell]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """A value of the policy to try. `unit` and `off` (what 0 means) are its words."""
+
+    name: str
+    title: Words
+    value: float
+    now: float
+    most: float
+    step: str
+    off: Words
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What a sweep would do under the tried values. `problem`: why they cannot be saved."""
+
+    changed: bool
+    archive: int
+    before: int
+    share: float
+    active: int
+    link: str
+    examples: list[tuple[Memory, str, float]]
+    policies_url: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    tiles: list[Tile]
+    ages: list[str]
+    rows: list[Row]
+    totals: list[int]
+    active: int
+    floor: float
+    enabled: bool
+    held: bool
+    leaving: list[Leaving]
+    leaving_count: int
+    leaving_link: str
+    extensions: tuple[int, ...] = EXTENSIONS
+
+
+def decay(scope: Scope, *, now: datetime) -> Decay:
+    """The grid and what leaves soon, as the policy in force has it."""
+    policy = governing(scope.namespace_id).effective.policy
+    grid = fading.grid(scope, policy, now=now)
+    soon = now + SOON
+    counted, coming = (due.counts(scope.namespace_id, policy, now=at) for at in (now, soon))
+    leaving_link = picked.link(scope, picked.due_at(soon))
+    ages, strengths = fading.bands(grid.ages), fading.bands(grid.strengths)
+    rows = [
+        Row(
+            _strength_label(band),
+            policy.decay and band[1] is not None and band[1] <= policy.floor,
+            [_cell(scope, grid, row, column) for column in range(len(ages))],
+            sum(grid.counts[row]),
+        )
+        for row, band in enumerate(strengths)
+    ]
+    return Decay(
+        tiles=_tiles(scope, active=grid.active, due_now=counted.decayed + counted.expired, soon=coming, now=now),
+        ages=[_age_label(band) for band in ages],
+        rows=list(reversed(rows)),
+        totals=[sum(row[column] for row in grid.counts) for column in range(len(ages))],
+        active=grid.active,
+        floor=policy.floor,
+        enabled=policy.decay,
+        held=policy.legal_hold,
+        leaving=fading.leaving(scope, policy, at=soon, limit=LISTED),
+        leaving_count=coming.decayed + coming.expired,
+        leaving_link=leaving_link,
+    )
+
+
+def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
+    """Counts what the next sweep would archive with the values of the address; nothing is saved."""
+    governs = governing(scope.namespace_id)
+    changed = asked(governs, given)
+    url = _policies_url(scope, changed)
+    try:
+        seen = preview(scope, wanted=wanted_with(governs, changed), now=now)
+    except InvalidInput as error:
+        return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=error.message)
+    named = [(entry["memory_id"], entry["reason"], entry["strength"]["value"]) for entry in seen["memories"][:EXAMPLES]]
+    rows = {str(row.pk): row for row in Memory.objects.in_scope(scope).filter(pk__in=[one for one, _, _ in named])}
+    short = {name: changed[key] for name, key in FIELDS.items() if key in changed}
+    return WhatIf(
+        changed=bool(changed),
+        archive=seen["would"]["archive"],
+        before=seen["without_change"]["archive"],
+        share=seen["would"]["archive"] / max(1, seen["active_memories"]),
+        active=seen["active_memories"],
+        link=picked.link(scope, picked.due_at(now, short)),
+        examples=[(rows[one], reason, value) for one, reason, value in named if one in rows],
+        policies_url=url,
+    )
+
+
+def sliders(scope: Scope, given: Mapping[str, str]) -> list[Slider]:
+    """The values that can be tried, where the address or the policy in force has them."""
+    governs = governing(scope.namespace_id)
+    changed = asked(governs, given)
+    return [_slider(name, governs, changed) for name in FIELDS]
+
+
+def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineChart:
+    """Strength over age by the formula of the sweep, for a memory of usual importance that is not used meanwhile."""
+    governs = governing(scope.namespace_id)
+    changed = asked(governs, given)
+    policies: list[tuple[Policy, bool]] = [(governs.effective.policy, False)]
+    if changed:
+        # `what_if` says what is wrong with them, if so.
+        with suppress(InvalidInput):
+            policies.append((policy_with(governs, changed), True))
+    longest = max(policy.half_life_days[kind] for policy, _ in policies)
+    span = max(30.0, min(5 * longest, 3650.0)) if longest else 365.0
+    days = [span * place / (_CURVE_POINTS - 1) for place in range(_CURVE_POINTS)]
+    series = []
+    for policy, tried in policies:
+        for uses, tone in ((0, "blue"), (_USED, "green")):
+            title = _("never used") if not uses else ngettext("used once", "used %(n)s times", uses) % {"n": uses}
+            shown = _("%(line)s, as tried") % {"line": title} if tried else title
+            series.append(Series(shown, _strengths(policy, kind, uses, days), tone, dashed=tried))
+    for policy, tried in policies:
+        if not tried or policy.floor != policies[0][0].floor:
+            title = _("floor, as tried") if tried else _("floor")
+            series.append(Series(title, [policy.floor] * len(days), "bad", dashed=tried))
+    return line_chart(
+        _("Strength of “%(kind)s” by age") % {"kind": KINDS[kind]},
+        labels=[_("%(n)s days") % {"n": f"{day:,.0f}"} for day in days],
+        series=series,
+        description=_("importance × 2^(−age ÷ half-life) × use, for an importance of %(importance)s")
+        % {"importance": USUAL_IMPORTANCE},
+        show=lambda value: f"{value:.2f}",
+    )
+
+
+def _strengths(policy: Policy, kind: MemoryKind, uses: int, days: list[float]) -> list[float]:
+    now = datetime.fromisoformat("2000-01-01T00:00+00:00") + timedelta(days=4000)
+    half_life = policy.half_life_days[kind]
+    return [
+        strength(
+            importance=USUAL_IMPORTANCE, half_life_days=half_life, uses=uses, since=now - timedelta(days=day), now=now
+        ).value
+        for day in days
+    ]
+
+
+def _tiles(scope: Scope, *, active: int, due_now: int, soon: due.DueCounts, now: datetime) -> list[Tile]:
+    memories = reverse("admin:memory_memory_changelist")
+    active_link = f"{memories}?{urlencode({'namespace': scope.namespace, 'state__exact': 'active'})}"
+    tiles = [
+        Tile(_("Active memories"), _n(active), _("take part in retrieval"), active_link),
+        Tile(
+            _("Due now"), _n(due_now), _("the next sweep archives them"), picked.link(scope, picked.due_at(now)),
+            tone="weak" if due_now else "",
+        ),
+        Tile(
+            _("Within 7 days"),
+            _n(soon.decayed + soon.expired),
+            _("%(decayed)s fade, %(expired)s expire, if nobody uses them")
+            % {"decayed": _n(soon.decayed), "expired": _n(soon.expired)},
+            picked.link(scope, picked.due_at(now + SOON)),
+        ),
+    ]  # fmt: skip
+    return [*tiles, _sweep_tile(scope)]
+
+
+def _sweep_tile(scope: Scope) -> Tile:
+    swept = fading.last_sweep(scope)
+    if swept is None:
+        return Tile(_("Last sweep"), "–", _("none has run yet"), "")
+    began = swept.began_at.strftime("%Y-%m-%d %H:%M UTC")
+    query = {
+        "namespace": scope.namespace,
+        "event_type": AuditEvent.MEMORY_ARCHIVE.value,
+        "actor": fading.SWEEPER,
+        "id__gte": str(swept.first_event),
+    }
+    if swept.last_event is not None:
+        query["id__lt"] = str(swept.last_event)
+    return Tile(
+        _("Last sweep archived"),
+        _n(sum(swept.archived.values())),
+        _("%(decayed)s faded, %(expired)s expired · %(when)s · %(state)s")
+        % {
+            "decayed": _n(swept.archived[SweepRule.DECAYED]),
+            "expired": _n(swept.archived[SweepRule.EXPIRED]),
+            "when": began,
+            "state": swept.state,
+        },
+        f"{reverse('admin:memory_auditlog_changelist')}?{urlencode(query)}",
+        tone="weak" if swept.state == "failed" else "",
+    )
+
+
+def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
+    count = grid.counts[row][column]
+    age, band = fading.bands(grid.ages)[column], fading.bands(grid.strengths)[row]
+    # By the logarithm: a few memories are to be seen beside thousands.
+    heat = 0 if not count else max(1, round(_HEATS * count.bit_length() / max(1, grid.most).bit_length()))
+    words = ngettext(
+        "%(n)s memory, strength %(strength)s, age %(age)s", "%(n)s memories, strength %(strength)s, age %(age)s", count
+    ) % {"n": _n(count), "strength": _strength_label(band), "age": _age_label(age)}
+    return Cell(count, heat, picked.link(scope, picked.cell(grid.at, age, band)), words)
+
+
+def _slider(name: str, governs: Governing, changed: Mapping[str, Value]) -> Slider:
+    key = FIELDS[name]
+    now = float(governs.effective.values[key])
+    value = float(changed.get(key, now))
+    if name == "floor":
+        most = BY_KEY[key].maximum or 1.0
+        return Slider(name, _("Floor of strength"), value, now, most, "0.01", _("nothing fades"))
+    title = _("Time to live") if name == "ttl" else _("Half-life: %(kind)s") % {"kind": KINDS[MemoryKind(name)]}
+    most = max(730.0, value, now)
+    return Slider(name, title, value, now, most, "1", _("never") if name == "ttl" else _("does not fade"))
+
+
+def _policies_url(scope: Scope, changed: Mapping[str, Value]) -> str:
+    """The page that saves a policy, with the tried values."""
+    short = {name: changed[key] for name, key in FIELDS.items() if key in changed}
+    try:
+        return f"{reverse('ops:policies')}?{urlencode({'ns': scope.namespace, **short})}"
+    except NoReverseMatch:
+        return ""
+
+
+def _age_label(band: Band) -> str:
+    low, high = band
+    if high is None:
+        return _("%(low)s+ days") % {"low": f"{low:g}"}
+    return _("%(low)s–%(high)s days") % {"low": f"{low:g}", "high": f"{high:g}"}
+
+
+def _strength_label(band: Band) -> str:
+    return f"{band[0]:g}–{1 if band[1] is None else band[1]:g}"
+
+
+def _n(count: int) -> str:
+    return number_format(count, force_grouping=True)

@@ -1,0 +1,122 @@
+"""What the page of the map shows: axes, clusters, the points as one binary file, one memory and what is near it."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import MemoryKind
+from memory.errors import MemosError
+from memory.models import Job, Memory
+from memory.services import projected, projection
+from memory.services.nearness import Near, near_memory
+from memory.services.projected import Points
+from memory.types import Access, Scope
+from ops import picked
+from ops.words import Words
+
+NEIGHBOURS = 8
+KINDS: Mapping[MemoryKind, Words] = {
+    MemoryKind.SAID: gettext_lazy("What people said"),
+    MemoryKind.ANSWERED: gettext_lazy("What agents said"),
+    MemoryKind.EPISODE: gettext_lazy("Small talk"),
+    MemoryKind.DOCUMENT: gettext_lazy("Chunks of documents"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clump:
+    """A cluster as the page lists it: its words are memory text, so its name may be only a number."""
+
+    number: int
+    name: str
+    size: int
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """`job`: it is being drawn; `failed`: the last attempt did not end well."""
+
+    chart: projection.Chart | None
+    clumps: list[Clump]
+    job: Job | None
+    failed: Job | None
+    explained: float
+
+    @property
+    def sampled(self) -> bool:
+        return self.chart is not None and self.chart.shown < self.chart.memories
+
+
+def drawn(scope: Scope, *, readable: bool) -> Map:
+    """The map as it was drawn last; `readable`: whoever looks may read what memories say."""
+    chart = projection.chart(scope)
+    clusters = sorted(chart.clusters, key=lambda one: -one.size) if chart else []
+    clumps = [
+        Clump(one.number, _name(one, readable=readable), one.size, picked.link(scope, picked.cluster(one.number)))
+        for one in clusters
+        if one.size
+    ]
+    job = projection.in_the_making(scope)
+    return Map(chart, clumps, job, projection.last_failure(scope), sum(chart.explained) if chart else 0.0)
+
+
+def metadata(found: Map, points: Points) -> dict[str, Any]:
+    """What the script needs beside the points: names, in the order of their numbers."""
+    return {
+        "kinds": [str(KINDS[kind]) for kind in projected.KINDS],
+        "states": [_("Active"), _("Archived"), _("Superseded")],
+        "sessions": [name for name, _count in points.sessions],
+        "clusters": {one.number: one.name for one in found.clumps},
+        "most_in_address": picked.MAX_IN_ADDRESS,
+    }
+
+
+def binary(points: Points) -> bytes:
+    """Little-endian: count (uint32), x, y, z (float32 each), occurred (uint32), uses (uint16), kind, state, importance,
+    session, cluster (uint8 each), ids (16 bytes each); each a column of all points.
+    """
+    columns = [
+        struct.pack("<I", len(points.ids)),
+        *(points.places[:, axis].astype("<f4").tobytes() for axis in range(3)),
+        points.occurred.astype("<u4").tobytes(),
+        points.uses.astype("<u2").tobytes(),
+        *(getattr(points, name).tobytes() for name in ("kind", "state", "importance", "session", "cluster")),
+        b"".join(one.bytes for one in points.ids),
+    ]
+    return b"".join(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One memory, and the nearest to it by all dimensions of its vector. `problem`: why these are not known."""
+
+    memory: Memory
+    near: list[Near]
+    problem: str = ""
+
+
+def looked_at(access: Access, memory: Memory, *, now: datetime) -> Looked:
+    try:
+        return Looked(memory, near_memory(access, memory_id=memory.pk, limit=NEIGHBOURS, now=now))
+    except MemosError as error:
+        return Looked(memory, [], error.message)
+
+
+def ids_of(text: str) -> list[uuid.UUID]:
+    """Ids that a form sends, at most picked.MAX_SELECTED. Raises ValueError."""
+    return [uuid.UUID(one) for one in text.split(",") if one][: picked.MAX_SELECTED]
+
+
+def _name(cluster: projection.Cluster, *, readable: bool) -> str:
+    if readable and cluster.words:
+        return " · ".join(cluster.words)
+    return _("Cluster %(number)s") % {"number": cluster.number + 1}

@@ -1,0 +1,105 @@
+"""`/ops/decay/`: how strong memories are, what leaves soon, and what another policy would do."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memory.enums import MemoryKind
+from memory.errors import InvalidInput, MemosError
+from memory.services import curation, exemptions, lifecycle
+from memory.types import ChangeTerms, Scope
+from ops.access import staff_access
+from ops.one_namespace import choices, scope_named, scope_of
+from ops.pages import decay as pages
+from ops.views.page import back, console_action, console_page
+from ops.what_if import FIELDS
+
+
+@console_page
+def decay(request: HttpRequest) -> HttpResponse:
+    """The whole page, with the values that the address tries out."""
+    scope = scope_of(request)
+    if scope is None:
+        return render(request, "ops/decay.html", {"choices": choices(request)})
+    now = timezone.now()
+    context = {"scope": scope, "page": pages.decay(scope, now=now), **_tried(request, scope, now)}
+    return render(request, "ops/decay.html", context)
+
+
+@console_page
+def what_if(request: HttpRequest) -> HttpResponse:
+    """What the tried values would do. The address of the page then has them, so that it can be shared."""
+    scope = scope_of(request)
+    if scope is None:
+        raise Http404("No namespace is chosen.")
+    response = render(request, "ops/decay/_what_if.html", {"scope": scope, **_tried(request, scope, timezone.now())})
+    kept = {name: request.GET[name] for name in ("ns", *FIELDS, "kind") if request.GET.get(name)}
+    response["HX-Replace-Url"] = f"{reverse('ops:decay')}?{urlencode(kept)}"
+    return response
+
+
+@console_action(permission="memory.change_memory")
+def curate(request: HttpRequest) -> HttpResponse:
+    """Pins, extends or archives what leaves soon."""
+    scope = scope_named(request, request.POST.get("namespace", ""))
+    if scope is None:
+        raise Http404("There is no such namespace.")
+    try:
+        ids = [uuid.UUID(one) for one in request.POST.getlist("memory")]
+        count = _carry_out(request, scope, ids, now=timezone.now())
+    except ValueError:
+        messages.error(request, _("The selection is damaged: select the memories again."))
+    except MemosError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, _said(request.POST.get("verb", ""), count))
+    return back(request, "ops:decay")
+
+
+def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now: datetime) -> int:
+    """Does the deed to the memories; returns how many it changed."""
+    if not ids:
+        raise InvalidInput(_("Select at least one memory."))
+    verb, reason, access = request.POST.get("verb", ""), request.POST.get("reason", ""), staff_access(request)
+    if verb == "archive":
+        return curation.archive(access, memory_ids=ids, reason=reason, now=now, request_id=scope.request_id)
+    if verb == "pin":
+        terms = ChangeTerms(request_id=scope.request_id)
+        done = [lifecycle.pin(access, memory_id=one, pinned=True, reason=reason, now=now, terms=terms) for one in ids]
+        return sum(bool(answer["changed"]) for answer in done)
+    days = request.POST.get("days", "")
+    if verb != "extend" or days not in {str(one) for one in pages.EXTENSIONS}:
+        raise InvalidInput(_("Choose what to do with them."))
+    return exemptions.exempt(scope, memory_ids=ids, reason=reason, expires_at=now + timedelta(days=int(days)), now=now)
+
+
+def _said(verb: str, count: int) -> str:
+    words = {
+        "archive": ngettext("%(n)s memory was archived.", "%(n)s memories were archived.", count),
+        "pin": ngettext("%(n)s memory was pinned.", "%(n)s memories were pinned.", count),
+        "extend": ngettext("%(n)s memory was given more time.", "%(n)s memories were given more time.", count),
+    }
+    return words[verb] % {"n": count}
+
+
+def _tried(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:
+    given = request.GET.dict()
+    kind = given.get("kind", "")
+    chosen = MemoryKind(kind) if kind in MemoryKind.values else MemoryKind.SAID
+    return {
+        "what_if": pages.what_if(scope, given, now=now),
+        "sliders": pages.sliders(scope, given),
+        "curve": pages.curve(scope, given, kind=chosen),
+        "kinds": [(one.value, title) for one, title in pages.KINDS.items()],
+        "kind": chosen.value,
+    }

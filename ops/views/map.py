@@ -1,0 +1,138 @@
+"""`/ops/map/`: a namespace's memories by what they mean, and the deeds on what is circled there."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memory.errors import MemosError
+from memory.models import Memory
+from memory.services import curation, projected, projection
+from memory.services.viewing import note_viewed
+from memory.types import Scope
+from ops import picked
+from ops.access import page_access, reads_text, request_id, staff_access
+from ops.navigation import kept_query
+from ops.one_namespace import choices, scope_named, scope_of
+from ops.pages import map as pages
+from ops.views.live import live, version_of
+from ops.views.page import back, console_action, console_page
+
+
+@console_page
+def memory_map(request: HttpRequest) -> HttpResponse:
+    """The whole page, without its points."""
+    scope = scope_of(request)
+    if scope is None:
+        return render(request, "ops/map.html", {"choices": choices(request)})
+    found = pages.drawn(scope, readable=reads_text(request))
+    metadata = pages.metadata(found, projected.points(scope)) if found.chart else {}
+    context = {"scope": scope, "map": found, "metadata": metadata, **_making(request, found)}
+    return render(request, "ops/map.html", context)
+
+
+@console_page
+def points(request: HttpRequest) -> HttpResponse:
+    """The points, as `ops.pages.map.binary` writes them. No text is among them."""
+    return HttpResponse(pages.binary(projected.points(_scope(request))), content_type="application/octet-stream")
+
+
+@console_page
+def making(request: HttpRequest) -> HttpResponse:
+    """How far the drawing is; when it has ended, the page is loaded anew."""
+    found = pages.drawn(_scope(request), readable=False)
+    context = _making(request, found)
+    response = live(request, "ops/map/_making.html", {"map": found, **context}, str(context["making_version"]))
+    if found.job is None:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@console_page
+def memory(request: HttpRequest, memory_id: uuid.UUID) -> HttpResponse:
+    """One memory with those nearest to it."""
+    rows = Memory.objects.reachable_by(page_access(request)).select_related("namespace")
+    row = get_object_or_404(rows, pk=memory_id)
+    if reads_text(request):
+        note_viewed(
+            staff_access(request), what="memory", namespace_id=row.namespace_id, subject=row.pk, session=row.session,
+            now=timezone.now(), request_id=request_id(request),
+        )  # fmt: skip
+    looked = pages.looked_at(staff_access(request), row, now=timezone.now())
+    return render(request, "ops/map/_memory.html", {"looked": looked})
+
+
+@console_action(permission="ops.view_memory_text")
+def find(request: HttpRequest) -> HttpResponse:
+    """The ids of the points whose memories have all of the words. By POST: words stay out of addresses and logs."""
+    found = projected.saying(_named(request), words=request.POST.get("words", "")[:500])
+    return JsonResponse({"ids": [one.hex for one in found]})
+
+
+@console_action(permission="memory.view_memory")
+def select(request: HttpRequest) -> HttpResponse:
+    """Opens the admin's list of what was circled."""
+    ids = _ids(request)
+    if not ids:
+        messages.warning(request, _("Nothing was selected."))
+        return back(request, "ops:map")
+    return HttpResponseRedirect(picked.link_of_ids(request.session, ids))
+
+
+@console_action(permission="memory.change_memory")
+def archive(request: HttpRequest) -> HttpResponse:
+    """Takes what was circled out of retrieval."""
+    access = staff_access(request)
+    try:
+        count = curation.archive(
+            access, memory_ids=_ids(request), reason=request.POST.get("reason", ""), now=timezone.now(),
+            request_id=request_id(request),
+        )  # fmt: skip
+    except MemosError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(
+            request, ngettext("%(n)s memory was archived.", "%(n)s memories were archived.", count) % {"n": count}
+        )
+    return back(request, "ops:map")
+
+
+@console_action(permission="ops.operate_jobs")
+def draw(request: HttpRequest) -> HttpResponse:
+    """Has the worker draw the map, or bring it up to date."""
+    projection.ask(_named(request), anew="anew" in request.POST)
+    return back(request, "ops:map")
+
+
+def _making(request: HttpRequest, found: pages.Map) -> dict[str, object]:
+    job = found.job
+    version = version_of(None if job is None else (job.state, job.done, job.total))
+    return {"making_version": version, "making_url": reverse("ops:map_making") + kept_query(request)}
+
+
+def _ids(request: HttpRequest) -> list[uuid.UUID]:
+    try:
+        return pages.ids_of(request.POST.get("ids", ""))
+    except ValueError as error:
+        raise Http404("The selection is damaged.") from error
+
+
+def _scope(request: HttpRequest) -> Scope:
+    scope = scope_of(request)
+    if scope is None:
+        raise Http404("No namespace is chosen.")
+    return scope
+
+
+def _named(request: HttpRequest) -> Scope:
+    scope = scope_named(request, request.POST.get("namespace", ""))
+    if scope is None:
+        raise Http404("There is no such namespace.")
+    return scope

@@ -1,0 +1,45 @@
+"""Values of a policy that someone tries out in the address, before they are saved: `?said=90&floor=0.1`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from memory.governance.policy import BY_KEY, Policy, Value, nested
+from memory.services.policy import Governing, proposed
+
+# Name in the address: key of the policy.
+FIELDS = {
+    "said": "decay.half_life_days.said",
+    "answered": "decay.half_life_days.answered",
+    "episode": "decay.half_life_days.episode",
+    "document": "decay.half_life_days.document",
+    "floor": "decay.floor",
+    "ttl": "ttl_days",
+}
+
+
+def asked(governing: Governing, given: Mapping[str, str]) -> dict[str, Value]:
+    """The values of `given` that differ from those in force, by key. What is no number is left out."""
+    changed: dict[str, Value] = {}
+    for name, key in FIELDS.items():
+        try:
+            number = float(given.get(name, ""))
+        except ValueError:
+            continue
+        if not math.isfinite(number):
+            continue
+        value: Value = number if BY_KEY[key].fractional or number != int(number) else int(number)
+        if value != governing.effective.values[key]:
+            changed[key] = value
+    return changed
+
+
+def policy_with(governing: Governing, changed: Mapping[str, Value]) -> Policy:
+    """The policy that would be in force with these values saved. Raises InvalidInput."""
+    return proposed(wanted_with(governing, changed)).policy if changed else governing.effective.policy
+
+
+def wanted_with(governing: Governing, changed: Mapping[str, Value]) -> dict[str, object]:
+    """What the namespace sets itself, with these values: the shape in which a policy is saved."""
+    return nested({**governing.overrides, **changed})
