@@ -9,7 +9,6 @@ from ops.views import (
     entities,
     evaluation,
     inspector,
-    memory_map,
     namespace,
     overview,
     pipeline,
@@ -17,6 +16,9 @@ from ops.views import (
     quarantine,
     radar,
     sessions,
+)
+from ops.views import (
+    map as memory_map,
 )
 
 app_name = "ops"
