@@ -29,7 +29,7 @@ def test_only_reading_is_possible(staff):
 
 def test_an_empty_server_shows_the_first_steps(staff):
     page = staff.get(URL).content.decode()
-    assert "0 of 4 done" in page
+    assert "0 of 5 done" in page
     assert "/v1/ingest" in page
 
 

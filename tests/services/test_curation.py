@@ -166,7 +166,7 @@ class TestRestore:
         MemoryVector.objects.filter(memory_id=memory_id).delete()
         queued.clear()
         restore([memory_id])
-        assert set(queued) == {queue.EMBED_PENDING, queue.SETTLE}
+        assert queued == [queue.EMBED_PENDING]
 
 
 @pytest.mark.django_db
