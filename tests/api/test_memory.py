@@ -76,6 +76,7 @@ def test_a_memory_with_all_that_is_known_of_it(alice, remember):
         "speaker": "Ann",
         "text": "Tea is at five.",
         "metadata": {"room": 4},
+        "retired_statements": [],
         "importance": Memory.objects.get().importance,
         "tier": "L2",
         "state": "active",

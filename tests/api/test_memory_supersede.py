@@ -115,7 +115,8 @@ def test_the_older_one_ends_when_the_newer_begins(alice, older, newer):
     assert (str(link.memory_id), link.kind, str(link.other_id)) == (newer, "supersedes", older)
     assert (link.reason, link.confidence, link.actor) == ("moved", 1.0, alice.scope.actor)
     event = AuditLog.objects.get(event_type="MEMORY_SUPERSEDE")
-    assert event.details["after"] == {"valid_to": JUNE.isoformat(), "superseded_by": newer, "review": ""}
+    after = {"valid_to": JUNE.isoformat(), "superseded_by": newer, "retired_statements": 0, "review": ""}
+    assert event.details["after"] == after
     assert "Paris" not in str(event.details)
     assert Memory.objects.get(pk=newer).revision == 1
 
