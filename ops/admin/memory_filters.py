@@ -165,9 +165,9 @@ class ImportanceFilter(_Choice):
 class TagFilter(TypedFilter):
     """One tag."""
 
-    title = "tag"
+    title = _("tag")
     parameter_name = "tag"
-    placeholder = "exact tag"
+    placeholder = _("exact tag")
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return queryset.filter(metadata__contains={TAGS_KEY: [self.value]}) if self.value else queryset
