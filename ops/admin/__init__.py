@@ -3,7 +3,23 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
-from ops.admin import access, bulk, evaluations, jobs, memories, quarantine, records, registry, saved_views, staff
+from ops.model_words import translate_models
+
+# Before the forms of the models are made, which take their labels then.
+translate_models()
+
+from ops.admin import (  # noqa: E402
+    access,
+    bulk,
+    evaluations,
+    jobs,
+    memories,
+    quarantine,
+    records,
+    registry,
+    saved_views,
+    staff,
+)
 
 __all__ = [
     "access",

@@ -254,7 +254,7 @@ def _sweep_tile(scope: Scope) -> Tile:
             "decayed": _n(swept.archived[SweepRule.DECAYED]),
             "expired": _n(swept.archived[SweepRule.EXPIRED]),
             "when": began,
-            "state": swept.state,
+            "state": STATES[swept.state][0] if swept.state in STATES else swept.state,
         },
         f"{reverse('admin:memory_auditlog_changelist')}?{urlencode(query)}",
         tone="weak" if swept.state == "failed" else "",

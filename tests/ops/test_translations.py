@@ -12,7 +12,8 @@ import pytest
 from babel.messages.catalog import Message
 from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po
-from django.utils.translation import templatize
+from django.contrib import admin
+from django.utils.translation import override, templatize
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
@@ -35,9 +36,11 @@ def marked() -> Iterator[tuple[str, str]]:
         with path.open("rb") as file:
             for line, function, words, _comments in extract_python(file, KEYWORDS, [], {}):
                 first = words[0] if isinstance(words, tuple) else words
+                if function.startswith("pgettext"):
+                    # Where the word is a variable there is nothing to find.
+                    first = in_context(*words) if words[1] else None
                 if first:
-                    found = in_context(*words) if function.startswith("pgettext") else first
-                    yield f"{path.relative_to(ROOT)}:{line}", found
+                    yield f"{path.relative_to(ROOT)}:{line}", first
     for path in ROOT.glob("templates/**/*.html"):
         for found in IN_TEMPLATE.finditer(templatize(path.read_text(encoding="utf-8"))):
             yield str(path.relative_to(ROOT)), ast.literal_eval(found[1])
@@ -75,3 +78,30 @@ def test_translations_hold_the_same_values(catalogue):
 
 def test_the_catalogue_holds_nothing_that_is_gone(catalogue):
     assert not set(catalogue) - {word for _, word in marked()}, "Run `make messages`"
+
+
+def shown_of_models() -> Iterator[tuple[str, str]]:
+    """(place, word) of what the admin takes from the models that it shows: names, help and titles of values."""
+    for model, shown_by in admin.site._registry.items():
+        if model._meta.app_label not in ("memory", "ops"):
+            continue
+        names = {
+            *(name for part in ("fields", "list_display", "readonly_fields") for name in getattr(shown_by, part) or ()),
+            *(name for _title, part in shown_by.fieldsets or () for name in part["fields"]),
+            *(name for name in shown_by.list_filter if isinstance(name, str)),
+        }
+        yield model._meta.label, str(model._meta.verbose_name)
+        yield model._meta.label, str(model._meta.verbose_name_plural)
+        for field in (*model._meta.fields, *model._meta.many_to_many):
+            if field.name in names:
+                yield str(field), str(field.verbose_name)
+                yield str(field), str(field.help_text)
+                # Those that are marked where they are written are found there.
+                enum = [(value, title) for value, title in field.flatchoices if field.model._meta.app_label == "memory"]
+                yield from ((str(field), in_context("value", str(title))) for _value, title in enum)
+
+
+def test_the_models_that_the_admin_shows_are_listed(catalogue):
+    with override(None):
+        lacking = {f"{place}: {word!r}" for place, word in shown_of_models() if word and word not in {*catalogue, "id"}}
+    assert not lacking, "Add to ops/model_words.py:\n" + "\n".join(sorted(lacking))
