@@ -202,8 +202,9 @@ def translate_models() -> None:
             continue
         for model in config.get_models():
             options = model._meta
+            # Django's own plural is put together when it is shown.
+            options.verbose_name_plural = gettext_lazy(str(options.verbose_name_plural))
             options.verbose_name = _later(options.verbose_name)
-            options.verbose_name_plural = _later(options.verbose_name_plural)
             for field in (*options.fields, *options.many_to_many):
                 _translate(field)
 

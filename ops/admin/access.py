@@ -27,6 +27,7 @@ class IssueForm(forms.ModelForm):
     """A new key: its name, what it may do, where, and how long."""
 
     scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Scopes"),
         choices=AccessScope.choices,
         initial=[AccessScope.READ, AccessScope.WRITE],
         widget=forms.CheckboxSelectMultiple,

@@ -47,7 +47,7 @@ class RuleFilter(TypedFilter):
 class ReviewForm(ActionForm):
     """Which decision, and why."""
 
-    note = forms.CharField(required=False, max_length=quarantine.MAX_NOTE_CHARS)
+    note = forms.CharField(label=gettext_lazy("Note"), required=False, max_length=quarantine.MAX_NOTE_CHARS)
 
 
 @admin.register(QuarantinedItem)

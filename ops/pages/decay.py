@@ -25,6 +25,7 @@ from memory.services.preview import preview
 from memory.types import Scope
 from ops import picked
 from ops.charts import LineChart, Series, line_chart
+from ops.pages.pipeline import STATES
 from ops.pages.tiles import Tile
 from ops.what_if import FIELDS, asked, policy_with, wanted_with
 from ops.words import Words
