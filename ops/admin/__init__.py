@@ -1,8 +1,25 @@
 """The Django admin of MemOS: staff look at what is stored, curate memories and hand out keys."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy
 
-from ops.admin import access, bulk, evaluations, jobs, memories, quarantine, records, registry, saved_views, staff
+from ops.model_words import translate_models
+
+# Before the forms of the models are made, which take their labels then.
+translate_models()
+
+from ops.admin import (  # noqa: E402
+    access,
+    bulk,
+    evaluations,
+    jobs,
+    memories,
+    quarantine,
+    records,
+    registry,
+    saved_views,
+    staff,
+)
 
 __all__ = [
     "access",
@@ -19,5 +36,5 @@ __all__ = [
 
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"
-admin.site.index_title = "Administration"
+admin.site.index_title = gettext_lazy("Administration")
 admin.site.site_url = "/ops/"

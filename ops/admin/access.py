@@ -13,6 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import AccessScope
 from memory.models import ApiKey
@@ -25,10 +27,13 @@ class IssueForm(forms.ModelForm):
     """A new key: its name, what it may do, where, and how long."""
 
     scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Scopes"),
         choices=AccessScope.choices,
         initial=[AccessScope.READ, AccessScope.WRITE],
         widget=forms.CheckboxSelectMultiple,
-        help_text="read: query and lists · write: ingest and demo data · admin: emptying sessions, metrics",
+        help_text=gettext_lazy(
+            "read: query and lists · write: ingest and demo data · admin: emptying sessions, metrics"
+        ),
     )
 
     class Meta:
@@ -39,25 +44,25 @@ class IssueForm(forms.ModelForm):
         """The same refusals as the service's, beside the fields they are about."""
         values = super().clean() or self.cleaned_data
         if values.get("all_namespaces") and values.get("namespaces"):
-            self.add_error("namespaces", "Grant either all namespaces or the named ones, not both.")
+            self.add_error("namespaces", _("Grant either all namespaces or the named ones, not both."))
         if not values.get("all_namespaces") and not values.get("namespaces"):
             self.add_error(
-                "namespaces", "A key without a namespace reaches nothing: name one, or grant all namespaces."
+                "namespaces", _("A key without a namespace reaches nothing: name one, or grant all namespaces.")
             )
         expires_at = values.get("expires_at")
         if expires_at is not None and expires_at <= timezone.now():
-            self.add_error("expires_at", "The expiry lies in the past.")
+            self.add_error("expires_at", _("The expiry lies in the past."))
         return values
 
 
 class UsableFilter(admin.SimpleListFilter):
     """Keys by whether they still open anything."""
 
-    title = "use"
+    title = gettext_lazy("use")
     parameter_name = "use"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
-        return [("usable", "Usable"), ("revoked", "Revoked"), ("expired", "Expired")]
+        return [("usable", _("Usable")), ("revoked", _("Revoked")), ("expired", _("Expired"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         now = timezone.now()
@@ -77,7 +82,7 @@ class ApiKeyAdmin(LargeTableAdmin):
     list_display = ("name", "prefix", "granted", "reach", "usable", "last_used_at", "expires_at", "created_at")
     list_filter = (UsableFilter,)
     search_fields = ("name", "prefix")
-    search_help_text = "Name or prefix (the eight characters after mos_)"
+    search_help_text = gettext_lazy("Name or prefix (the eight characters after mos_)")
     autocomplete_fields = ("namespaces",)
     actions = ("revoke_selected",)
     fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute")
@@ -147,7 +152,7 @@ class ApiKeyAdmin(LargeTableAdmin):
         """Shows the token in the answer itself: it goes through no session, cookie or log, and never comes again."""
         context = {
             **self.admin_site.each_context(request),
-            "title": "API key issued",
+            "title": _("API key issued"),
             "opts": self.opts,
             "key": obj,
             "token": request.issued_token,  # type: ignore[attr-defined]
@@ -167,7 +172,7 @@ class ApiKeyAdmin(LargeTableAdmin):
             return HttpResponseRedirect(reverse("admin:memory_apikey_changelist"))
         return self._confirmation(request, [key])
 
-    @admin.action(description="Revoke for good", permissions=["revoke"])
+    @admin.action(description=gettext_lazy("Revoke for good"), permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse:
         """Asks first; the second POST revokes."""
         if "confirmed" in request.POST:
@@ -178,14 +183,16 @@ class ApiKeyAdmin(LargeTableAdmin):
     def _revoke(self, request: HttpRequest, chosen: list[ApiKey]) -> None:
         now = timezone.now()
         count = sum(keys.revoke_key(key_id=key.pk, actor=staff_actor(request), now=now) for key in chosen)
-        noun = "key was" if count == 1 else "keys were"
-        rest = "" if count == len(chosen) else f" ({len(chosen) - count} already were)"
-        messages.success(request, f"{count} {noun} revoked{rest}.")
+        said = ngettext("%(n)s key was revoked.", "%(n)s keys were revoked.", count) % {"n": count}
+        if rest := len(chosen) - count:
+            already = ngettext("%(n)s was revoked already.", "%(n)s were revoked already.", rest) % {"n": rest}
+            said = f"{said} {already}"
+        messages.success(request, said)
 
     def _confirmation(self, request: HttpRequest, chosen: list[ApiKey], *, action: str = "") -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": "Revoke API keys",
+            "title": _("Revoke API keys"),
             "opts": self.opts,
             "keys": chosen,
             "action": action,
@@ -205,14 +212,15 @@ class ApiKeyAdmin(LargeTableAdmin):
         context = {**(extra_context or {}), "may_revoke": self.has_revoke_permission(request)}
         return super().change_view(request, object_id, form_url, context)
 
-    @admin.display(description="scopes")
+    @admin.display(description=gettext_lazy("scopes"))
     def granted(self, key: ApiKey) -> str:
         return ", ".join(key.scopes)
 
-    @admin.display(description="namespaces")
+    @admin.display(description=gettext_lazy("namespaces"))
     def reach(self, key: ApiKey) -> str:
-        return "all" if key.all_namespaces else ", ".join(sorted(one.name for one in key.namespaces.all())) or "none"
+        named = ", ".join(sorted(one.name for one in key.namespaces.all()))
+        return _("all") if key.all_namespaces else named or _("none")
 
-    @admin.display(description="usable", boolean=True)
+    @admin.display(description=gettext_lazy("usable"), boolean=True)
     def usable(self, key: ApiKey) -> bool:
         return key.is_usable

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from memory.errors import MemosError
@@ -156,18 +156,18 @@ class BulkActionAdmin(ReadOnlyAdmin):
             raise Http404
         return action
 
-    @admin.display(description="what")
+    @admin.display(description=gettext_lazy("what"))
     def what(self, action: BulkAction) -> str:
         return outcome(action)
 
-    @admin.display(description="progress")
+    @admin.display(description=gettext_lazy("progress"))
     def progress(self, action: BulkAction) -> str:
         return f"{action.position:,} / {action.selected:,}"
 
-    @admin.display(description="asked for")
+    @admin.display(description=gettext_lazy("asked for"))
     def shown_parameters(self, action: BulkAction) -> SafeString:
         return pretty_json(action.parameters)
 
-    @admin.display(description="left out, and why")
+    @admin.display(description=gettext_lazy("left out, and why"))
     def shown_problems(self, action: BulkAction) -> SafeString:
         return pretty_json(action.problems)

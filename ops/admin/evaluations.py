@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
 
 from memory.models import EvaluationRun, RelevanceJudgement
 from ops.admin.filters import ActorFilter, NamespaceFilter
@@ -26,11 +27,11 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
         *("shown_configuration", "content_digest", "actor", "created_at", "started_at", "finished_at", "id"),
     )
 
-    @admin.display(description="measured")
+    @admin.display(description=gettext_lazy("measured"))
     def subject(self, run: EvaluationRun) -> str:
         return run.dataset or run.namespace
 
-    @admin.display(description="questions")
+    @admin.display(description=gettext_lazy("questions"))
     def questions(self, run: EvaluationRun) -> str:
         return f"{run.metrics['questions']:,}" if run.metrics else "—"
 
@@ -42,19 +43,19 @@ class EvaluationRunAdmin(ReadOnlyAdmin):
     def rank(self, run: EvaluationRun) -> str:
         return f"{run.metrics['overall']['MRR']:.1%}" if run.metrics else "—"
 
-    @admin.display(description="hits of others")
+    @admin.display(description=gettext_lazy("hits of others"))
     def foreign(self, run: EvaluationRun) -> str:
         return f"{run.metrics['pollution']['foreign']:,}" if run.metrics else "—"
 
-    @admin.display(description="metrics (0 to 1)")
+    @admin.display(description=gettext_lazy("metrics (0 to 1)"))
     def shown_metrics(self, run: EvaluationRun) -> SafeString:
         return pretty_json(run.metrics)
 
-    @admin.display(description="options")
+    @admin.display(description=gettext_lazy("options"))
     def shown_options(self, run: EvaluationRun) -> SafeString:
         return pretty_json(run.options)
 
-    @admin.display(description="configuration")
+    @admin.display(description=gettext_lazy("configuration"))
     def shown_configuration(self, run: EvaluationRun) -> SafeString:
         return pretty_json(run.configuration)
 
@@ -74,14 +75,14 @@ class RelevanceJudgementAdmin(TextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).select_related("namespace")
 
-    @admin.display(description="question")
+    @admin.display(description=gettext_lazy("question"))
     def question(self, row: RelevanceJudgement) -> str:
         return excerpt(row.query_text)
 
-    @admin.display(description="question")
+    @admin.display(description=gettext_lazy("question"))
     def hidden_question(self, row: RelevanceJudgement) -> str:
         return masked(len(row.query_text))
 
-    @admin.display(description="memory")
+    @admin.display(description=gettext_lazy("memory"))
     def marked_memory(self, row: RelevanceJudgement) -> SafeString:
         return memory_link(str(row.memory_id), f"…{str(row.memory_id)[-12:]}")

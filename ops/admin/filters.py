@@ -9,11 +9,13 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from memory.models import Namespace
 from memory.types import Access
 from ops.access import staff_access
 from ops.admin.scope import reached
+from ops.words import Words
 
 SUGGESTIONS = 50
 
@@ -22,9 +24,8 @@ class TypedFilter(admin.ListFilter):
     """A filter whose value is typed: for columns with too many values for a list of links."""
 
     template = "admin/typed_filter.html"
-    title = ""
     parameter_name = ""
-    placeholder = ""
+    placeholder: Words = ""
 
     def __init__(
         self,
@@ -66,15 +67,15 @@ class TypedFilter(admin.ListFilter):
 class SessionFilter(TypedFilter):
     """One session by its exact name."""
 
-    title = "session"
+    title = gettext_lazy("session")
     parameter_name = "session"
-    placeholder = "exact name"
+    placeholder = gettext_lazy("exact name")
 
 
 class ActorFilter(TypedFilter):
     """One actor, for example `key:1a2b3c4d` or `staff:ann`."""
 
-    title = "actor"
+    title = gettext_lazy("actor")
     parameter_name = "actor"
     placeholder = "staff:ann, key:1a2b…"
 
@@ -82,9 +83,9 @@ class ActorFilter(TypedFilter):
 class NamespaceFilter(TypedFilter):
     """One namespace by its name, or those that begin like it."""
 
-    title = "namespace"
+    title = gettext_lazy("namespace")
     parameter_name = "namespace"
-    placeholder = "name or its beginning"
+    placeholder = gettext_lazy("name or its beginning")
 
     def options(self) -> list[str]:
         rows = reached(Namespace.objects.order_by("name"), self.access)

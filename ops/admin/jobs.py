@@ -8,6 +8,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
@@ -58,6 +59,6 @@ class JobAdmin(ReadOnlyAdmin):
         *("reason", "queued_at", "started_at", "heartbeat_at", "finished_at", "id"),
     )
 
-    @admin.display(description="subject")
+    @admin.display(description=gettext_lazy("subject"))
     def subject(self, job: Job) -> str:
         return " ".join(map(str, job.arguments))

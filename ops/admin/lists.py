@@ -13,6 +13,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
 from psycopg.errors import QueryCanceled
 
 from ops.access import staff_access
@@ -43,7 +44,7 @@ class CappedPaginator(Paginator):
     def count_label(self) -> str:
         """The count in honest words."""
         if self.estimated:
-            return f"about {self.count:,}"
+            return _("about %(count)s") % {"count": f"{self.count:,}"}
         return f"{COUNT_CAP:,}+" if self.count > COUNT_CAP else f"{self.count:,}"
 
     @cached_property
@@ -114,9 +115,8 @@ class LargeTableAdmin(admin.ModelAdmin):
         except OperationalError as error:
             if not isinstance(error.__cause__, QueryCanceled) or not request.GET:
                 raise
-        messages.error(
-            request, f"That look took longer than {STATEMENT_TIMEOUT} and was stopped. Narrow it by a namespace first."
-        )
+        stopped = _("That look took longer than %(limit)s and was stopped. Narrow it by a namespace first.")
+        messages.error(request, stopped % {"limit": STATEMENT_TIMEOUT})
         return HttpResponseRedirect(request.path)
 
 

@@ -72,7 +72,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
     show_facets = ShowFacets.ALLOW
     list_select_related = ("namespace",)
     search_fields = ("text",)
-    search_help_text = "All of some words · ~ what it means · an exact id · session:NAME · speaker:NAME"
+    search_help_text = gettext_lazy("All of some words · ~ what it means · an exact id · session:NAME · speaker:NAME")
     built_in_views = (
         BuiltIn(gettext_lazy("Needs review"), "review=waiting"),
         BuiltIn(gettext_lazy("Expiring"), "expiry=soon"),
@@ -86,12 +86,15 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("text", "metadata", "importance", "reason")}),
-        ("Where it belongs", {"fields": ("namespace", "session", "turn", "role", "speaker", "tier", "state")}),
-        ("When", {"fields": ("occurred_at", "created_at", "valid_from", "valid_to")}),
-        ("Standing", {"fields": ("importance_parts", "uses", "opinions", "pinned", "review")}),
-        ("Links", {"fields": ("links", "summaries")}),
-        ("Former versions", {"fields": ("former_versions",)}),
-        ("Index", {"fields": ("id", "tokens", "length", "vectors")}),
+        (
+            gettext_lazy("Where it belongs"),
+            {"fields": ("namespace", "session", "turn", "role", "speaker", "tier", "state")},
+        ),
+        (gettext_lazy("When"), {"fields": ("occurred_at", "created_at", "valid_from", "valid_to")}),
+        (gettext_lazy("Standing"), {"fields": ("importance_parts", "uses", "opinions", "pinned", "review")}),
+        (gettext_lazy("Links"), {"fields": ("links", "summaries")}),
+        (gettext_lazy("Former versions"), {"fields": ("former_versions",)}),
+        (gettext_lazy("Index"), {"fields": ("id", "tokens", "length", "vectors")}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -139,7 +142,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         sets = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
         if reads_text(request):
             return sets
-        versions = ("Former versions", {"fields": ("hidden_versions",)})
+        versions = (gettext_lazy("Former versions"), {"fields": ("hidden_versions",)})
         return [versions if name == versions[0] else (name, options) for name, options in sets]
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
@@ -212,24 +215,24 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         response["Cache-Control"] = "no-store"
         return response
 
-    @admin.display(description="text")
+    @admin.display(description=gettext_lazy("text"))
     def start_of_text(self, memory: Memory) -> str:
         if hasattr(memory, "characters"):
             return masked(memory.characters)
         return excerpt(memory.start)  # type: ignore[attr-defined]
 
-    @admin.display(description="session, namespace")
+    @admin.display(description=gettext_lazy("session, namespace"))
     def session_link(self, memory: Memory) -> SafeString:
         query = urlencode({"namespace": memory.namespace.name, "session": memory.session})
         return format_html(
             '<a href="?{}">{}</a><div class="mos-quiet">{}</div>', query, memory.session, memory.namespace.name
         )
 
-    @admin.display(description="importance")
+    @admin.display(description=gettext_lazy("importance"))
     def weight(self, memory: Memory) -> str:
         return f"{memory.importance:.2f}"
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def standing(self, memory: Memory) -> SafeString:
         """Its state, and what is to be known of it, in words with a mark each."""
         shown = [("ok", "●", _("active")) if memory.state == MemoryState.ACTIVE else ("off", "○", _("archived"))]
@@ -243,10 +246,10 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
             " ", '<span class="mos-flag mos-flag-{}"><span aria-hidden="true">{}</span> {}</span>', shown
         )
 
-    @admin.display(description="occurred (UTC)")
+    @admin.display(description=gettext_lazy("occurred (UTC)"))
     def when(self, memory: Memory) -> SafeString | str:
         """When it happened, and when MemOS learned it if that was later."""
         occurred, learned = f"{memory.occurred_at:%Y-%m-%d %H:%M}", f"{memory.created_at:%Y-%m-%d %H:%M}"
         if occurred == learned:
             return occurred
-        return format_html('{}<div class="mos-quiet">learned {}</div>', occurred, learned)
+        return format_html('{}<div class="mos-quiet">{}</div>', occurred, _("learned %(when)s") % {"when": learned})

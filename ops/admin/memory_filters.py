@@ -18,6 +18,7 @@ from memory.models.memory import MemoryQuerySet
 from memory.models.search import lacking_vector
 from memory.services.tagging import TAGS_KEY
 from ops.admin.filters import TypedFilter
+from ops.model_words import value_word
 
 SOON = timedelta(days=7)
 BANDS = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01))
@@ -44,7 +45,7 @@ class KindFilter(_Choice):
 
     title = _("kind")
     parameter_name = "kind"
-    options = tuple((kind.value, kind.label) for kind in MemoryKind)
+    options = tuple((kind.value, value_word(kind.label)) for kind in MemoryKind)
 
     def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
         if value == MemoryKind.DOCUMENT:
@@ -165,9 +166,9 @@ class ImportanceFilter(_Choice):
 class TagFilter(TypedFilter):
     """One tag."""
 
-    title = "tag"
+    title = _("tag")
     parameter_name = "tag"
-    placeholder = "exact tag"
+    placeholder = _("exact tag")
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return queryset.filter(metadata__contains={TAGS_KEY: [self.value]}) if self.value else queryset

@@ -21,6 +21,7 @@ class ReasonForm(forms.ModelForm):
     """What staff may change of a memory that they may not read."""
 
     reason = forms.CharField(
+        label=gettext_lazy("Reason"),
         max_length=MAX_REASON_CHARS,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
         help_text=gettext_lazy("Why you change it: kept with the former text and in the audit log."),
@@ -41,11 +42,16 @@ class MemoryForm(ReasonForm):
     """What staff may correct of a memory, and why they do."""
 
     text = forms.CharField(
+        label=gettext_lazy("Text"),
         strip=False,
         max_length=curation.MAX_TEXT_CHARS,
         widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
     )
-    metadata = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}))
+    metadata = forms.JSONField(
+        label=gettext_lazy("Metadata"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
+    )
 
     class Meta:
         model = Memory

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from memory.gate.worth import worth
 from memory.governance.importance import Learned
@@ -42,23 +43,27 @@ _PARTS = re.compile(r"\s+|[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
 class MemoryPage:
     """Read-only parts of a memory's page."""
 
-    @admin.display(description="text")
+    @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, memory: Memory) -> SafeString:
         return masked_box(len(memory.text))
 
-    @admin.display(description="vectors")
+    @admin.display(description=gettext_lazy("vectors"))
     def vectors(self, memory: Memory) -> SafeString | str:
         rows = MemoryVector.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).select_related(
             "model"
         )
         passages = Counter((str(row.model), row.searchable) for row in rows.defer("embedding"))
         lines = [
-            (model, "searchable" if searchable else "not searchable", f", {count} passages" if count > 1 else "")
+            (
+                model,
+                _("searchable") if searchable else _("not searchable"),
+                ngettext("%(count)s passage", "%(count)s passages", count) % {"count": count},
+            )
             for (model, searchable), count in passages.items()
         ]
-        return format_html_join("", "<div>{}: {}{}</div>", lines) or _("none yet: the worker makes it")
+        return format_html_join("", "<div>{}: {}, {}</div>", lines) or _("none yet: the worker makes it")
 
-    @admin.display(description="newest first")
+    @admin.display(description=gettext_lazy("newest first"))
     def former_versions(self, memory: Memory) -> SafeString | str:
         rows = list(MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)[:SHOWN])
         if not rows:
@@ -83,7 +88,7 @@ class MemoryPage:
         headings = (_("Replaced"), _("By"), _("Why"), _("Former text"))
         return _table(headings, format_html_join("", line, lines))
 
-    @admin.display(description="newest first")
+    @admin.display(description=gettext_lazy("newest first"))
     def hidden_versions(self, memory: Memory) -> SafeString | str:
         rows = MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).defer("text")[:SHOWN]
         lines = [(moment(row.replaced_at), row.actor, row.reason) for row in rows]
@@ -94,7 +99,7 @@ class MemoryPage:
             format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
         )
 
-    @admin.display(description="links")
+    @admin.display(description=gettext_lazy("links"))
     def links(self, memory: Memory) -> SafeString | str:
         rows = MemoryLink.objects.filter(
             Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id
@@ -117,7 +122,7 @@ class MemoryPage:
             format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
         )
 
-    @admin.display(description="quoted by summaries")
+    @admin.display(description=gettext_lazy("quoted by summaries"))
     def summaries(self, memory: Memory) -> SafeString | str:
         """The versions of its session's summary that were made from it, among the newest SUMMARIES."""
         recent = Condensation.objects.filter(namespace_id=memory.namespace_id, session=memory.session).order_by("-id")
@@ -127,13 +132,13 @@ class MemoryPage:
         lines = [(f"/admin/memory/condensation/{pk}/change/", f"#{number}", moment(at)) for pk, number, at in found]
         return format_html_join("", '<div><a href="{}">{}</a> {}</div>', lines) or _("none")
 
-    @admin.display(description="feedback")
+    @admin.display(description=gettext_lazy("feedback"))
     def opinions(self, memory: Memory) -> SafeString | str:
         rows = MemoryFeedback.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
         lines = [(row.get_kind_display(), row.actor, row.note, moment(row.created_at)) for row in rows[:SHOWN]]
         return format_html_join("", "<div>{} — {} {} {}</div>", lines) or _("none")
 
-    @admin.display(description="uses")
+    @admin.display(description=gettext_lazy("uses"))
     def uses(self, memory: Memory) -> SafeString | str:
         row = _upkeep(memory)
         if row is None or not row.uses:
@@ -141,7 +146,7 @@ class MemoryPage:
         last = moment(row.last_used_at) if row.last_used_at else "—"
         return format_html(_("{} packs carried it, the last {}"), f"{row.uses:,}", last)
 
-    @admin.display(description="why its importance")
+    @admin.display(description=gettext_lazy("why its importance"))
     def importance_parts(self, memory: Memory) -> SafeString:
         """The parts that it is the sum of, computed now; a value that a person set is said to be that."""
         row = _upkeep(memory)

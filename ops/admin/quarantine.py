@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memory.errors import MemosError
 from memory.models import QuarantinedItem
@@ -39,7 +39,7 @@ SHOWN_PROBLEMS = 5
 class RuleFilter(TypedFilter):
     """One rule by its exact name."""
 
-    title = "rule"
+    title = gettext_lazy("rule")
     parameter_name = "rule"
     placeholder = "injection.override"
 
@@ -47,7 +47,7 @@ class RuleFilter(TypedFilter):
 class ReviewForm(ActionForm):
     """Which decision, and why."""
 
-    note = forms.CharField(required=False, max_length=quarantine.MAX_NOTE_CHARS)
+    note = forms.CharField(label=gettext_lazy("Note"), required=False, max_length=quarantine.MAX_NOTE_CHARS)
 
 
 @admin.register(QuarantinedItem)
@@ -93,17 +93,24 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
         """Who may change items may decide on them."""
         return request.user.has_perm("memory.change_quarantineditem")
 
-    @admin.action(description="Release: remember it after all", permissions=["review"])
+    @admin.action(description=gettext_lazy("Release: remember it after all"), permissions=["review"])
     def release_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
         """Makes memories of the items."""
-        self._decide(request, queryset, quarantine.release, "released")
+        decided = self._decide(request, queryset, quarantine.release, _("%(n)s not released: %(why)s"))
+        if decided:
+            said = ngettext("%(n)s item was released.", "%(n)s items were released.", decided)
+            messages.success(request, said % {"n": f"{decided:,}"})
 
-    @admin.action(description="Discard: delete its text", permissions=["review"])
+    @admin.action(description=gettext_lazy("Discard: delete its text"), permissions=["review"])
     def discard_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
         """Empties the items."""
-        self._decide(request, queryset, quarantine.discard, "discarded")
+        decided = self._decide(request, queryset, quarantine.discard, _("%(n)s not discarded: %(why)s"))
+        if decided:
+            said = ngettext("%(n)s item was discarded.", "%(n)s items were discarded.", decided)
+            messages.success(request, said % {"n": f"{decided:,}"})
 
-    def _decide(self, request: HttpRequest, queryset: QuerySet, verb: Callable[..., Any], done: str) -> None:
+    def _decide(self, request: HttpRequest, queryset: QuerySet, verb: Callable[..., Any], refused: str) -> int:
+        """How many it was done with; `refused` says why it was not with the others."""
         decided = 0
         problems: Counter[str] = Counter()
         # The oldest first, so that released turns stand in their order.
@@ -119,33 +126,32 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
                 decided += 1
             except MemosError as error:
                 problems[error.message] += 1
-        if decided:
-            messages.success(request, f"{decided:,} {'item was' if decided == 1 else 'items were'} {done}.")
         for message, count in problems.most_common(SHOWN_PROBLEMS):
-            messages.error(request, f"{count:,} not {done}: {message}")
+            messages.error(request, refused % {"n": f"{count:,}", "why": message})
+        return decided
 
-    @admin.display(description="text")
+    @admin.display(description=gettext_lazy("text"))
     def start_of_text(self, item: QuarantinedItem) -> str:
         if not hasattr(item, "start"):
             return masked(len(item.text))
         return excerpt(item.start) or _("(emptied)")
 
-    @admin.display(description="text")
+    @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, item: QuarantinedItem) -> SafeString:
         return masked_box(len(item.text))
 
-    @admin.display(description="text")
+    @admin.display(description=gettext_lazy("text"))
     def shown_text(self, item: QuarantinedItem) -> SafeString:
-        return format_html('<pre class="mos-json" tabindex="0">{}</pre>', item.text or "(emptied)")
+        return format_html('<pre class="mos-json" tabindex="0">{}</pre>', item.text or _("(emptied)"))
 
-    @admin.display(description="reasons")
+    @admin.display(description=gettext_lazy("reasons"))
     def shown_reasons(self, item: QuarantinedItem) -> SafeString:
         return pretty_json(item.reasons)
 
-    @admin.display(description="metadata")
+    @admin.display(description=gettext_lazy("metadata"))
     def shown_metadata(self, item: QuarantinedItem) -> SafeString:
         return pretty_json(item.metadata)
 
-    @admin.display(description="document")
+    @admin.display(description=gettext_lazy("document"))
     def shown_document(self, item: QuarantinedItem) -> SafeString | str:
-        return pretty_json(item.document) if item.document else "none: it is a turn"
+        return pretty_json(item.document) if item.document else _("none: it is a turn")

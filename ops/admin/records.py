@@ -10,6 +10,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Condensation, ContextPack
@@ -43,22 +45,22 @@ class CondensationAdmin(TextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).defer("condensed_text", "item_sources", "source_memory_ids")
 
-    @admin.display(description="tokens")
+    @admin.display(description=gettext_lazy("tokens"))
     def tokens(self, row: Condensation) -> str:
         saved = row.token_original - row.token_condensed
         share = f" ({row.token_condensed / row.token_original:.0%})" if row.token_original else ""
-        change = f"saves {saved:,}" if saved >= 0 else f"costs {-saved:,} more"
-        return f"{row.token_original:,} → {row.token_condensed:,}{share}, {change}"
+        change = _("saves %(saved)s") if saved >= 0 else _("costs %(saved)s more")
+        return f"{row.token_original:,} → {row.token_condensed:,}{share}, {change % {'saved': f'{abs(saved):,}'}}"
 
-    @admin.display(description="card")
+    @admin.display(description=gettext_lazy("card"))
     def shown_card(self, row: Condensation) -> SafeString:
         return card(row.condensed_text, row.item_sources)
 
-    @admin.display(description="card")
+    @admin.display(description=gettext_lazy("card"))
     def hidden_card(self, row: Condensation) -> SafeString:
         return masked_box(len(row.condensed_text))
 
-    @admin.display(description="trigger details")
+    @admin.display(description=gettext_lazy("trigger details"))
     def trigger(self, row: Condensation) -> SafeString:
         return pretty_json(row.trigger_details)
 
@@ -87,19 +89,19 @@ class ContextPackAdmin(TextAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).defer("pack")
 
-    @admin.display(description="question")
+    @admin.display(description=gettext_lazy("question"))
     def question(self, row: ContextPack) -> str:
         return excerpt(row.query_text)
 
-    @admin.display(description="question")
+    @admin.display(description=gettext_lazy("question"))
     def hidden_question(self, row: ContextPack) -> str:
         return masked(len(row.query_text))
 
-    @admin.display(description="pack")
+    @admin.display(description=gettext_lazy("pack"))
     def hidden_pack(self, row: ContextPack) -> SafeString:
         return masked_box(len(json.dumps(row.pack, ensure_ascii=False)))
 
-    @admin.display(description="pack")
+    @admin.display(description=gettext_lazy("pack"))
     def shown_pack(self, row: ContextPack) -> SafeString:
         return pretty_json(row.pack)
 
@@ -107,7 +109,7 @@ class ContextPackAdmin(TextAdmin):
 class EventFilter(admin.SimpleListFilter):
     """One kind of event."""
 
-    title = "event"
+    title = gettext_lazy("event")
     parameter_name = "event_type"
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
@@ -120,9 +122,9 @@ class EventFilter(admin.SimpleListFilter):
 class RequestFilter(TypedFilter):
     """The events of one request or one bulk action, by its id."""
 
-    title = "request"
+    title = gettext_lazy("request")
     parameter_name = "request_id"
-    placeholder = "request id"
+    placeholder = gettext_lazy("request id")
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if not self.value:
@@ -157,14 +159,14 @@ class AuditLogAdmin(ReadOnlyAdmin):
         "id",
     )
 
-    @admin.display(description="when (UTC)")
+    @admin.display(description=gettext_lazy("when (UTC)"))
     def when(self, event: AuditLog) -> str:
         return f"{event.created_at:%Y-%m-%d %H:%M:%S}"
 
-    @admin.display(description="subject")
+    @admin.display(description=gettext_lazy("subject"))
     def about(self, event: AuditLog) -> str:
         return f"…{event.subject[-SHOWN_OF_ID:]}" if len(event.subject) == ID_CHARS else event.subject
 
-    @admin.display(description="details")
+    @admin.display(description=gettext_lazy("details"))
     def shown_details(self, event: AuditLog) -> SafeString:
         return pretty_json(event.details)

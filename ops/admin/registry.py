@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import ForeignKey, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memory.models import EmbeddingModel, Namespace, NamespaceStat, Procedure
 from ops.access import staff_access
@@ -22,7 +23,7 @@ class NamespaceAdmin(LargeTableAdmin):
 
     list_display = ("name", "description", "searchable", "created_at")
     search_fields = ("name__startswith",)
-    search_help_text = "Beginning of the name"
+    search_help_text = gettext_lazy("Beginning of the name")
     ordering = ("name",)
     fields = ("name", "description", "created_at")
 
@@ -44,7 +45,7 @@ class NamespaceAdmin(LargeTableAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Namespace | None = None) -> bool:
         return False
 
-    @admin.display(description="searchable memories")
+    @admin.display(description=gettext_lazy("searchable memories"))
     def searchable(self, namespace: Namespace) -> str:
         return f"{namespace.memory_count or 0:,}"  # type: ignore[attr-defined]
 

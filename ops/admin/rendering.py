@@ -9,6 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 EXCERPT_CHARS = 120
 CARD_BUCKETS = ("facts", "preferences", "constraints", "decisions", "risks", "actions", "commands")
@@ -47,7 +48,7 @@ def card(text: str, sources: Any) -> SafeString:
         if isinstance(content.get(name), list) and content[name]
     ]
     if not shown:
-        return format_html('<p class="mos-quiet">{}</p>', "The card is empty: nothing said was worth keeping.")
+        return format_html('<p class="mos-quiet">{}</p>', _("The card is empty: nothing said was worth keeping."))
     return format_html(
         '<div class="mos-card">{}</div>',
         format_html_join(

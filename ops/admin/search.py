@@ -86,7 +86,8 @@ def search(rows: QuerySet, text: str, asking: Asking) -> Found:
     ids = with_all_terms(wanted, namespace_ids=namespace_ids)
     if len(ids) > CAP:
         found = rows.filter(pk__in=ids)
-        return Found(found, f"More than {CAP:,} memories match: these are among the newest {CAP:,}.")
+        many = _("More than %(most)s memories match: these are among the newest %(most)s.")
+        return Found(found, many % {"most": f"{CAP:,}"})
     note = "" if ids else _("Nothing matches. Archived memories are searched when the list is filtered by that state.")
     return Found(rows.filter(pk__in=ids), note)
 

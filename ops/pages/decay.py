@@ -25,6 +25,7 @@ from memory.services.preview import preview
 from memory.types import Scope
 from ops import picked
 from ops.charts import LineChart, Series, line_chart
+from ops.pages.pipeline import STATES
 from ops.pages.tiles import Tile
 from ops.what_if import FIELDS, asked, policy_with, wanted_with
 from ops.words import Words
@@ -254,7 +255,7 @@ def _sweep_tile(scope: Scope) -> Tile:
             "decayed": _n(swept.archived[SweepRule.DECAYED]),
             "expired": _n(swept.archived[SweepRule.EXPIRED]),
             "when": began,
-            "state": swept.state,
+            "state": STATES[swept.state][0] if swept.state in STATES else swept.state,
         },
         f"{reverse('admin:memory_auditlog_changelist')}?{urlencode(query)}",
         tone="weak" if swept.state == "failed" else "",

@@ -9,26 +9,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from babel.messages.catalog import Message
 from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po
-from django.utils.translation import templatize
+from django.contrib import admin
+from django.utils.translation import override, templatize
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 # The same in both languages.
-SAME = {"p50", "p95"}
-KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2)}
+SAME = {"p50", "p95", "Redis"}
+KEYWORDS = ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext", "pgettext_lazy")
 PLACE = re.compile(r"%\((\w+)\)[sd]|\{(\w+)\}")
 # What Django makes of a template for xgettext to read.
 IN_TEMPLATE = re.compile(r"""gettext\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+
+
+def in_context(context: str | None, word: str) -> str:
+    """A word as gettext keeps it: one that means something else elsewhere has its context before it."""
+    return f"{context}\x04{word}" if context else word
 
 
 def marked() -> Iterator[tuple[str, str]]:
     """(place, word) of everything that is marked in the code of the console and in the templates."""
     for path in [*ROOT.glob("ops/**/*.py"), *ROOT.glob("memos_site/**/*.py")]:
         with path.open("rb") as file:
-            for line, _function, words, _comments in extract_python(file, list(KEYWORDS), [], {}):
+            for line, function, words, _comments in extract_python(file, KEYWORDS, [], {}):
                 first = words[0] if isinstance(words, tuple) else words
+                if function.startswith("pgettext"):
+                    # Where the word is a variable there is nothing to find.
+                    first = in_context(*words) if words[1] else None
                 if first:
                     yield f"{path.relative_to(ROOT)}:{line}", first
     for path in ROOT.glob("templates/**/*.html"):
@@ -37,32 +47,61 @@ def marked() -> Iterator[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> dict[str, tuple[str, ...]]:
+def catalogue() -> dict[str, Message]:
     with CATALOGUE.open("rb") as file:
         found = read_po(file, locale="zh_Hans")
     assert not [message.id for message in found if message.id and message.fuzzy]
-    return {
-        message.id[0] if isinstance(message.id, tuple) else message.id: message.string
-        if isinstance(message.string, tuple)
-        else (message.string,)
-        for message in found
-        if message.id
-    }
+    return {in_context(message.context, forms(message.id)[0]): message for message in found if message.id}
+
+
+def forms(words: str | list[str] | tuple[str, ...]) -> list[str]:
+    """Singular and plural, or the only form."""
+    return [words] if isinstance(words, str) else list(words)
 
 
 def test_every_marked_word_is_translated(catalogue):
-    lacking = [f"{place}: {word!r}" for place, word in marked() if not all(catalogue.get(word, ("",)))]
+    written = {word for word, message in catalogue.items() if all(forms(message.string))}
+    lacking = [f"{place}: {word!r}" for place, word in marked() if word not in written]
     assert not lacking, "Run `make messages` and write the Chinese of:\n" + "\n".join(lacking)
 
 
 def test_translations_hold_the_same_values(catalogue):
-    for word, translations in catalogue.items():
-        for translation in translations:
-            assert set(PLACE.findall(word)) == set(PLACE.findall(translation)), word
-            if word in SAME or not any(letter in string.ascii_letters for letter in PLACE.sub("", word)):
+    for word, message in catalogue.items():
+        # Chinese has one form for any number, so it holds what the plural holds.
+        english = forms(message.id)[-1]
+        for translation in forms(message.string):
+            assert set(PLACE.findall(english)) == set(PLACE.findall(translation)), word
+            if english in SAME or not any(letter in string.ascii_letters for letter in PLACE.sub("", english)):
                 continue
-            assert translation != word, f"{word!r} is listed as translated but says the same"
+            assert translation != english, f"{english!r} is listed as translated but says the same"
 
 
 def test_the_catalogue_holds_nothing_that_is_gone(catalogue):
     assert not set(catalogue) - {word for _, word in marked()}, "Run `make messages`"
+
+
+def shown_of_models() -> Iterator[tuple[str, str]]:
+    """(place, word) of what the admin takes from the models that it shows: names, help and titles of values."""
+    for model, shown_by in admin.site._registry.items():
+        if model._meta.app_label not in ("memory", "ops"):
+            continue
+        names = {
+            *(name for part in ("fields", "list_display", "readonly_fields") for name in getattr(shown_by, part) or ()),
+            *(name for _title, part in shown_by.fieldsets or () for name in part["fields"]),
+            *(name for name in shown_by.list_filter if isinstance(name, str)),
+        }
+        yield model._meta.label, str(model._meta.verbose_name)
+        yield model._meta.label, str(model._meta.verbose_name_plural)
+        for field in (*model._meta.fields, *model._meta.many_to_many):
+            if field.name in names:
+                yield str(field), str(field.verbose_name)
+                yield str(field), str(field.help_text)
+                # Those that are marked where they are written are found there.
+                enum = [(value, title) for value, title in field.flatchoices if field.model._meta.app_label == "memory"]
+                yield from ((str(field), in_context("value", str(title))) for _value, title in enum)
+
+
+def test_the_models_that_the_admin_shows_are_listed(catalogue):
+    with override(None):
+        lacking = {f"{place}: {word!r}" for place, word in shown_of_models() if word and word not in {*catalogue, "id"}}
+    assert not lacking, "Add to ops/model_words.py:\n" + "\n".join(sorted(lacking))
