@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, overload
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -70,6 +71,8 @@ def _guarded(view: View, permission: str) -> View:
             response = _to_login(request)
         elif lacked := next((p for p in (VIEW_CONSOLE, permission) if p and not user.has_perm(p)), ""):
             response = forbidden(request, lacked)
+        elif any("\0" in value for values in request.POST.lists() for value in (values[0], *values[1])):
+            raise BadRequest(_("The form holds a NUL character."))
         else:
             response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"
