@@ -11,6 +11,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_protect
@@ -59,7 +60,7 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     response = HttpResponse(status=303)
-    response["Location"] = wanted if safe else reverse(to)
+    response["Location"] = iri_to_uri(wanted) if safe else reverse(to)
     return response
 
 
