@@ -362,8 +362,9 @@ class TestGuessing:
 
     @pytest.mark.parametrize(
         "query",
-        ["state__exact=active", "review__in=wrong,outdated", "occurred_at__gte=2026-01-01T00:00:00%2B00:00", "pinned__exact=1",
-         "pk__in=0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513", "kind=said", "session=s1", "namespace=harbour"],
+        ["state__exact=active", "review__in=wrong,outdated", "occurred_at__gte=2026-01-01T00:00:00%2B00:00",
+         "pinned__exact=1", "pk__in=0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513", "kind=said", "session=s1",
+         "namespace=harbour"],
     )  # fmt: skip
     def test_what_a_list_offers_is_filtered_by(self, reader, query):
         assert reader.get(f"/admin/memory/memory/?{query}").status_code == 200
