@@ -28,6 +28,7 @@ from memory.services import fading, projected
 from memory.services.fading import Band
 from memory.services.policy import governing
 from memory.types import Access, Scope
+from ops.moments import read_moment
 from ops.what_if import asked, policy_with
 
 PARAMETER = "picked"
@@ -105,9 +106,7 @@ def memories(value: str, *, scope: Scope | None, session: SessionBase, access: A
 
 def _fading(scope: Scope, parts: Mapping[str, str]) -> MemoryQuerySet:
     governs = governing(scope.namespace_id)
-    at = datetime.fromisoformat(parts["at"])
-    if at.tzinfo is None:
-        raise ValueError("a time without its zone")
+    at = read_moment(parts["at"])
     return fading.rows(
         scope,
         policy_with(governs, asked(governs, parts)),

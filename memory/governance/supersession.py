@@ -9,6 +9,7 @@ event, and stays; so does what puts something new in the place of the old.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -68,20 +69,25 @@ def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
     return [terms for terms in (*found, *map(denied_terms, told)) if terms]
 
 
-def settle(key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[Statement]]) -> Settled[Key]:
+def settle(
+    key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[Statement]], *, until: float = float("inf")
+) -> Settled[Key]:
     """What the statements `new` of the memory `key` do to `earlier` memories (statements in reading order).
 
-    Only what people say is judged, sentence against sentence; what the agent said goes with what it was about.
+    Only what people say is judged, sentence against sentence; what the agent said goes with what it was about. What is
+    not judged `until` then, in seconds of the monotonic clock, changes nothing.
     """
     settled: Settled[Key] = Settled()
     for place, said in enumerate(new):
+        if time.monotonic() > until:
+            break
         if said.by_agent:
             continue
         announced = changes(said.text)
         for change in announced:
-            _carry_out(settled, key, new, place=place, change=change, earlier=earlier)
+            _carry_out(settled, key, new, place=place, change=change, earlier=earlier, until=until)
         if not announced and (slots(said.text).attributes & _HELD_ALONE or denied_terms(said.text)):
-            _give_way(settled, said, earlier)
+            _give_way(settled, said, earlier, until=until)
     _announcements(settled, key, new)
     return settled
 
@@ -94,10 +100,11 @@ def _carry_out(
     place: int,
     change: Change,
     earlier: Mapping[Key, Sequence[Statement]],
+    until: float,
 ) -> None:
     """Adds to `settled` what the `change` that `new` announces at `place` does."""
     said, terms = new[place], object_terms(change.old)
-    found = _meant(change, said, earlier)
+    found = _meant(change, said, earlier, until=until)
     settled.review.extend((other, old, said, decision) for other, _, old, decision in found if decision.review)
     settled.linked.extend((other, old, said, decision) for other, _, old, decision in found if not decision.review)
     done = _sure(found)
@@ -116,10 +123,14 @@ def _carry_out(
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
 
 
-def _give_way(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]]) -> None:
+def _give_way(
+    settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float
+) -> None:
     """Adds what gives way to `said`, which announces nothing: the former value of what has one at a time. What it
     denies is for review."""
     for other, statements in earlier.items():
+        if time.monotonic() > until:
+            return
         for old in statements:
             decision = None if old.by_agent else decide(said, old)
             if decision is not None and decision.review:
@@ -161,13 +172,16 @@ def _sure(
 
 
 def _meant(
-    change: Change, said: Statement, earlier: Mapping[Key, Sequence[Statement]]
+    change: Change, said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float
 ) -> list[tuple[Key, int, Statement, Decision]]:
     """The earlier statements that `change` is about: (memory, place in it, statement, decision)."""
     if not object_terms(change.old):
         return []
     found = []
     for other, statements in earlier.items():
+        if time.monotonic() > until:
+            # What is not looked at could show that what was found names a topic, and no statement.
+            return []
         topic = " ".join(one.text for one in statements) if change.what else ""
         for number, old in enumerate(statements):
             if not old.by_agent and meant(change, old, topic=topic):

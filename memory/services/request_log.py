@@ -99,9 +99,13 @@ def _write_for_ever() -> None:
     while True:
         time.sleep(EVERY_SECONDS)
         if _buffer.waiting:
-            connection.close_if_unusable_or_obsolete()
-            flush()
             quiet_since = time.monotonic()
+            try:
+                connection.close_if_unusable_or_obsolete()
+                flush()
+            except Exception:
+                # The thread goes on: a defect here must not end the figures of this process.
+                log.exception("requests could not be counted")
         elif time.monotonic() - quiet_since > IDLE_SECONDS:
             # An idle process needs no second connection.
             connection.close()

@@ -10,22 +10,23 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Least, Length
 
 from memory import audit
 from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review, Role
-from memory.errors import Conflict
+from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.supersession import Settled, settle, wanted_terms
 from memory.models import Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
-from memory.services import nearness
+from memory.services import nearness, queue
 from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.policy import in_force
@@ -48,6 +49,14 @@ LEAST_SHARE = 0.5
 _LOOKED_AT = 100
 # Memories near in meaning that are looked at for the former value of an attribute.
 _NEAR = 50
+# What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
+# characters of earlier memories, newest first, and seconds of judging.
+MOST_WANTED = 100
+MOST_TOLD = 20
+MOST_EARLIER_CHARS = 1_000_000
+MOST_SECONDS = 5.0
+# Looks at a memory that is changed meanwhile.
+_TRIES = 3
 _HELD_ALONE = frozenset(("lives", "works"))
 _PEOPLE = (Role.USER,)
 _SAME = Decision(Relation.RESTATES, "Both say the same.", (), 1.0)
@@ -58,20 +67,21 @@ class _Work:
     scope: Scope
     session: str
     turn: int
+    messages: int
 
 
 def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     """Looks at the memories that came since the last run; returns how many.
 
-    Ends after about `seconds` and goes on in the next run. Idempotent; one run at a time, another does nothing. Raises
-    EmbeddingUnavailable.
+    Ends after about `seconds` and goes on in the next run. Idempotent; one run at a time, another does nothing. A
+    memory that cannot be looked at becomes a job of its own and keeps nobody waiting. Raises EmbeddingUnavailable.
     """
     deadline = time.monotonic() + seconds
     total = 0
     with _alone() as alone:
         while alone and (works := _works()):
             for work in works:
-                total += _settle_session(work, now=now)
+                total += _settle_session(work, now=now, deadline=deadline)
                 if time.monotonic() > deadline:
                     return total
     return total
@@ -86,10 +96,9 @@ def settle_namespace(scope: Scope, *, now: datetime) -> int:
 
 
 def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
-    """Looks at one memory again, which says something else now. Raises EmbeddingUnavailable."""
-    memory = _said(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
-    if memory is not None and in_force(scope.namespace_id).policy.settle_conflicts:
-        _settle(scope, memory, now=now)
+    """Looks at one memory again, which says something else now. Raises EmbeddingUnavailable, Conflict."""
+    if in_force(scope.namespace_id).policy.settle_conflicts:
+        _settle(scope, memory_id, now=now)
 
 
 @contextmanager
@@ -105,7 +114,7 @@ def _alone() -> Iterator[bool]:
 
 
 _WORKS = """
-SELECT s.namespace_id, n.name, s.name, s.settled_turn
+SELECT s.namespace_id, n.name, s.name, s.settled_turn, s.message_count
 FROM memory_session s JOIN memory_namespace n ON n.id = s.namespace_id
 WHERE s.message_count > s.settled_turn AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
 ORDER BY s.last_message_at, s.name LIMIT %(listed)s
@@ -115,23 +124,40 @@ ORDER BY s.last_message_at, s.name LIMIT %(listed)s
 def _works(only: int | None = None) -> list[_Work]:
     with connection.cursor() as cursor:
         cursor.execute(_WORKS, {"only": only, "listed": _LISTED})
-        return [_Work(Scope(row[0], row[1], ACTOR), row[2], row[3]) for row in cursor.fetchall()]
+        return [_Work(Scope(row[0], row[1], ACTOR), *row[2:]) for row in cursor.fetchall()]
 
 
-def _settle_session(work: _Work, *, now: datetime) -> int:
-    """Looks at the session's next BATCH of turns, and marks how far it came."""
+def _settle_session(work: _Work, *, now: datetime, deadline: float = float("inf")) -> int:
+    """Looks at the session's next BATCH of turns, as far as it comes until the deadline, and marks how far that was."""
     rows = Memory.objects.in_scope(work.scope).in_session(work.session)
     turns = list(rows.filter(turn__gt=work.turn).order_by("turn").values_list("turn", flat=True)[:BATCH])
-    if turns and in_force(work.scope.namespace_id).policy.settle_conflicts:
-        for memory in _said(rows).filter(turn__gt=work.turn, turn__lte=turns[-1]).order_by("turn"):
-            _settle(work.scope, memory, now=now)
-    session = Session.objects.in_scope(work.scope).filter(name=work.session)
-    # A session that was emptied meanwhile begins at turn 1 again.
-    if turns:
-        session.filter(message_count__gte=turns[-1]).update(settled_turn=turns[-1])
-    else:
-        session.update(settled_turn=F("message_count"))
-    return len(turns)
+    reached = work.turn
+    try:
+        if turns and in_force(work.scope.namespace_id).policy.settle_conflicts:
+            said = _said(rows).filter(turn__gt=work.turn, turn__lte=turns[-1]).order_by("turn")
+            for memory_id, turn in said.values_list("pk", "turn"):
+                if time.monotonic() > deadline:
+                    return sum(one <= reached for one in turns)
+                _settle_or_queue(work.scope, memory_id, now=now)
+                reached = turn
+        # What was said since the row of the session was read waits for the next look.
+        reached = turns[-1] if turns else work.messages
+        return len(turns)
+    finally:
+        # A session that was emptied meanwhile begins at turn 1 again.
+        session = Session.objects.in_scope(work.scope).filter(name=work.session, settled_turn=work.turn)
+        session.update(settled_turn=Least(reached, F("message_count")))
+
+
+def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
+    """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
+    try:
+        _settle(scope, memory_id, now=now)
+    except Exception as error:
+        if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
+            raise
+        log.warning("memory not settled", extra={"memory": str(memory_id), "reason": type(error).__name__})
+        queue.enqueue(queue.SETTLE, scope.namespace_id, str(memory_id))
 
 
 def _said(rows: MemoryQuerySet) -> MemoryQuerySet:
@@ -139,13 +165,27 @@ def _said(rows: MemoryQuerySet) -> MemoryQuerySet:
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
-def _settle(scope: Scope, memory: Memory, *, now: datetime) -> None:
+def _settle(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
+    """Raises Conflict when the memories are changed again and again while they are compared."""
+    for _ in range(_TRIES):
+        memory = _said(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
+        if memory is None or _compared(scope, memory, now=now):
+            return
+    raise Conflict("The memory was changed while it was compared with earlier ones.")
+
+
+def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
+    """False when one of the memories was changed meanwhile: then nothing was done."""
     own = _statements(memory)
     earlier = _earlier(scope, memory, own)
-    settled = settle(memory.pk, own, {one.pk: _statements(one) for one in earlier})
+    until = time.monotonic() + MOST_SECONDS
+    settled = settle(memory.pk, own, {one.pk: _statements(one) for one in earlier}, until=until)
+    if time.monotonic() > until:
+        log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})
     same = nearness.restated(scope, memory)
-    if settled.retired or settled.linked or settled.review or same:
-        _carry_out(scope, memory, settled, same, now=now)
+    if not (settled.retired or settled.linked or settled.review or same):
+        return True
+    return _carry_out(scope, memory, settled, same, read={one.pk: one for one in (memory, *earlier)}, now=now)
 
 
 def _statements(memory: Memory) -> list[Statement]:
@@ -165,15 +205,20 @@ def _earlier(scope: Scope, memory: Memory, own: Sequence[Statement]) -> list[Mem
     """The earlier memories that what is said may be about, oldest first."""
     found: set[uuid.UUID] = set()
     with connection.cursor() as cursor:
-        for wanted in wanted_terms(own):
+        for wanted in list(dict.fromkeys(wanted_terms(own)))[:MOST_WANTED]:
             least = -(-len(wanted) * LEAST_SHARE // 1)
             cursor.execute(_HOLDING, [scope.namespace_id, sorted(wanted), least, _LOOKED_AT])
             found.update(identity for (identity,) in cursor.fetchall())
     told = [one.text for one in own if not one.by_agent and slots(one.text).attributes & _HELD_ALONE]
-    found.update(nearness.near_any(scope, told, limit=_NEAR))
+    found.update(nearness.near_any(scope, told[:MOST_TOLD], limit=_NEAR))
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
-    return [one for one in rows.order_by("occurred_at", "pk") if _one_person(one, memory)]
+    read, characters = [], 0
+    for pk, length in rows.order_by("-occurred_at", "-pk").values_list("pk", Length("text")):
+        characters += length
+        if characters <= MOST_EARLIER_CHARS:
+            read.append(pk)
+    return [one for one in rows.filter(pk__in=read).order_by("occurred_at", "pk") if _one_person(one, memory)]
 
 
 def _one_person(one: Memory, other: Memory) -> bool:
@@ -186,36 +231,37 @@ def _one_person(one: Memory, other: Memory) -> bool:
 
 
 def _carry_out(
-    scope: Scope, memory: Memory, settled: Settled[uuid.UUID], same: Sequence[uuid.UUID], *, now: datetime
-) -> None:
-    """Stores what was decided, if none of the memories was changed since it was read."""
+    scope: Scope,
+    memory: Memory,
+    settled: Settled[uuid.UUID],
+    same: Sequence[uuid.UUID],
+    *,
+    read: Mapping[uuid.UUID, Memory],
+    now: datetime,
+) -> bool:
+    """Stores what was decided; nothing, and False, if one of the memories was changed since it was `read`."""
     going: dict[uuid.UUID, list[Going]] = {}
     for one in settled.retired:
         going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
-    concerned = {memory.pk, *going, *(key for key, *_ in (*settled.linked, *settled.review)), *same}
-    read = {row.pk: row for row in Memory.objects.in_scope(scope).filter(pk__in=concerned)}
-    embedded = {key: _embedded(read[key], ones) for key, ones in going.items() if key in read}
+    judged = {memory.pk, *going, *(key for key, *_ in (*settled.linked, *settled.review))}
+    embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
     with transaction.atomic():
-        rows = Memory.objects.in_scope(scope).filter(pk__in=concerned).select_related("namespace")
+        rows = Memory.objects.in_scope(scope).filter(pk__in={*judged, *same}).select_related("namespace")
         held = {row.pk: row for row in rows.order_by("pk").select_for_update(of=("self",))}
-        held = {key: row for key, row in held.items() if _as_read(row, read.get(key))}
-        if memory.pk not in held:
-            # Changed, archived or erased meanwhile: it says nothing any more, or is looked at again.
-            return
+        if not all(key in held and _as_read(held[key], read[key]) for key in judged):
+            return False
         one_at_a_time(scope.namespace_id)
         newer = held[memory.pk]
         for key, ones in going.items():
-            if key in held:
-                _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], now=now)
+            _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], now=now)
         for key, _, _, decision in settled.linked:
-            if key in held:
-                _link(scope, newer, LinkKind.SUPERSEDES, key, decision, now=now)
+            _link(scope, newer, LinkKind.SUPERSEDES, key, decision, now=now)
         for key, _, _, decision in settled.review:
-            if key in held:
-                _for_review(scope, held[key], newer, decision, now=now)
+            _for_review(scope, held[key], newer, decision, now=now)
         for key in same:
             if key in held:
                 _link(scope, newer, LinkKind.RESTATES, key, _SAME, now=now)
+    return True
 
 
 def _embedded(memory: Memory, going: Sequence[Going]) -> Embedded | None:
@@ -223,8 +269,8 @@ def _embedded(memory: Memory, going: Sequence[Going]) -> Embedded | None:
     return embed_or_none([embedded_passages(left, memory.speaker, memory.context)]) if left else None
 
 
-def _as_read(row: Memory, read: Memory | None) -> bool:
-    if read is None or row.state != MemoryState.ACTIVE or row.superseded_by is not None:
+def _as_read(row: Memory, read: Memory) -> bool:
+    if row.state != MemoryState.ACTIVE or row.superseded_by is not None:
         return False
     return bytes(row.content_hash) == bytes(read.content_hash) and row.retired_spans == read.retired_spans
 

@@ -170,15 +170,13 @@ def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: s
     # Never before it began: what was never right held for no time.
     older.valid_to = max(newer.holds_from, older.holds_from)
     older.superseded_by, older.superseded_at, older.review = newer.pk, now, ""
-    MemoryLink.objects.create(
+    # They are linked already when the newer one had taken the place of a part of it.
+    MemoryLink.objects.update_or_create(
         namespace_id=older.namespace_id,
         memory_id=newer.pk,
         kind=LinkKind.SUPERSEDES,
         other_id=older.pk,
-        reason=reason,
-        confidence=confidence,
-        actor=actor,
-        created_at=now,
+        defaults={"reason": reason, "confidence": confidence, "actor": actor, "created_at": now},
     )
     return Deed(
         AuditEvent.MEMORY_SUPERSEDE,

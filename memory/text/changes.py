@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from memory.enums import ChangeKind
 from memory.text.analysis import terms
@@ -183,9 +184,15 @@ class Change:
 
 def changes(sentence: str) -> list[Change]:
     """What `sentence` says has changed, surest first; a question, a condition, a reminder or a plan says nothing."""
-    plain = sentence.replace("’", "'").replace("‘", "'").strip()
+    # White space of one kind and length: long runs of it would cost the patterns minutes.
+    return list(_changes(" ".join(sentence.replace("’", "'").replace("‘", "'").split())))
+
+
+# What settles a memory asks for the same sentences over and over.
+@lru_cache(maxsize=4096)
+def _changes(plain: str) -> tuple[Change, ...]:
     if plain.endswith(("?", "？")) or _NOT_MEANT.search(plain) or not is_prose(plain):
-        return []
+        return ()
     found = [*_formerly(plain)]
     own = is_first_person(plain) or _ADDRESSED.search(plain) is not None
     for kind, rule in _RULES if own else ():
@@ -199,7 +206,7 @@ def changes(sentence: str) -> list[Change]:
     # "I have done it, so take it off my list": what is over is taken back, too.
     if any(one.kind is ChangeKind.RETRACTS and not object_terms(one.old) for one in found):
         found = [replace(one, kind=ChangeKind.RETRACTS) if one.kind is ChangeKind.CLOSES else one for one in found]
-    return found
+    return tuple(found)
 
 
 def is_prose(sentence: str) -> bool:

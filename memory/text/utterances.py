@@ -28,7 +28,11 @@ _AGENTS = frozenset(("assistant", "agent", "ai", "bot", "system", "model", "åŠ©æ
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a memory, at [start, end) of its text. `turn` counts the turns of a transcript from 0."""
+    """A sentence of a memory, at [start, end) of its text. `turn` counts the turns of a transcript from 0.
+
+    `text` has its white space evened out, and is cut at MAX_READ_CHARS. `speaker`: of the memory, or "speaker/label"
+    where only a label in the text says so, which anyone could have written.
+    """
 
     text: str
     start: int
@@ -41,7 +45,7 @@ class Statement:
 def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[Statement]:
     """The sentences of `text` in order; of a transcript ("label: words" on each line) each by its own speaker."""
     return [
-        Statement(text[first:last][:MAX_READ_CHARS], first, last, turn, who, agent)
+        Statement(" ".join(text[first:last].split())[:MAX_READ_CHARS], first, last, turn, who, agent)
         for turn, (start, end, who, agent) in enumerate(_turns(text, speaker, by_agent))
         for first, last in _sentences(text, start, end)
     ]
@@ -67,7 +71,7 @@ def _turns(text: str, speaker: str, by_agent: bool) -> list[tuple[int, int, str,
         (
             label.end(),
             end,
-            "" if label.group("label").lower() == "user" else label.group("label"),
+            speaker if label.group("label").lower() == "user" else f"{speaker}/{label.group('label')}",
             label.group("label").lower() in _AGENTS,
         )
         for label, end in zip(labels, ends, strict=True)

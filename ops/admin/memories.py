@@ -72,6 +72,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
     show_facets = ShowFacets.ALLOW
     list_select_related = ("namespace",)
     search_fields = ("text",)
+    linked_by = frozenset({"review"})
     search_help_text = gettext_lazy("All of some words · ~ what it means · an exact id · session:NAME · speaker:NAME")
     built_in_views = (
         BuiltIn(gettext_lazy("Needs review"), "review=waiting"),

@@ -22,6 +22,7 @@ from memory.services.audit_trail import COUNTED_AT_MOST, Wanted
 from memory.services.request_figures import RecentRequest
 from memory.types import Access
 from ops.charts import Histogram, histogram
+from ops.moments import read_moment
 from ops.pages.overview import VERIFY
 from ops.pages.pipeline import names_of
 from ops.pages.window import WINDOWS, Window
@@ -112,10 +113,7 @@ def wanted_of(query: QueryDict, *, now: datetime) -> Wanted:
 
 
 def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return read_moment(text, zone_needed=False) if text else None
 
 
 def filters(query: QueryDict) -> list[Filter]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from memory.services.reset import Deleted
 from memory.services.session_listing import Cursor, Listed
 from memory.stores import window
 from memory.types import Access, WindowMessage
+from ops.moments import read_moment
 from ops.pages.condensations import Bucket, Saved, card_buckets, sources_of
 from ops.pages.links import Staff, list_link, page_link, row_link
 from ops.pages.pipeline import names_of
@@ -176,7 +176,7 @@ def decoded(text: str) -> Cursor | None:
     if not text:
         return None
     moment, namespace_id, name = text.split("~", 2)
-    at = datetime.fromisoformat(moment)
-    if at.tzinfo is None:
-        raise ValueError("A moment needs a time zone.")
-    return at, int(namespace_id), name
+    number = int(namespace_id)
+    if not 0 <= number < 2**63:
+        raise ValueError("There is no such namespace.")
+    return read_moment(moment), number, name

@@ -12,7 +12,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import number_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
@@ -38,6 +38,17 @@ def icon(name: str, classes: str = "") -> SafeString:
         static("ops/icons.svg"),
         name,
     )
+
+
+@register.simple_tag(takes_context=True)
+def query_fields(context: RequestContext, *without: str) -> SafeString:
+    """`{% query_fields "why" %}`: the address's parameters, but these, as hidden fields of a form that is sent by GET.
+
+    A template's `request.GET.items` would be the parameter of that name, if there is one.
+    """
+    request = context.request
+    pairs = ((name, request.GET[name]) for name in request.GET if name not in without)
+    return format_html_join("", '<input type="hidden" name="{}" value="{}">', pairs)
 
 
 @register.simple_tag

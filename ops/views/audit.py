@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any, cast
 
@@ -25,6 +26,9 @@ FORMS = {
     "csv": ("text/csv; charset=utf-8", page.as_csv),
     "jsonl": ("application/x-ndjson; charset=utf-8", page.as_json_lines),
 }
+
+# A place in the stream of requests.
+_PLACE = re.compile(r"[0-9]{1,15}(?:-[0-9]{1,15})?")
 
 
 @console_page
@@ -95,7 +99,7 @@ def audit_event(request: HttpRequest) -> HttpResponse:
 def audit_requests(request: HttpRequest) -> HttpResponse:
     """The newest requests to the API."""
     kept, route, before = request.GET.get("kept", ""), request.GET.get("route", "")[:100], request.GET.get("cursor", "")
-    if before and not before.replace("-", "", 1).isdecimal():
+    if before and not _PLACE.fullmatch(before):
         raise Http404(_("There is no such page."))
     context: dict[str, Any] = {"tabs": audit_tabs(request, "requests"), "kept": kept, "route": route, "away": False}
     try:
@@ -112,7 +116,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     form = request.POST.get("form", "")
     if form not in FORMS:
         raise Http404
-    request.GET = QueryDict(request.POST.get("query", ""))
+    request.GET = QueryDict(request.POST.get("query", "").replace("%00", ""))
     kind, lines = FORMS[form]
     now = timezone.now()
     events = audit_trail.exported(

@@ -17,6 +17,7 @@ from memory.models import Entity, Namespace
 from memory.services import entity_browsing, entity_curation
 from memory.services.entity_listing import Cursor
 from ops.access import chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
+from ops.moments import read_moment
 from ops.pages import entities as page
 from ops.views.page import console_action, console_page
 
@@ -171,6 +172,6 @@ def _month(text: str) -> datetime | None:
 def _cursor(text: str) -> Cursor | None:
     moment, _underscore, identity = text.partition("_")
     try:
-        return Cursor(datetime.fromisoformat(moment), uuid.UUID(identity))
+        return Cursor(read_moment(moment), uuid.UUID(identity))
     except ValueError:
         return None

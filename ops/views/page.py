@@ -7,9 +7,11 @@ from functools import wraps
 from typing import Any, overload
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.encoding import iri_to_uri
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_protect
@@ -58,7 +60,7 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     response = HttpResponse(status=303)
-    response["Location"] = wanted if safe else reverse(to)
+    response["Location"] = iri_to_uri(wanted) if safe else reverse(to)
     return response
 
 
@@ -70,6 +72,8 @@ def _guarded(view: View, permission: str) -> View:
             response = _to_login(request)
         elif lacked := next((p for p in (VIEW_CONSOLE, permission) if p and not user.has_perm(p)), ""):
             response = forbidden(request, lacked)
+        elif any("\0" in value for values in request.POST.lists() for value in (values[0], *values[1])):
+            raise BadRequest(_("The form holds a NUL character."))
         else:
             response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"

@@ -5,6 +5,7 @@ A session's name may be any text, so it is a parameter of the address and never 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,6 +21,8 @@ from ops.access import chosen_namespace, page_access, reachable_namespaces, read
 from ops.pages import sessions as page
 from ops.pages.links import page_link
 from ops.views.page import console_action, console_page
+
+_TURN = re.compile(r"-?[0-9]{1,9}")
 
 
 @console_page
@@ -42,7 +45,7 @@ def session(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(page_link("ops:sessions", ns=request.GET.get("ns")))
     namespace, row = _session(request, request.GET)
     before = request.GET.get("cursor", "")
-    if before and not before.lstrip("-").isdecimal():
+    if before and not _TURN.fullmatch(before):
         raise Http404(_("There is no such page."))
     shown = page.closely(namespace, row, request.user, before=int(before) if before else None)
     if shown.turns and reads_text(request):

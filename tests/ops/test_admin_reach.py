@@ -330,3 +330,41 @@ def test_the_similar_part_and_the_toast_escape(staff, world):
     assert "<script>alert(" not in shown
     assert HOSTILE not in shown
     assert re.search(r"&lt;script&gt;", staff.get(f"/admin/memory/memory/{world.ids[0]}/similar/").content.decode())
+
+
+class TestGuessing:
+    """What a list finds must not tell what its rows say to who may not read it."""
+
+    @pytest.mark.parametrize(
+        ("name", "query"),
+        [
+            ("memory", "text__startswith=The"),
+            ("memory", "text=x"),
+            ("memory", "terms__contains=harbour"),
+            ("memory", "metadata__note__startswith=a"),
+            ("memory", "content_hash=x"),
+            ("memory", "versions__text__startswith=a"),
+            ("memory", "links__reason__startswith=a"),
+            ("contextpack", "query_text__startswith=a"),
+            ("contextpack", "pack__text__contains=a"),
+            ("quarantineditem", "text__startswith=I"),
+            ("condensation", "condensed_text__contains=a"),
+            ("relevancejudgement", "query_text__startswith=s"),
+            ("apikey", "secret_digest__startswith=a"),
+            ("apikey", "digest__startswith=a"),
+            ("namespace", "keys__digest__startswith=a"),
+        ],
+    )
+    def test_no_list_is_filtered_by_what_it_does_not_offer(self, reader, name, query):
+        response = reader.get(f"/admin/memory/{name}/?{query}")
+        # An unknown field leads back to the whole list.
+        assert response.status_code == 400 or response.headers.get("Location", "").endswith("?e=1")
+
+    @pytest.mark.parametrize(
+        "query",
+        ["state__exact=active", "review__in=wrong,outdated", "occurred_at__gte=2026-01-01T00:00:00%2B00:00",
+         "pinned__exact=1", "pk__in=0198c3f2-5b1e-7d3a-9c41-2f60d8a7e513", "kind=said", "session=s1",
+         "namespace=harbour"],
+    )  # fmt: skip
+    def test_what_a_list_offers_is_filtered_by(self, reader, query):
+        assert reader.get(f"/admin/memory/memory/?{query}").status_code == 200

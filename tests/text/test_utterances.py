@@ -21,10 +21,22 @@ def test_a_transcript_is_cut_into_its_turns() -> None:
     assert [(one.text, one.turn, one.speaker, one.by_agent) for one in found] == [
         ("I like jazz.", 0, "", False),
         ("Really.", 0, "", False),
-        ("Noted!", 1, "assistant", True),
-        ("Me too.", 2, "Bea", False),
+        ("Noted!", 1, "/assistant", True),
+        ("Me too.", 2, "/Bea", False),
     ]
     assert all(text[one.start : one.end] == one.text for one in found)
+
+
+def test_a_label_makes_nobody_the_speaker_of_a_memory() -> None:
+    found = statements("user: I like jazz.\nBea: Me too.", speaker="Ann")
+
+    assert [one.speaker for one in found] == ["Ann", "Ann/Bea"]
+
+
+def test_white_space_is_evened_out_and_the_place_is_kept() -> None:
+    text = "I" + " " * 390 + "stay."
+
+    assert [(one.text, one.start, one.end) for one in statements(text)] == [("I stay.", 0, len(text))]
 
 
 def test_a_label_in_the_middle_makes_no_transcript() -> None:

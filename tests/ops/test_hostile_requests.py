@@ -1,0 +1,78 @@
+"""Hostile parameters of the console: a clear answer, never a failure of the server, nothing that leads elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+FAR = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "9999-12-31", "0001-01-01")
+NUMBERS = ("--5", "9" * 40, "１２３", "²", "1e309", "nan", "x" * 5000)
+
+
+@pytest.mark.parametrize("moment", FAR)
+@pytest.mark.parametrize("name", ["from", "to"])
+def test_a_moment_out_of_reach_is_none(world, staff, name, moment):
+    assert staff.get("/ops/audit/", {name: moment}).status_code == 404
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("path", ["/ops/sessions/one/", "/ops/audit/requests/", "/ops/sessions/", "/ops/audit/"])
+def test_a_place_that_is_none(world, staff, path, number):
+    where = {"ns": "harbour", "session": "night shift", "cursor": number}
+    assert staff.get(path, where).status_code == 404
+
+
+@pytest.mark.parametrize("moment", FAR)
+def test_a_place_at_a_moment_out_of_reach(world, staff, moment):
+    assert staff.get("/ops/sessions/", {"cursor": f"{moment}~1~x"}).status_code == 404
+    assert staff.get("/ops/sessions/", {"cursor": f"2026-01-01T00:00:00+00:00~{'9' * 40}~x"}).status_code == 404
+    some = f"{moment}_00000000-0000-0000-0000-000000000000"
+    assert staff.get("/ops/entities/", {"ns": "harbour", "cursor": some}).status_code == 200
+    fading = {"namespace": "harbour", "picked": f"fading:at={moment};due=1"}
+    assert staff.get("/admin/memory/memory/", fading).status_code < 500
+
+
+@pytest.mark.parametrize("name", ["items", "keys", "urlencode", "lists", "copy", "get"])
+@pytest.mark.parametrize("page", ["ops:inspector", "ops:radar", "ops:audit", "ops:entities", "ops:pipeline"])
+def test_a_parameter_that_is_called_like_a_method(world, staff, page, name):
+    assert staff.get(reverse(page), {name: "-1", "ns": "harbour"}).status_code == 200
+
+
+def test_the_why_form_keeps_the_address(world, staff):
+    answer = staff.get("/ops/inspector/", {"ns": "harbour", "items": '"><b>', "session": "night shift"})
+    text = answer.content.decode()
+    assert '<input type="hidden" name="items" value="&quot;&gt;&lt;b&gt;">' in text
+    assert '<input type="hidden" name="session"' not in text
+
+
+ACTIONS = ["ops:operate_jobs", "ops:session_reset_now", "ops:evaluation_start", "ops:decay_curate", "ops:map_find",
+           "ops:map_draw", "ops:policy_change", "ops:quarantine_decide", "ops:audit_export"]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("name", ["ns", "namespace", "next", "a\0b"])
+def test_a_nul_in_a_form_is_refused(world, staff, action, name):
+    assert staff.post(reverse(action), {name: "a\0b", "form": "csv"}).status_code == 400
+
+
+def test_a_nul_in_the_filters_of_an_export_is_left_out(world, staff):
+    answer = staff.post("/ops/audit/export/", {"form": "csv", "query": "ns=harbour%00&actor=a%00"})
+    assert answer.status_code == 200
+    assert b"".join(answer.streaming_content).startswith(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "leads_to"),
+    [
+        ("/ops/\r\nX-A: b", "/ops/%0D%0AX-A:%20b"),
+        ("/ops/sessions/?session=夜班", "/ops/sessions/?session=%E5%A4%9C%E7%8F%AD"),
+        ("//evil.example", "/ops/pipeline/"),
+        ("/\\evil.example", "/ops/pipeline/"),
+        ("javascript:alert(1)", "/ops/pipeline/"),
+        ("https://evil.example/", "/ops/pipeline/"),
+    ],
+)
+def test_where_a_deed_leads_back_to(world, staff, wanted, leads_to):
+    answer = staff.post("/ops/pipeline/jobs/operate/", {"next": wanted})
+    assert (answer.status_code, answer.headers["Location"]) == (303, leads_to)
+    assert "X-A" not in answer.headers
