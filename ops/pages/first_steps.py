@@ -75,7 +75,12 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
     if not radar:
         return found
     text = _("Ask the radar the same question: it shows each candidate, and what lifted or sank it.")
-    return [*found, Step(_("See why it came back"), asked and _looked(access, now), text, link=radar, link_text=_("Open the radar"))]
+    return [
+        *found,
+        Step(
+            _("See why it came back"), asked and _looked(access, now), text, link=radar, link_text=_("Open the radar")
+        ),
+    ]
 
 
 def _stored(access: Access) -> bool:

@@ -47,7 +47,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW: mostly a form that was left open over a login."""
-    text = _("The form had gone stale: you logged in anew, or cookies are blocked. Go back, reload the page, try again.")
+    text = _(
+        "The form had gone stale: you logged in anew, or cookies are blocked. Go back, reload the page, try again."
+    )
     return _page(request, 403, "lock", _("The form was not accepted"), text)
 
 
