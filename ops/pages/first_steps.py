@@ -15,7 +15,6 @@ from memory.models import ApiKey, AuditLog, Condensation, ContextPack, Memory
 from memory.types import Access
 from ops.access import VIEW_CONSOLE
 
-
 SETTLED_AFTER = timedelta(hours=1)
 NEWEST = 1_000
 
