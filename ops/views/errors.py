@@ -39,7 +39,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         "retry": request.method == "GET",
     }
     try:
-        return render(None, "ops/plain.html", context, status=500)  # type: ignore[arg-type]
+        return render(None, "ops/plain.html", context, status=500)
     except Exception:
         log.exception("the page of a failure failed")
         return defaults.server_error(request)
