@@ -47,7 +47,7 @@ def test_overview_with_data(open_page, root, world, traffic, theme, width):
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_overview_of_an_empty_server(open_page, root, theme, width):
     page = open_page("/ops/", client=root, theme=theme, width=width)
-    expect(page.get_by_text("0 of 4 done")).to_be_visible()
+    expect(page.get_by_text("0 of 5 done")).to_be_visible()
     check(page, f"overview-empty-{theme}-{width}")
 
 
