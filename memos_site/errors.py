@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
-from django.views import defaults
 
 from memory.api.responses import error_response
+from ops.views import errors as pages
 
 PAGES = ("/admin/", "/ops/")
 
@@ -14,7 +14,7 @@ PAGES = ("/admin/", "/ops/")
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: requests that are refused before a view sees them."""
     if request.path.startswith(PAGES):
-        return defaults.bad_request(request, exception)
+        return pages.bad_request(request)
     if isinstance(exception, RequestDataTooBig):
         return error_response(request, 413, "payload_too_large", "The body is larger than MEMOS_MAX_BODY_BYTES.")
     reason = str(exception) if isinstance(exception, SuspiciousOperation) else "The request could not be read."
@@ -24,21 +24,21 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler403."""
     if request.path.startswith(PAGES):
-        return defaults.permission_denied(request, exception)
+        return pages.forbidden(request)
     return error_response(request, 403, "forbidden", str(exception) or "You may not do this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404."""
     if request.path.startswith(PAGES):
-        return defaults.page_not_found(request, exception)
+        return pages.not_found(request)
     return error_response(request, 404, "not_found", f"There is nothing at {request.path}: /docs lists every route.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500; the log has the traceback under the request's id."""
     if request.path.startswith(PAGES):
-        return defaults.server_error(request)
+        return pages.server_error(request)
     return error_response(
         request, 500, "internal_error", "MemOS failed to answer. The server's log has the cause under this request_id."
     )

@@ -525,11 +525,13 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+CSRF_FAILURE_VIEW = "ops.views.errors.csrf_failure"
 LOGIN_REDIRECT_URL = "/ops/"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "memos_site.formats"
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

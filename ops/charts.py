@@ -20,8 +20,10 @@ Format = Callable[[float], str]
 
 
 def plain(value: float) -> str:
-    """A number as charts write it: thousands set apart, one decimal place below ten where it has any."""
-    return f"{value:,.1f}" if abs(value) < 10 and value != int(value) else f"{value:,.0f}"
+    """A number as charts write it: thousands set apart; below ten with a decimal place, below one with two digits."""
+    if value == int(value) or abs(value) >= 10:
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 @dataclass(frozen=True, slots=True)

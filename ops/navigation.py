@@ -73,7 +73,7 @@ GROUPS = (
         _("Account for"),
         (
             Page("audit", _("Audit"), "audit", "ops:audit", family="ops:audit"),
-            Page("admin", _("Admin"), "admin", "admin:index"),
+            Page("admin", _("Admin"), "admin", "admin:index", family="admin:"),
         ),
     ),
 )

@@ -36,5 +36,7 @@ __all__ = [
 
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"
-admin.site.index_title = gettext_lazy("Administration")
+admin.site.index_title = gettext_lazy("Admin")
 admin.site.site_url = "/ops/"
+# The console's navigation stands there (templates/admin/base_site.html).
+admin.site.enable_nav_sidebar = False

@@ -84,6 +84,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         "id", "namespace", "session", "turn", "role", "speaker", "tier", "state", "occurred_at", "created_at",
         "tokens", "length", "vectors", "former_versions", "hidden_text", "hidden_versions", "valid_from", "valid_to",
         "pinned", "review", "links", "summaries", "opinions", "uses", "importance_parts",
+        "retired", "hidden_retired",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("text", "metadata", "importance", "reason")}),
@@ -141,6 +142,9 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
         sets = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
+        if obj is not None and obj.retired_spans:
+            field = "retired" if reads_text(request) else "hidden_retired"
+            sets.insert(1, (_("What holds no longer"), {"fields": (field,)}))
         if reads_text(request):
             return sets
         versions = (gettext_lazy("Former versions"), {"fields": ("hidden_versions",)})

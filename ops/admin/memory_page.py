@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -26,10 +26,11 @@ from memory.models import (
     MemoryVector,
     MemoryVersion,
     RelevanceJudgement,
+    RetiredStatement,
 )
 from memory.services.policy import in_force
 from memory.services.rating import rated
-from ops.admin.rendering import memory_link, moment
+from ops.admin.rendering import excerpt, memory_link, moment
 from ops.admin.scope import masked_box
 
 SHOWN = 20
@@ -98,6 +99,33 @@ class MemoryPage:
             (_("Replaced"), _("By"), _("Why")),
             format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
         )
+
+    @admin.display(description=gettext_lazy("statements"))
+    def retired(self, memory: Memory) -> SafeString:
+        """The text with its retired statements struck out; then since when, what took their place, and why."""
+        rows = list(retired_statements(memory)[:SHOWN])
+        newer = Memory.objects.filter(namespace_id=memory.namespace_id, pk__in=[row.by for row in rows])
+        texts = {row.pk: row.text for row in newer.only("text")}
+        said = [excerpt(texts.get(row.by, "")[row.by_start : row.by_end]) for row in rows]
+        lines = [
+            (memory.text[row.start : row.end], memory_link(str(row.by), words or f"…{str(row.by)[-12:]}"), *_when(row))
+            for row, words in zip(rows, said, strict=True)
+        ]
+        cells = format_html_join("", "<tr><td><del>{}</del></td><td>{}</td><td>{}</td><td>{}</td></tr>", lines)
+        return format_html(
+            "{}{}",
+            struck_out(memory.text, rows),
+            _table((_("Statement"), _("The newer memory"), _("Why"), _("Held until")), cells),
+        )
+
+    @admin.display(description=gettext_lazy("statements"))
+    def hidden_retired(self, memory: Memory) -> SafeString:
+        lines = [
+            (memory_link(str(row.by), f"…{str(row.by)[-12:]}"), *_when(row))
+            for row in retired_statements(memory)[:SHOWN]
+        ]
+        cells = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines)
+        return _table((_("The newer memory"), _("Why"), _("Held until")), cells)
 
     @admin.display(description=gettext_lazy("links"))
     def links(self, memory: Memory) -> SafeString | str:
@@ -171,6 +199,23 @@ class MemoryPage:
         )
 
 
+def retired_statements(memory: Memory) -> QuerySet[RetiredStatement]:
+    """The statements of a memory that hold no longer, in their order."""
+    rows = RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None)
+    return rows.order_by("start")
+
+
+def struck_out(text: str, rows: Iterable[RetiredStatement]) -> SafeString:
+    """A text with the statements of `rows`, which are in their order, struck out."""
+    pieces, at = [], 0
+    for row in rows:
+        start, end = max(at, row.start), max(at, row.end)
+        pieces.append((text[at:start], text[start:end]))
+        at = end
+    marked = format_html_join("", "{}<del>{}</del>", pieces)
+    return format_html('<p class="mos-retired">{}{}</p>', marked, text[at:])
+
+
 def difference(former: str, new: str) -> SafeString:
     """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
 
@@ -200,6 +245,12 @@ def _table(headings: Iterable[str], body: SafeString) -> SafeString:
         head,
         body,
     )
+
+
+def _when(row: RetiredStatement) -> tuple[str, str]:
+    """Why a statement holds no longer, and until when it did."""
+    sure = _("%(share)s sure") % {"share": f"{row.confidence:.0%}"}
+    return f"{row.reason} ({sure})", moment(row.valid_to)
 
 
 def _upkeep(memory: Memory) -> MemoryUpkeep | None:

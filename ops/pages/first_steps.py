@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
 
-from memory.models import ApiKey, Condensation, ContextPack
+from memory.enums import AuditEvent
+from memory.models import ApiKey, AuditLog, Condensation, ContextPack, Memory
 from memory.types import Access
+from ops.access import VIEW_CONSOLE
+
+SETTLED_AFTER = timedelta(hours=1)
+NEWEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +31,24 @@ class Step:
     link_text: str = ""
 
 
-def steps(
-    access: Access, user: AbstractUser | AnonymousUser, *, server: str, memories: int, now: datetime
-) -> list[Step]:
+def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, now: datetime) -> list[Step]:
     """From a key to a stored and recalled memory, a summary, and a look at why it came back."""
     usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None).exists()
     header = '-H "Authorization: Bearer $MEMOS_KEY" -H "Content-Type: application/json"'
     may_issue = user.has_perm("memory.add_apikey")
     asked = ContextPack.objects.reachable_by(access).exists()
+    radar, inspector = _page(user, "ops:radar"), _page(user, "ops:inspector")
     found = [
         Step(
             _("Issue an API key"),
             usable,
-            _("It is shown once. Keep it in the shell: export MEMOS_KEY=mos_…"),
+            _("It is shown once, here or in the terminal at the first start. Then: export MEMOS_KEY=mos_…"),
             link=reverse("admin:memory_apikey_add") if may_issue else "",
             link_text=_("Issue a key"),
         ),
         Step(
             _("Store a memory"),
-            memories > 0,
+            _stored(access),
             _("The key must reach the namespace demo and have the write scope."),
             command=f"curl -sS {server}/v1/ingest {header} \\\n  "
             '-d \'{"namespace": "demo", "session_id": "first", "role": "user", "text": "Ann prefers window seats."}\'',
@@ -54,21 +58,48 @@ def steps(
             asked,
             _("The answer holds the memory, and why it was found."),
             command=f"curl -sS {server}/v1/query {header} \\\n  "
-            '-d \'{"namespace": "demo", "session_id": "first", "query": "Where does Ann like to sit?"}\'',
+            '-d \'{"namespace": "demo", "session_id": "second", "query": "Where does Ann like to sit?"}\'',
+            link=inspector,
+            link_text=_("Look at what was handed over"),
         ),
         Step(
             _("Get a session condensed"),
             Condensation.objects.reachable_by(access).exists(),
             _("The worker does it by itself, about a minute after the first messages. Or fill the server with a demo:"),
             command="python manage.py seed_demo",
+            link=_page(user, "ops:pipeline_condensations"),
+            link_text=_("Look at the summaries"),
         ),
     ]
-    try:
-        radar = reverse("ops:radar") if user.has_perm("ops.run_probe") else ""
-    except NoReverseMatch:
+    if not radar:
         return found
-    text = _("The radar shows each candidate of a question, and what lifted or sank it.")
+    text = _("Ask the radar the same question: it shows each candidate, and what lifted or sank it.")
     return [
         *found,
-        Step(_("See why it came back"), asked and memories > 0, text, link=radar, link_text=_("Open the radar")),
+        Step(
+            _("See why it came back"), asked and _looked(access, now), text, link=radar, link_text=_("Open the radar")
+        ),
     ]
+
+
+def _stored(access: Access) -> bool:
+    """Whether there is a memory that the demo did not bring: what the next step asks for."""
+    return Memory.objects.reachable_by(access).exclude(metadata__has_key="demo").exists()
+
+
+def _looked(access: Access, now: datetime) -> bool:
+    """Whether a probe is among the newest events. Who has asked for over an hour needs no first steps."""
+    if ContextPack.objects.reachable_by(access).filter(created_at__lt=now - SETTLED_AFTER).exists():
+        return True
+    newest = AuditLog.objects.reachable_by(access).order_by("-id").values_list("event_type", flat=True)[:NEWEST]
+    return AuditEvent.CONSOLE_PROBE in list(newest)
+
+
+def _page(user: AbstractUser | AnonymousUser, url_name: str) -> str:
+    """The address of a page; empty where it may not be opened, or is not there."""
+    if not user.has_perm("ops.run_probe" if url_name == "ops:radar" else VIEW_CONSOLE):
+        return ""
+    try:
+        return reverse(url_name)
+    except NoReverseMatch:
+        return ""

@@ -11,7 +11,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memory.enums import JobState, MemoryState, QuarantineState, Review
+from memory.enums import JobState, MemoryState, Review
 from memory.models import Job
 from memory.services import health, request_figures, schedule_runs, standing, stats
 from memory.services.health import OK
@@ -19,7 +19,7 @@ from memory.services.request_figures import Figures, Moment
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, sparkline
-from ops.pages.links import list_link
+from ops.pages.links import list_link, page_link
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
 from ops.pages.tiles import Delta, Tile
 from ops.pages.window import Window
@@ -78,7 +78,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
             moments=moments,
             before=before,
         ),
-        concerns=[*_of_health(report.checks), *_of_rows(user, ns, waiting, backlog), *_of_schedules(access, now)],
+        concerns=[*_of_health(report.checks), *_of_rows(ns, waiting, backlog), *_of_schedules(access, now)],
         tiers=tier_cards(standing.tiers(access, memories=memories)),
         models=model_cards(report.checks.get("embedding", "")),
         workers=worker_cards(standing.workers(), now=now),
@@ -100,7 +100,7 @@ def _tiles(
     before: list[Moment],
 ) -> list[Tile]:
     summaries = stats.summary_tokens(access)
-    condensations = list_link(user, "condensation", ns)
+    condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
     recall, former = (request_figures.total([moment.recall for moment in some]) for some in (moments, before))
     archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
     oldest = _(" · the oldest waits %(time)s")
@@ -115,6 +115,7 @@ def _tiles(
             _("Active sessions"),
             f"{stats.active_sessions(access, now=now):,}",
             _("with a message in the last 15 minutes"),
+            page_link("ops:sessions", ns=ns),
         ),
         Tile(
             _("Tokens saved"),
@@ -136,6 +137,7 @@ def _tiles(
             _milliseconds(recall.quantile(0.95)),
             _("p50 %(time)s, estimated from %(count)s queries")
             % {"time": _milliseconds(recall.quantile(0.5)), "count": f"{recall.count:,}"},
+            requests,
             delta=_slower(recall.quantile(0.95), former.quantile(0.95)),
             spark=sparkline([moment.recall.quantile(0.95) for moment in moments], tone="blue"),
         ),
@@ -144,6 +146,7 @@ def _tiles(
             f"{recall.empty_recalls / recall.count:.1%}" if recall.count else "–",
             _("%(count)s of %(all)s queries brought nothing back")
             % {"count": f"{recall.empty_recalls:,}", "all": f"{recall.count:,}"},
+            requests,
             delta=_emptier(recall, former),
         ),
         Tile(
@@ -151,13 +154,13 @@ def _tiles(
             f"{waiting.queued_jobs:,}",
             _("%(count)s being worked on") % {"count": f"{waiting.running_jobs:,}"}
             + (oldest % {"time": timesince(waiting.oldest_job, now, depth=1)} if waiting.oldest_job else ""),
-            list_link(user, "job", "", state__exact=JobState.QUEUED),
+            page_link("ops:pipeline", ns=ns, state=JobState.QUEUED),
         ),
         Tile(
             _("Quarantine"),
             f"{waiting.quarantined:,}",
             _("kept out of memory until someone decides"),
-            list_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            page_link("ops:quarantine", ns=ns),
             tone="weak" if waiting.quarantined else "",
         ),
     ]
@@ -177,7 +180,7 @@ def _of_health(checks: Mapping[str, str]) -> list[Concern]:
     return [Concern(*words[name]) for name, found in checks.items() if found != OK]
 
 
-def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]:
+def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]:
     found = [
         (
             waiting.failed_jobs,
@@ -187,7 +190,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
                 "%(count)s jobs failed and wait for a decision",
                 waiting.failed_jobs,
             ),
-            list_link(user, "job", "", state__exact=JobState.FAILED),
+            page_link("ops:pipeline", ns=ns, state=JobState.FAILED),
             _("Replay or discard"),
         ),
         (
@@ -196,14 +199,14 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
             ngettext(
                 "%(count)s running job has no heartbeat", "%(count)s running jobs have no heartbeat", waiting.stuck_jobs
             ),
-            list_link(user, "job", "", state__exact=JobState.RUNNING),
+            page_link("ops:pipeline", ns=ns, state=JobState.RUNNING),
             _("Look at it"),
         ),
         (
             waiting.quarantined,
             "weak",
             ngettext("%(count)s item in quarantine", "%(count)s items in quarantine", waiting.quarantined),
-            list_link(user, "quarantineditem", ns, state__exact=QuarantineState.PENDING),
+            page_link("ops:quarantine", ns=ns),
             _("Review"),
         ),
         (
@@ -212,7 +215,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
             ngettext(
                 "%(count)s memory contradicts another", "%(count)s memories contradict others", waiting.contradictions
             ),
-            list_link(user, "memory", ns, review__exact=Review.CONTRADICTION),
+            page_link("ops:quarantine", ns=ns, review=Review.CONTRADICTION),
             _("Decide"),
         ),
         (
@@ -223,7 +226,7 @@ def _of_rows(user: Staff, ns: str, waiting: Waiting, backlog: stats.Backlog) -> 
                 "%(count)s memories were called wrong or outdated",
                 waiting.doubted,
             ),
-            list_link(user, "memory", ns, review__in=f"{Review.WRONG},{Review.OUTDATED}"),
+            page_link("ops:quarantine", ns=ns),
             _("Review"),
         ),
         (

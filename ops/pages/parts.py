@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
@@ -95,7 +96,7 @@ def worker_cards(found: Sequence[Worker] | None, *, now: datetime) -> list[Card]
             _("Workers on %(host)s") % {"host": worker.host},
             "good" if now - worker.heartbeat_at < SILENT else "weak",
             _("Alive"),
-            _("%(count)s processes, up %(time)s")
+            ngettext("%(count)s process, up %(time)s", "%(count)s processes, up %(time)s", worker.processes)
             % {"count": worker.processes, "time": timesince(worker.since, now, depth=1) if worker.since else "–"},
         )
         for worker in found

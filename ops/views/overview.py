@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from memory.services import stats
 from ops.access import page_access, staff_access
 from ops.navigation import kept_query
 from ops.pages.first_steps import steps
@@ -33,14 +32,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The whole page."""
     window, now = chosen_window(request), timezone.now()
     shown, version = _board(request, window)
-    all_of_mine = staff_access(request)
-    first = steps(
-        all_of_mine,
-        request.user,
-        server=request.build_absolute_uri("/").rstrip("/"),
-        memories=stats.searchable_memories(all_of_mine),
-        now=now,
-    )
+    server = request.build_absolute_uri("/").rstrip("/")
+    first = steps(staff_access(request), request.user, server=server, now=now)
     context = {
         "board": shown,
         "version": version,

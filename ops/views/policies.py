@@ -18,6 +18,7 @@ from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
 from memory.models import Namespace
 from memory.services import policy, policy_history
 from memory.services.preview import preview
+from ops import what_if
 from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access
 from ops.pages import policies as page
 from ops.views.live import version_of
@@ -43,13 +44,19 @@ class _Draft:
 
 @console_page
 def policies(request: HttpRequest) -> HttpResponse:
-    """The chosen namespace's policy; without one, the namespaces."""
+    """The chosen namespace's policy; without one, the namespaces.
+
+    Values that the address tries (`ops.what_if`) stand in the form, with what they would do; nothing is saved.
+    """
     namespace = chosen_namespace(request)
     if namespace is None:
         standings = policy_history.standings(staff_access(request), limit=NAMESPACES)
         return render(request, "ops/policies.html", {"standings": standings})
     governing = policy.governing(namespace.pk)
-    return _shown(request, namespace, _Draft(page.as_typed(governing.overrides), governing.version))
+    tried = what_if.asked(governing, request.GET.dict()) if request.user.has_perm(CHANGE) else {}
+    wanted = {**governing.overrides, **tried}
+    draft = _Draft(page.as_typed(wanted), governing.version)
+    return _previewed(request, namespace, draft, wanted) if tried else _shown(request, namespace, draft)
 
 
 @console_action(permission=CHANGE)

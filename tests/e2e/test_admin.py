@@ -55,7 +55,7 @@ def test_the_queue_is_reviewed_by_keyboard_alone(open_page, root, queue):
     press("k")
     expect(place).to_have_text("1 of 4")
     press("?")
-    expect(page.locator("dialog")).to_be_visible()
+    expect(page.locator("dialog.mos-help")).to_be_visible()
     press("Escape")
     press("e")
     page.keyboard.type("a dead question")

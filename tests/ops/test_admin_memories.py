@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from memory.enums import AuditEvent, MemoryState
-from memory.models import AuditLog, Memory, MemoryVersion
+from memory.models import AuditLog, Memory, MemoryVersion, RetiredStatement
 from memory.services import curation
 from memory.types import system_access
 from ops.admin import lists, memories, memory_actions
@@ -213,3 +213,32 @@ class TestChange:
         self.post(staff, world.hostile)
         assert MemoryVersion.objects.get().text == HOSTILE
         assert "<script>alert(" not in staff.get(change_url(world.hostile)).content.decode()
+
+
+class TestRetired:
+    @pytest.fixture
+    def retired(self, world) -> Memory:
+        """`crane four` holds no longer since the third memory of the world."""
+        old, new = world.ids[1], world.ids[2]
+        where = {"namespace_id": world.harbour.namespace_id, "memory_id": old, "start": 0, "end": 10}
+        said = {"by": new, "by_start": 0, "by_end": 34, "reason": "A newer <b>memory</b> takes it back."}
+        times = {"valid_to": NOW, "retired_at": NOW}
+        RetiredStatement.objects.create(**where, **said, **times, confidence=0.9)
+        Memory.objects.filter(pk=old).update(retired_spans=[0, 10])
+        return Memory.objects.get(pk=old)
+
+    def test_a_statement_is_struck_out_with_its_reason_and_the_newer_memory(self, staff, world, retired):
+        shown = staff.get(change_url(retired.pk)).content.decode()
+        assert "<del>Crane four</del> is out of service." in shown
+        assert f'href="{change_url(world.ids[2])}">We decided to close the northern g' in shown
+        assert "A newer &lt;b&gt;memory&lt;/b&gt; takes it back. (90% sure)" in shown
+
+    def test_who_may_not_read_sees_no_text_of_it(self, world, retired, grant_console):
+        clerk = grant_console("harbour", permissions=("memory.view_memory",))
+        shown = clerk.get(change_url(retired.pk)).content.decode()
+        assert "What holds no longer" in shown
+        assert "Crane four" not in shown
+        assert "northern" not in shown
+
+    def test_nothing_is_said_where_all_holds(self, staff, world):
+        assert "What holds no longer" not in staff.get(change_url(world.ids[0])).content.decode()

@@ -7,9 +7,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memory.models import Memory
+from memory.models import ContextPack, Memory
 from memory.services import health, stats
-from memory.types import system_access
+from memory.services.ingest import ingest_batch
+from memory.types import NewMemory, system_access
+from tests.ops.conftest import NOW, scope_of, turns
 
 URL = "/ops/"
 TILE = r'tile-title">(?:<a[^>]*>)?([^<]+?)(?:</a>)?</span>\s*<span class="tile-line"><span class="tile-value">([^<]+)<'
@@ -31,6 +33,30 @@ def test_an_empty_server_shows_the_first_steps(staff):
     page = staff.get(URL).content.decode()
     assert "0 of 5 done" in page
     assert "/v1/ingest" in page
+
+
+def test_the_first_steps_are_done_one_by_one(staff, db):
+    """The demo stores no memory of the newcomer's own: what a step asks for was stored by the step before."""
+    demo = NewMemory("kickoff", "user", "The launch is on Monday.", metadata={"demo": "kickoff"})
+    ingest_batch([(scope_of("demo"), demo)], now=NOW)
+    assert "0 of 5 done" in staff.get(URL).content.decode()
+    turns(scope_of("demo"), "first", "Ann prefers window seats.")
+    page = staff.get(URL).content.decode()
+    assert "1 of 5 done" in page
+    assert "Where does Ann like to sit?" in html.unescape(page)
+    pack = {"session": "second", "query_text": "?", "retrieved_count": 1, "token_original": 1, "token_condensed": 1}
+    ContextPack.objects.create(namespace_id=scope_of("demo").namespace_id, pack={}, **pack)
+    assert "2 of 5 done" in staff.get(URL).content.decode()
+    staff.post(
+        "/ops/radar/ask/", {"text": "Where does she sit?", "namespace": "demo", "a-top_k": 5, "b-top_k": 5}, follow=True
+    )
+    assert "3 of 5 done" in staff.get(URL).content.decode()
+
+
+def test_what_needs_attention_leads_to_where_it_is_decided(staff, world):
+    Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+    page = html.unescape(staff.get(URL, {"ns": "harbour"}).content.decode())
+    assert 'href="/ops/quarantine/?ns=harbour&review=contradiction"' in page
 
 
 def test_tiles_show_what_the_services_count(staff, world):
@@ -102,7 +128,7 @@ def test_what_waits_for_someone_is_named_with_its_rows(staff, world):
     Memory.objects.filter(pk=world.hostile).update(review="contradiction")
     page = staff.get(URL).content.decode()
     assert "1 memory contradicts another" in page
-    assert "/admin/memory/memory/?review__exact=contradiction" in page
+    assert "/ops/quarantine/?review=contradiction" in page
     assert staff.get("/admin/memory/memory/?review__exact=contradiction").status_code == 200
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 
@@ -48,6 +49,25 @@ def test_who_may_not_change_sees_values_and_no_form(world, grant_console):
     assert clerk.post(CHANGE, {"do": "save", "value:ttl_days": "3"}).status_code == 403
     assert clerk.post(BACK, {"number": "0"}).status_code == 403
     assert not NamespacePolicy.objects.exists()
+
+
+def test_values_tried_on_the_decay_page_stand_in_the_form(world, staff, grant_console):
+    policy.put_policy(world.harbour, wanted={"legal_hold": True}, now=NOW)
+    decay = staff.get("/ops/decay/", {"ns": "harbour", "said": "40", "floor": "0.2"}).content.decode()
+    link = re.search(r'href="(/ops/policies/[^"]*)"[^>]*>(?:(?!</a>).)*Open in Policies', decay, re.S)[1]
+    page = staff.get(html.unescape(link)).content.decode()
+    assert re.search(r'name="value:decay.half_life_days.said" value="40"', page)
+    assert re.search(r'name="value:decay.floor" value="0.2"', page)
+    assert re.search(r'<option value="true" selected>', page)
+    assert "Nothing is saved yet" in page
+    assert policy.governing(world.harbour.namespace_id).version == 1
+    saved = {"value:decay.half_life_days.said": "40", "value:decay.floor": "0.2", "value:legal_hold": "true"}
+    kept = {name: hidden(page, name) for name in ("version", "digest")}
+    assert staff.post(CHANGE, {"do": "save", "reason": "", **saved, **kept}).status_code == 302
+    assert policy.governing(world.harbour.namespace_id).overrides["decay.floor"] == 0.2
+
+    clerk = grant_console("harbour")
+    assert "value:decay.floor" not in clerk.get(URL, {"ns": "harbour", "floor": "0.3"}).content.decode()
 
 
 def test_a_get_changes_nothing(world, staff):

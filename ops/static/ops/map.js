@@ -6,7 +6,7 @@
     const meta = JSON.parse(document.getElementById("map-metadata").textContent);
     const [canvas, canvas3d, tip, status] = ["[data-canvas]", "[data-canvas-3d]", "[data-tip]", "[data-status]"].map($);
     const pen = canvas.getContext("2d");
-    const TONES = ["blue", "orange", "green", "purple", "amber", "grey"];
+    const TONES = ["blue", "orange", "green", "purple", "amber", "teal", "rose", "grey"];
     const RAMP = 5;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const narrow = matchMedia("(max-width: 40rem)").matches;

@@ -1,0 +1,60 @@
+"""What people see when a page cannot be shown: in the console's frame for staff who may open it, plain for others."""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views import defaults
+
+from ops.access import VIEW_CONSOLE, request_id
+
+log = logging.getLogger("memos.ops")
+
+
+def bad_request(request: HttpRequest) -> HttpResponse:
+    text = _("The request could not be read. Go back and try again.")
+    return _page(request, 400, "alert", _("This did not work"), text)
+
+
+def forbidden(request: HttpRequest) -> HttpResponse:
+    text = _("Your account lacks the permission for it. An administrator grants permissions under Admin → Users.")
+    return _page(request, 403, "lock", _("You may not do this"), text)
+
+
+def not_found(request: HttpRequest) -> HttpResponse:
+    text = _("Nothing is at this address, or it belongs to a namespace that is not granted to you.")
+    return _page(request, 404, "search", _("Nothing is here"), text)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Without the frame, which asks the database; when even this fails, Django's own words."""
+    context = {
+        "picture": "alert",
+        "title": _("MemOS failed to answer"),
+        "text": _("Nothing was changed by a page that only shows. The server's log has the cause."),
+        "request_id": request_id(request),
+        "retry": request.method == "GET",
+    }
+    try:
+        return render(None, "ops/plain.html", context, status=500)
+    except Exception:
+        log.exception("the page of a failure failed")
+        return defaults.server_error(request)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's CSRF_FAILURE_VIEW: mostly a form that was left open over a login."""
+    text = _(
+        "The form had gone stale: you logged in anew, or cookies are blocked. Go back, reload the page, try again."
+    )
+    return _page(request, 403, "lock", _("The form was not accepted"), text)
+
+
+def _page(request: HttpRequest, status: int, picture: str, title: str, text: str) -> HttpResponse:
+    user = getattr(request, "user", None)
+    framed = user is not None and user.is_staff and user.has_perm(VIEW_CONSOLE)
+    context = {"picture": picture, "title": title, "text": text}
+    return render(request, "ops/error.html" if framed else "ops/plain.html", context, status=status)
