@@ -141,7 +141,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         """Who may only look is not asked for a reason; who may not read sees no text, former text or metadata."""
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
-        sets = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
+        sets: list[Any] = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
         if obj is not None and obj.retired_spans:
             field = "retired" if reads_text(request) else "hidden_retired"
             sets.insert(1, (_("What holds no longer"), {"fields": (field,)}))
