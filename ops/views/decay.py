@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 
 from memory.enums import MemoryKind
 from memory.errors import InvalidInput, MemosError
+from memory.retrieval.size import is_large
 from memory.services import curation, exemptions, lifecycle
 from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
@@ -31,9 +32,20 @@ def decay(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/decay.html", {"choices": choices(request)})
-    now = timezone.now()
-    context = {"scope": scope, "page": pages.decay(scope, now=now), **_tried(request, scope, now)}
-    return render(request, "ops/decay.html", context)
+    if is_large(scope):
+        # Each memory's strength is computed for it: seconds, which the page does not wait for.
+        figures_url = f"{reverse('ops:decay_figures')}?{request.GET.urlencode()}"
+        return render(request, "ops/decay.html", {"scope": scope, "figures_url": figures_url})
+    return render(request, "ops/decay.html", _figures(request, scope))
+
+
+@console_page
+def decay_figures(request: HttpRequest) -> HttpResponse:
+    """What the page of a large namespace asks for once it stands."""
+    scope = scope_of(request)
+    if scope is None:
+        raise Http404("No namespace is chosen.")
+    return render(request, "ops/decay/_figures.html", _figures(request, scope))
 
 
 @console_page
@@ -90,6 +102,11 @@ def _said(verb: str, count: int) -> str:
         "extend": ngettext("%(n)s memory was given more time.", "%(n)s memories were given more time.", count),
     }
     return words[verb] % {"n": count}
+
+
+def _figures(request: HttpRequest, scope: Scope) -> dict[str, object]:
+    now = timezone.now()
+    return {"scope": scope, "page": pages.decay(scope, now=now), **_tried(request, scope, now)}
 
 
 def _tried(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:

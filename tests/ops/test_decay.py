@@ -51,6 +51,16 @@ def links(page: str) -> list[tuple[str, int]]:
     return [(link.replace("&amp;", "&"), int(number.replace(",", ""))) for link, number in found]
 
 
+def test_a_large_namespaces_page_stands_before_its_numbers(staff, pottery, settings):
+    settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 3
+    page = staff.get(URL, {"ns": "pottery", "floor": "0.1"}).content.decode()
+    assert not links(page)
+    [address] = re.findall(r'hx-get="([^"]*decay/figures/[^"]*)"', page)
+    figures = staff.get(address.replace("&amp;", "&")).content.decode()
+    assert sum(number for _, number in links(figures)) == Memory.objects.in_scope(pottery).active().count()
+    assert "<html" not in figures
+
+
 def test_every_number_of_the_grid_opens_so_many_memories(staff, pottery):
     found = links(staff.get(URL, {"ns": "pottery"}).content.decode())
     assert len(found) > 6

@@ -39,25 +39,24 @@
         }
     });
 
-    // One number of the grid is in the order of the Tab key, arrow keys go on from there.
-    const grid = document.querySelector("[data-heat]");
-    const links = grid ? [...grid.querySelectorAll("a")] : [];
+    // One number of the grid is in the order of the Tab key, arrow keys go on from there. The grid may come later.
+    const links = () => [...document.querySelectorAll("[data-heat] a")];
     const place = (link) => [link.closest("tr").rowIndex, link.closest("td").cellIndex];
-    const choose = (link) => {
-        for (const one of links) {
-            one.tabIndex = one === link ? 0 : -1;
+    const choose = (chosen) => {
+        for (const one of links()) {
+            one.tabIndex = one === chosen ? 0 : -1;
         }
     };
     const WAYS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    grid?.addEventListener("keydown", (event) => {
+    document.addEventListener("keydown", (event) => {
         const way = WAYS[event.key];
-        if (!way || !event.target.matches("a")) {
+        if (!way || !event.target.matches("[data-heat] a")) {
             return;
         }
         event.preventDefault();
         const [row, column] = place(event.target);
         let best = null;
-        for (const link of links) {
+        for (const link of links()) {
             const [down, right] = [place(link)[0] - row, place(link)[1] - column];
             const ahead = down * way[0] + right * way[1];
             const beside = Math.abs(down * way[1]) + Math.abs(right * way[0]);
@@ -70,8 +69,14 @@
             best.link.focus();
         }
     });
-    if (links.length) {
-        choose(links[0]);
-    }
-    sayAll();
+    const begin = () => {
+        sayAll();
+        choose(links()[0]);
+    };
+    document.addEventListener("htmx:load", (event) => {
+        if (event.target.querySelector?.("[data-heat]") || event.target.matches?.("[data-heat]")) {
+            begin();
+        }
+    });
+    begin();
 }
