@@ -23,6 +23,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.memory import spans_of
 from memory.models.search import lacking_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.services.alone import alone
 from memory.text.passages import passages
 from memory.text.utterances import live_text
 from memory.text.vectors import halfvec_literal
@@ -166,19 +167,13 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
-        if not cursor.fetchone()[0]:
-            return 0
-        try:
-            made = 0
-            for batch in _fill(active_model(), limit=limit):
-                made += batch
-                if time.monotonic() > deadline:
-                    break
-            return made
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
+    with alone(_RUN_LOCK) as only:
+        made = 0
+        for batch in _fill(active_model(), limit=limit) if only else ():
+            made += batch
+            if time.monotonic() > deadline:
+                break
+        return made
 
 
 def reembed(

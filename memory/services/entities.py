@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +17,7 @@ from memory.enums import AuditEvent, MemoryState
 from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
 from memory.providers.entity_reader import read_entities
+from memory.services.alone import alone
 from memory.services.entity_links import hold_names
 from memory.services.entity_mentions import Source, reading_of, store
 from memory.types import Scope
@@ -50,8 +50,8 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     """
     deadline = time.monotonic() + seconds
     total = 0
-    with _alone() as alone:
-        while alone and (works := _works()):
+    with alone(_RUN_LOCK) as only:
+        while only and (works := _works()):
             read = 0
             for work in works:
                 read += _index(work, now=now)
@@ -141,18 +141,6 @@ def forget_unmentioned_everywhere() -> int:
         )
         rows = cursor.fetchall()
     return sum(forget_unmentioned(Scope(identity, name, WORKER)) for identity, name in rows)
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
-        got = bool(cursor.fetchone()[0])
-        try:
-            yield got
-        finally:
-            if got:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
 
 
 # Turns of a session are numbered without gaps and in commit order, so that none comes in behind the watermark. A

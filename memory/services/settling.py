@@ -10,8 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,6 +26,7 @@ from memory.governance.supersession import Settled, settle, wanted_terms
 from memory.models import Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services import nearness, queue
+from memory.services.alone import alone
 from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.policy import in_force
@@ -78,8 +78,8 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     """
     deadline = time.monotonic() + seconds
     total = 0
-    with _alone() as alone:
-        while alone and (works := _works()):
+    with alone(_RUN_LOCK) as only:
+        while only and (works := _works()):
             for work in works:
                 total += _settle_session(work, now=now, deadline=deadline)
                 if time.monotonic() > deadline:
@@ -99,18 +99,6 @@ def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
     """Looks at one memory again, which says something else now. Raises EmbeddingUnavailable, Conflict."""
     if in_force(scope.namespace_id).policy.settle_conflicts:
         _settle(scope, memory_id, now=now)
-
-
-@contextmanager
-def _alone() -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_RUN_LOCK])
-        got = bool(cursor.fetchone()[0])
-        try:
-            yield got
-        finally:
-            if got:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_RUN_LOCK])
 
 
 _WORKS = """
@@ -286,9 +274,12 @@ def _retire(
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     kept = set(older.retired.values_list("start", flat=True))
-    going = [one for one in going if one.start not in kept]
+    left, going = len(going), [one for one in going if one.start not in kept]
     if not going:
         return
+    if len(going) < left:
+        # The vectors were made of a text without those that are kept.
+        embedded = None
     first = max(going, key=lambda one: one.decision.confidence).decision
     if left_of(older, going):
         retire(older, going, by=newer, embedded=embedded, now=now)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memory.enums import AuditEvent, LinkKind, Review
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVector, NamespaceStat, Posting, RetiredStatement, Session
 from memory.services import curation, settling
-from memory.services.embedding import embed_pending
+from memory.services.embedding import embed_memories, embed_pending, embedded_passages
 from memory.services.erasing import carry_out
 from memory.services.reset import reset_session
 from memory.types import system_access
@@ -144,6 +144,26 @@ def test_it_can_be_taken_back_and_is_not_retired_again(alice, told):
     settle()
     assert Memory.objects.get(pk=old).retired_spans == []
     assert OLD in texts(alice, "chess problems")
+
+
+def test_what_was_taken_back_stays_when_another_statement_leaves(alice, remember):
+    old = remember(alice, "I love chess problems. I love rye bread. My oboe is mended.", occurred_at=MARCH)
+    remember(alice, NEW, occurred_at=APRIL)
+    settle()
+    alice.post(f"/v1/memories/{old}/restore", {"reason": "she still plays", "undo_supersede": True})
+    embed_pending()
+    both = "I've lost interest in chess problems. I've lost interest in rye bread. It rained."
+    remember(alice, both, session="later", occurred_at=MAY)
+
+    settle()
+    embed_pending()
+
+    memory = Memory.objects.get(pk=old)
+    assert memory.live.split(". ")[0] == "I love chess problems"
+    assert "rye" not in memory.live
+    [vector] = embed_memories([embedded_passages(memory.live, memory.speaker)]).vectors
+    kept = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
+    assert kept == pytest.approx(vector.tolist(), abs=1e-3)
 
 
 def test_archiving_and_restoring_keeps_it_out(alice, told):
