@@ -282,6 +282,7 @@ def _retire(
         embedded = None
     first = max(going, key=lambda one: one.decision.confidence).decision
     if left_of(older, going):
+        before = len(older.retired_spans) // 2
         retire(older, going, by=newer, embedded=embedded, now=now)
         older.revision += 1
         older.save(update_fields=["retired_spans", "terms", "length", "revision"])
@@ -296,6 +297,8 @@ def _retire(
                 "confidence": first.confidence,
                 "statements": len(going),
                 "characters": sum(one.end - one.start for one in going),
+                "before": {"retired_statements": before},
+                "after": {"retired_statements": len(older.retired_spans) // 2},
                 "revision": older.revision,
             },
             now=now,
@@ -321,7 +324,14 @@ def _for_review(scope: Scope, older: Memory, newer: Memory, decision: Decision, 
         AuditEvent.MEMORY_CONTRADICTION,
         session=older.session,
         subject=str(older.pk),
-        details={"by": str(newer.pk), "confidence": decision.confidence, "revision": older.revision},
+        details={
+            "by": str(newer.pk),
+            "reason": reason_of(decision),
+            "confidence": decision.confidence,
+            "before": {"review": ""},
+            "after": {"review": older.review},
+            "revision": older.revision,
+        },
         now=now,
     )
 

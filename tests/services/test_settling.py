@@ -90,6 +90,7 @@ def test_why_it_left_is_in_its_history_and_the_audit_says_nothing_of_the_text(al
     event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_RETIRE, subject=old)
     assert "chess" not in str(event.details)
     assert event.details["by"] == new
+    assert (event.details["before"], event.details["after"]) == ({"retired_statements": 0}, {"retired_statements": 1})
 
 
 def test_a_memory_of_which_nothing_is_left_is_superseded(alice, remember):
@@ -225,7 +226,10 @@ def test_a_contradiction_is_flagged_and_nothing_is_dropped(alice, remember):
     assert memory.superseded_by is None
     link = MemoryLink.objects.get(kind=LinkKind.CONTRADICTS)
     assert (str(link.memory_id), str(link.other_id)) == (new, old)
-    assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_CONTRADICTION, subject=old).count() == 1
+    event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_CONTRADICTION, subject=old)
+    assert event.details["after"] == {"review": "contradiction"}
+    assert "denies" in event.details["reason"]
+    assert "Baltic" not in str(event.details)
     assert len(texts(alice, "sailed across the Baltic")) == 2
 
 
