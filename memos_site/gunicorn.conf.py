@@ -1,5 +1,6 @@
 """Gunicorn's settings, from the same environment as Django's. Threads, not an event loop: the work is in C and SQL."""
 
+import gc
 import os
 import shutil
 import socket
@@ -16,6 +17,9 @@ _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
 _port = _env.integer("MEMOS_PORT", 8000, "", alias="MEMOS_API_PORT")
 
 READ_SECONDS = 5
+# A request makes some thousand objects and leaves next to none: looked through every 700, as Python does by itself,
+# they cost a query 7 % of its time.
+COLLECT_EVERY = 20_000
 
 bind = f"{_host}:{_port}"
 workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
@@ -70,6 +74,9 @@ def post_worker_init(worker: Worker) -> None:
         worker.log.warning("embedding is not ready: %s", error)
     finally:
         connection.close()
+    # What is loaded stays: no collection looks through it again.
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY, 20, 20)
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:

@@ -83,9 +83,10 @@ WITH input AS (
     SELECT * FROM unnest(
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
-        %(content_hash)s::bytea[], %(terms)s::text[], %(length)s::int[], %(tokens)s::int[], %(importance)s::float8[]
+        %(content_hash)s::bytea[], %(terms)s::text[], %(frequencies)s::text[], %(length)s::int[], %(tokens)s::int[],
+        %(importance)s::float8[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
-            length, tokens, importance)
+            frequencies, length, tokens, importance)
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -113,9 +114,11 @@ WITH input AS (
          AS v (id, namespace_id, passage, embedding)
 ), postings AS (
     INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
-    SELECT p.namespace_id, p.term, p.id, p.frequency, p.length
-    FROM unnest(%(posting_id)s::uuid[], %(posting_namespace_id)s::bigint[], %(term)s::text[], %(frequency)s::int[],
-                %(posting_length)s::int[]) AS p (id, namespace_id, term, frequency, length)
+    SELECT i.namespace_id, p.term, i.id, p.frequency, i.length
+    FROM input i
+    CROSS JOIN LATERAL unnest(string_to_array(nullif(i.terms, ''), ' '), string_to_array(i.frequencies, ' ')::int[])
+         AS p (term, frequency)
+    WHERE i.terms <> ''
 ), stats AS (
     INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
     SELECT namespace_id, pg_backend_pid() %% %(shards)s::int, count(*), sum(length)
@@ -157,6 +160,7 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "content_hash": [content_hash(row.memory.text) for row in rows],
         # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
         "terms": [" ".join(row.frequencies) for row in rows],
+        "frequencies": [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows],
         "length": [row.length for row in rows],
         "tokens": [row.tokens for row in rows],
         "importance": [
@@ -168,16 +172,8 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
     }
     places = embedded.places if embedded else []
-    postings = [
-        (row.id, row.scope.namespace_id, term, min(count, MAX_FREQUENCY), row.length)
-        for row in rows
-        for term, count in row.frequencies.items()
-    ]
-    posting_columns: list[tuple] = list(zip(*postings, strict=True)) or [()] * 5
-    names = ("posting_id", "posting_namespace_id", "term", "frequency", "posting_length")
     return {
         **columns,
-        **{name: list(values) for name, values in zip(names, posting_columns, strict=True)},
         "vector_id": [rows[memory].id for memory, _ in places],
         "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
         "passage": [passage for _, passage in places],
