@@ -28,6 +28,7 @@ from memory.services import (
     erasing,
     erasures,
     evaluations,
+    faded,
     idempotency,
     job_runs,
     jobs,
@@ -190,12 +191,16 @@ def count_uses() -> int:
 
 @job
 def sweep_memories() -> int:
-    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep."""
+    """Archives what has faded or expired; returns how many memories. What is left waits for the next sweep.
+
+    Counts the large namespaces afterwards, for who looks at their decay.
+    """
     swept = sweep.sweep(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
     if swept.paused:
         log.warning("sweep paused", extra={"reason": swept.paused})
     for namespace, problem in swept.skipped.items():
         log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
+    faded.count_large(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
     return swept.total.decayed + swept.total.expired
 
 

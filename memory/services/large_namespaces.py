@@ -38,7 +38,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     with alone(CELLS_LOCK) as first:
         if not first:
             return Kept()
-        for namespace_id, memories in _large():
+        for namespace_id, memories in large():
             counted += common_terms.count(namespace_id, memories=memories)
             for model_id in _models():
                 place = Place(namespace_id, model_id)
@@ -49,7 +49,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     return Kept(filed, cells, counted)
 
 
-def _large() -> list[tuple[int, int]]:
+def large() -> list[tuple[int, int]]:
     """(namespace id, searchable memories) of the large namespaces."""
     with connection.cursor() as cursor:
         cursor.execute(
