@@ -22,10 +22,12 @@ from memory.services import due, fading
 from memory.services.fading import SOON, Band, Leaving
 from memory.services.policy import Governing, governing
 from memory.services.preview import preview
+from memory.text.translatable import translated
 from memory.types import Scope
 from ops import picked
 from ops.charts import LineChart, Series, line_chart
 from ops.pages.pipeline import STATES
+from ops.pages.policies import refusal
 from ops.pages.tiles import Tile
 from ops.what_if import FIELDS, asked, policy_with, wanted_with
 from ops.words import Words
@@ -148,8 +150,11 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
     try:
         seen = preview(scope, wanted=wanted_with(governs, changed), now=now)
     except InvalidInput as error:
-        return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=error.message)
-    named = [(entry["memory_id"], entry["reason"], entry["strength"]["value"]) for entry in seen["memories"][:EXAMPLES]]
+        return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=refusal(error))
+    named = [
+        (entry["memory_id"], translated(entry["reason"]), entry["strength"]["value"])
+        for entry in seen["memories"][:EXAMPLES]
+    ]
     rows = {str(row.pk): row for row in Memory.objects.in_scope(scope).filter(pk__in=[one for one, _, _ in named])}
     short = {name: changed[key] for name, key in FIELDS.items() if key in changed}
     return WhatIf(
