@@ -201,11 +201,18 @@ def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineCh
     return line_chart(
         _("Strength of “%(kind)s” by age") % {"kind": KINDS[kind]},
         labels=[_("%(n)s days") % {"n": f"{day:,.0f}"} for day in days],
+        keys=[f"{day:g}" for day in days],
         series=series,
         description=_("importance × 2^(−age ÷ half-life) × use, for an importance of %(importance)s")
         % {"importance": USUAL_IMPORTANCE},
         show=lambda value: f"{value:.2f}",
+        csv=f"{reverse('ops:decay')}?{urlencode({**_kept(scope, given), 'kind': kind.value, 'csv': 'strength'})}",
     )
+
+
+def _kept(scope: Scope, given: Mapping[str, str]) -> dict[str, str]:
+    """The namespace and the tried values, as an address has them."""
+    return {"ns": scope.namespace, **{name: given[name] for name in FIELDS if given.get(name)}}
 
 
 def _strengths(policy: Policy, kind: MemoryKind, uses: int, days: list[float]) -> list[float]:

@@ -96,7 +96,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
         models=model_cards(report.checks.get("embedding", "")),
         workers=worker_cards(standing.workers(), now=now),
         running=standing.running(access, limit=5),
-        charts=_charts(window, moments, condensed),
+        charts=_charts(ns, window, moments, condensed),
     )
 
 
@@ -307,9 +307,12 @@ def _of_schedules(access: Access, now: datetime) -> list[Concern]:
     return found
 
 
-def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+def _charts(ns: str, window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+    def file(name: str) -> str:
+        return page_link("ops:overview", ns=ns, window=window.name, csv=name)
+
     pattern = "%H:%M" if window.name in ("1h", "24h") else "%m-%d %H:%M"
-    labels = [moment.at.strftime(pattern) for moment in moments]
+    labels, keys = [moment.at.strftime(pattern) for moment in moments], [moment.at.isoformat() for moment in moments]
     minutes = window.step.total_seconds() / 60
     latencies = [(_("p50"), 0.5, "blue", False), (_("p95"), 0.95, "orange", True)]
     return [
@@ -317,26 +320,31 @@ def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -
             _("Requests a minute"),
             description=_("Turns taken in and questions answered, by minute"),
             labels=labels,
+            keys=keys,
             series=[
                 Series(_("Ingest"), [moment.ingest.count / minutes for moment in moments], "green"),
                 Series(_("Recall"), [moment.recall.count / minutes for moment in moments], "blue", dashed=True),
             ],
             filled=True,
+            csv=file("requests"),
         ),
         line_chart(
             _("Recall latency"),
             description=_("Estimated from counts by bucket; a gap is a time without queries"),
             labels=labels,
+            keys=keys,
             series=[
                 Series(title, [moment.recall.quantile(share) for moment in moments], tone, dashed)
                 for title, share, tone, dashed in latencies
             ],
             show=milliseconds,
+            csv=file("latency"),
         ),
         line_chart(
             _("Tokens before and after condensing"),
             description=_("Of the turns that summaries took in, and of the summaries"),
             labels=[one.at.strftime(pattern) for one in condensed],
+            keys=[one.at.isoformat() for one in condensed],
             series=[
                 Series(_("Original"), [one.original for one in condensed], "purple"),
                 Series(_("Condensed"), [one.condensed for one in condensed], "green", dashed=True),
@@ -344,5 +352,6 @@ def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -
             if any(one.original for one in condensed)
             else [],
             filled=True,
+            csv=file("tokens"),
         ),
     ]
