@@ -63,7 +63,7 @@ class Row:
     label: str
     below_floor: bool
     cells: list[Cell]
-    total: int
+    total: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,9 @@ class Decay:
     tiles: list[Tile]
     ages: list[str]
     rows: list[Row]
-    totals: list[int]
+    totals: list[Cell]
     active: int
+    active_link: str
     floor: float
     enabled: bool
     held: bool
@@ -123,7 +124,7 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
             _strength_label(band),
             policy.decay and band[1] is not None and band[1] <= policy.floor,
             [_cell(scope, grid, row, column) for column in range(len(ages))],
-            sum(grid.counts[row]),
+            _total(scope, grid, sum(grid.counts[row]), strength=band),
         )
         for row, band in enumerate(strengths)
     ]
@@ -131,8 +132,11 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
         tiles=_tiles(scope, active=grid.active, due_now=counted.decayed + counted.expired, soon=coming, now=now),
         ages=[_age_label(band) for band in ages],
         rows=list(reversed(rows)),
-        totals=[sum(row[column] for row in grid.counts) for column in range(len(ages))],
+        totals=[
+            _total(scope, grid, sum(row[column] for row in grid.counts), age=age) for column, age in enumerate(ages)
+        ],
         active=grid.active,
+        active_link=picked.link(scope, picked.cell(grid.at)),
         floor=policy.floor,
         enabled=policy.decay,
         held=policy.legal_hold,
@@ -206,7 +210,7 @@ def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineCh
         description=_("importance × 2^(−age ÷ half-life) × use, for an importance of %(importance)s")
         % {"importance": USUAL_IMPORTANCE},
         show=lambda value: f"{value:.2f}",
-        csv=f"{reverse('ops:decay')}?{urlencode({**_kept(scope, given), 'kind': kind.value, 'csv': 'strength'})}",
+        csv=f"{reverse('ops:decay')}?{urlencode({**_kept(scope, given), 'kind': str(kind), 'csv': 'strength'})}",
     )
 
 
@@ -283,6 +287,18 @@ def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
         "%(n)s memory, strength %(strength)s, age %(age)s", "%(n)s memories, strength %(strength)s, age %(age)s", count
     ) % {"n": _n(count), "strength": _strength_label(band), "age": _age_label(age)}
     return Cell(count, heat, picked.link(scope, picked.cell(grid.at, age, band)), words)
+
+
+def _total(scope: Scope, grid: fading.Grid, count: int, *, age: Band | None = None, strength: Band | None = None) -> Cell:
+    words = ngettext("%(n)s memory, age %(age)s", "%(n)s memories, age %(age)s", count)
+    if strength is not None:
+        words = ngettext("%(n)s memory, strength %(strength)s", "%(n)s memories, strength %(strength)s", count)
+    values = {
+        "n": _n(count),
+        "age": _age_label(age) if age else "",
+        "strength": _strength_label(strength) if strength else "",
+    }
+    return Cell(count, 0, picked.link(scope, picked.cell(grid.at, age, strength)), words % values)
 
 
 def _slider(name: str, governs: Governing, changed: Mapping[str, Value]) -> Slider:
