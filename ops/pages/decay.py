@@ -289,7 +289,9 @@ def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
     return Cell(count, heat, picked.link(scope, picked.cell(grid.at, age, band)), words)
 
 
-def _total(scope: Scope, grid: fading.Grid, count: int, *, age: Band | None = None, strength: Band | None = None) -> Cell:
+def _total(
+    scope: Scope, grid: fading.Grid, count: int, *, age: Band | None = None, strength: Band | None = None
+) -> Cell:
     words = ngettext("%(n)s memory, age %(age)s", "%(n)s memories, age %(age)s", count)
     if strength is not None:
         words = ngettext("%(n)s memory, strength %(strength)s", "%(n)s memories, strength %(strength)s", count)
