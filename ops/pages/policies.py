@@ -52,7 +52,7 @@ LABELS: dict[str, Words] = {
     "quota.writes_per_day": gettext_lazy("Most memories a day"),
 }
 CHOICES: dict[str, Words] = {
-    "off": gettext_lazy("Nothing"),
+    "off": gettext_lazy("It is left as it is"),
     "redact": gettext_lazy("It is blacked out"),
     "quarantine": gettext_lazy("Quarantine, until someone decides"),
     "reject": gettext_lazy("It is refused"),

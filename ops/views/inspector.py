@@ -35,7 +35,7 @@ def inspector(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=RUN_PROBE)
 def ask(request: HttpRequest) -> HttpResponse:
-    """Keeps a question for the try-it box, stores it if that is ticked, and leads to the pack that it would be given."""
+    """Keeps a question for the try-it box, stores it if that is ticked, and leads to the pack it would be given."""
     if request.POST.get("store") and not request.user.has_perm(STORE):
         return forbidden(request, STORE)
     form = TryForm(request, data=request.POST)
