@@ -15,7 +15,7 @@ from memory.types import Access
 
 MEMORIES = "quota.memories"
 WRITES = "quota.writes_per_day"
-# From this share of a quota on, someone should know before writes are refused.
+# From this share of a quota on, someone should know before what comes in goes to quarantine.
 NEARLY = 0.9
 
 

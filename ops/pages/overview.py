@@ -276,7 +276,9 @@ def _of_quotas(access: Access, now: datetime) -> list[Concern]:
             "all": f"{one.limit:,}",
         }
         full = one.used >= one.limit
-        words = _("“%(namespace)s” has used up its quota, and writes are refused. %(quota)s: %(used)s of %(all)s")
+        words = _(
+            "“%(namespace)s” has used up its quota: what comes in goes to quarantine. %(quota)s: %(used)s of %(all)s"
+        )
         if not full:
             words = _("“%(namespace)s” has nearly used up its quota. %(quota)s: %(used)s of %(all)s")
         link = f"{page_link('ops:policies', ns=one.namespace)}#{one.key}"

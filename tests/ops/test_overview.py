@@ -207,7 +207,7 @@ def test_a_quota_that_is_nearly_used_up_is_named_with_where_it_is_changed(staff,
     policy.put_policy(scope_of("bakery"), wanted={"quota": {"memories": 50, "writes_per_day": 10}}, now=NOW)
     WritesOfDay.objects.create(namespace=bakery, day=timezone.now().date(), memories=9)
     page = html.unescape(staff.get(URL).content.decode())
-    assert "“harbour” has used up its quota, and writes are refused. Memories held: 4 of 4" in page
+    assert "“harbour” has used up its quota: what comes in goes to quarantine. Memories held: 4 of 4" in page
     assert "“bakery” has nearly used up its quota. Memories added today: 9 of 10" in page
     assert 'href="/ops/policies/?ns=harbour#quota.memories"' in page
     assert "harbour" not in grant_console("bakery").get(URL).content.decode()
