@@ -52,11 +52,11 @@ LABELS: dict[str, Words] = {
     "quota.writes_per_day": gettext_lazy("Most memories a day"),
 }
 CHOICES: dict[str, Words] = {
-    "off": gettext_lazy("It is left as it is"),
-    "redact": gettext_lazy("It is blacked out"),
-    "quarantine": gettext_lazy("Quarantine, until someone decides"),
-    "reject": gettext_lazy("It is refused"),
-    "accept": gettext_lazy("It is taken in"),
+    "off": gettext_lazy("Left as it is"),
+    "redact": gettext_lazy("Blacked out"),
+    "quarantine": gettext_lazy("Put in quarantine"),
+    "reject": gettext_lazy("Refused"),
+    "accept": gettext_lazy("Taken in"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
