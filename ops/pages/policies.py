@@ -293,7 +293,7 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
         name=FIELD + knob.key,
         label=LABELS[knob.key],
         help=translated(knob.help),
-        range=translated(knob.range),
+        range=_range(knob),
         unit=translated(knob.unit),
         setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
         value=_worded(governing.effective.values[knob.key]),
@@ -304,6 +304,12 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
         choices=choices,
         problem=problem,
     )
+
+
+def _range(knob: Knob) -> str:
+    """What a value may be, with its unit."""
+    range_, unit = translated(knob.range), translated(knob.unit)
+    return _("%(range)s %(unit)s") % {"range": range_, "unit": unit} if unit else range_
 
 
 def _read(knob: Knob, text: str) -> Any:
