@@ -59,7 +59,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class LineChart:
-    """`ticks` from the top down; `marks` are the labels below, from the left; `rows` are the table: label, values."""
+    """`ticks` from the top down; `marks` are the labels below, from the left; `rows` are the table: label, values.
+
+    `keys` and `values` are the same table for a file: labels in full, and numbers.
+    """
 
     template = "ops/charts/line.html"
     title: Words
@@ -70,6 +73,8 @@ class LineChart:
     headers: list[Words]
     rows: list[tuple[str, list[str]]]
     hits: list[Hit]
+    keys: list[str]
+    values: list[list[Value]]
     empty: bool
     filled: bool
     csv: str = ""
@@ -135,15 +140,17 @@ class StackedBar:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a histogram, in the box of WIDTH × HEIGHT."""
+    """A column of a histogram, in the box of WIDTH × HEIGHT. `key` is its label in full, for a file."""
 
     label: str
     shown: str
+    value: float
     x: str
     y: str
     width: str
     height: str
     link: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +188,16 @@ def line_chart(
     *,
     labels: Sequence[str],
     series: Sequence[Series],
+    keys: Sequence[str] = (),
     description: Words = "",
     show: Format = plain,
     filled: bool = False,
     csv: str = "",
 ) -> LineChart:
-    """Lines over `labels` (moments, from the left), on one axis that begins at 0; `filled` draws areas below them."""
+    """Lines over `labels` (moments, from the left), on one axis that begins at 0; `filled` draws areas below them.
+
+    `keys` are the labels in full, for the file that `csv` leads to (`ops.chart_files`).
+    """
     values = [value for one in series for value in one.values if value is not None]
     top = nice_top(max(values, default=0.0))
     count = len(labels)
@@ -207,6 +218,8 @@ def line_chart(
             )
             for index, label in enumerate(labels)
         ],
+        keys=list(keys or labels),
+        values=[[one.values[index] for one in series] for index in range(count)],
         empty=not any(values),
         filled=filled,
         csv=csv,
@@ -250,9 +263,13 @@ def histogram(
     tone: str = "blue",
     show: Format = plain,
     links: Sequence[str] = (),
+    keys: Sequence[str] = (),
     csv: str = "",
 ) -> Histogram:
-    """Columns side by side: how many in each bucket. `header` names what is counted; `links` lead to each bucket."""
+    """Columns side by side: how many in each bucket. `header` names what is counted; `links` lead to each bucket.
+
+    `keys` are the labels in full, for the file that `csv` leads to (`ops.chart_files`).
+    """
     top = nice_top(max(values, default=0.0))
     step = WIDTH / max(1, len(values))
     gap = min(2.0, step * 0.15)
@@ -260,11 +277,13 @@ def histogram(
         Column(
             label=label,
             shown=show(value),
+            value=value,
             x=_number(index * step + gap / 2),
             y=_number(HEIGHT - HEIGHT * value / top),
             width=_number(step - gap),
             height=_number(HEIGHT * value / top),
             link=links[index] if index < len(links) else "",
+            key=keys[index] if index < len(keys) else "",
         )
         for index, (label, value) in enumerate(zip(labels, values, strict=True))
     ]

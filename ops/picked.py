@@ -2,7 +2,7 @@
 
     cluster:3                             a cluster of the namespace's map
     selection:k3v…                        what someone circled on it, kept in their login session
-    fading:at=…;age=7..30;strength=0..0.1   a cell of the grid of decay
+    fading:at=…;age=7..30;strength=0..0.1   a cell of the grid of decay; without a band a total of it
     fading:at=…;due=1;floor=0.1           what a sweep would archive then, under this policy
 
 All but a selection are of the namespace that the same address names (`namespace=`).
@@ -71,8 +71,11 @@ def cluster(number: int) -> str:
     return f"cluster:{number}"
 
 
-def cell(at: datetime, age: Band, strength: Band) -> str:
-    return f"fading:at={at.isoformat()};age={_written(age)};strength={_written(strength)}"
+def cell(at: datetime, age: Band | None = None, strength: Band | None = None) -> str:
+    """A cell of the grid; with one band a row or a column of it, with none all that it counts."""
+    bands = {"age": age, "strength": strength}
+    parts = [f"at={at.isoformat()}", *(f"{name}={_written(band)}" for name, band in bands.items() if band)]
+    return f"fading:{';'.join(parts)}"
 
 
 def due_at(at: datetime, changed: Mapping[str, object] | None = None) -> str:

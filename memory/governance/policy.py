@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from django.utils.translation import gettext_noop as _
+
 from memory.conf import Environment
 from memory.enums import MemoryKind, PolicyOrigin
+from memory.text.translatable import Sentence
 
 Value = bool | int | float | str
 
@@ -25,21 +28,24 @@ class Knob:
 
     key: str
     default: Value
-    help: str
-    unit: str = ""
+    help: Sentence
+    unit: Sentence
     choices: tuple[str, ...] = ()
     minimum: float = 0.0
     maximum: float = 0.0
     setting: str = ""
 
     @property
-    def range(self) -> str:
+    def range(self) -> Sentence:
         """What it may be, in words."""
         if isinstance(self.default, bool):
-            return "true or false"
+            return Sentence(_("true or false"))
         if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        return f"a {'number' if self.fractional else 'whole number'} from {self.minimum:g} to {self.maximum:,.15g}"
+            return Sentence(_("one of %(choices)s"), choices=", ".join(self.choices))
+        ends = {"low": f"{self.minimum:g}", "high": f"{self.maximum:,.15g}"}
+        if self.fractional:
+            return Sentence(_("a number from %(low)s to %(high)s"), **ends)
+        return Sentence(_("a whole number from %(low)s to %(high)s"), **ends)
 
     @property
     def fractional(self) -> bool:
@@ -55,7 +61,11 @@ class Knob:
             right = False
         else:
             right = self.minimum <= value <= self.maximum and (self.fractional or value == int(value))
-        return None if right else f"must be {self.range}{f' {self.unit}' if self.unit else ''}."
+        if right:
+            return None
+        if self.unit:
+            return Sentence(_("must be %(range)s %(unit)s."), range=self.range, unit=self.unit)
+        return Sentence(_("must be %(range)s."), range=self.range)
 
     def read(self, env: Environment) -> Value:
         """The value that the environment gives, or the default; declares the setting."""
@@ -71,61 +81,83 @@ class Knob:
 
 def _knob(key: str, default: Value, help: str, unit: str = "", **options: Any) -> Knob:
     setting = options.pop("setting", f"MEMOS_POLICY_{key.upper().replace('.', '_')}")
-    return Knob(key, default, help, unit, setting=setting, **options)
+    return Knob(key, default, Sentence(help), Sentence(unit), setting=setting, **options)
 
 
-_HALF_LIFE = "after so many days without use, half of the strength of {} is left; 0: it never decays."
-_DAYS: Final[dict[str, Any]] = {"unit": "days", "maximum": 36_500}
+_DAYS: Final[dict[str, Any]] = {"unit": _("days"), "maximum": 36_500}
 
 KNOBS: tuple[Knob, ...] = (
-    _knob("gate.strict", False, "a turn below the worth threshold stays out of long-term memory."),
+    _knob("gate.strict", False, _("a turn below the worth threshold stays out of long-term memory.")),
     _knob(
         "gate.worth_threshold",
         0.3,
-        "worth from which a turn counts as more than small talk.",
-        "of 1",
+        _("worth from which a turn counts as more than small talk."),
+        _("of 1"),
         maximum=1,
     ),
     _knob(
         "gate.personal_data",
         "off",
-        "what happens to phone numbers, e-mail addresses, identity and card numbers.",
+        _("what happens to phone numbers, e-mail addresses, identity and card numbers."),
         choices=("off", "redact", "quarantine"),
     ),
     _knob(
         "gate.secrets",
         "redact",
-        "what happens to passwords, keys and tokens.",
+        _("what happens to passwords, keys and tokens."),
         choices=("redact", "quarantine", "reject"),
     ),
     _knob(
         "gate.injection",
         "quarantine",
-        "what happens to text that gives orders to the agent that will read it.",
+        _("what happens to text that gives orders to the agent that will read it."),
         choices=("quarantine", "accept"),
     ),
     _knob(
         "conflicts.settle",
         True,
-        "what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede.",
+        _("what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede."),
     ),
-    _knob("duplicates.collapse", True, "a memory that repeats another one is folded into it."),
-    _knob("decay.enabled", True, "the sweep archives memories whose strength has fallen below the floor."),
-    _knob("decay.floor", 0.05, "strength below which a memory is archived.", "of 1", maximum=0.4),
-    _knob("decay.half_life_days.said", 180.0, _HALF_LIFE.format("what people said"), **_DAYS),
-    _knob("decay.half_life_days.answered", 120.0, _HALF_LIFE.format("what agents, systems and tools said"), **_DAYS),
-    _knob("decay.half_life_days.episode", 30.0, _HALF_LIFE.format("talk that says little"), **_DAYS),
-    _knob("decay.half_life_days.document", 0.0, _HALF_LIFE.format("chunks of documents"), **_DAYS),
-    _knob("ttl_days", 0, "age at which a memory expires, used or not; 0: never.", **_DAYS),
-    _knob("retention.packs_days", 90, "age at which context packs are deleted; 0: never.", **_DAYS),
-    _knob("retention.evaluation_days", 365, "age at which evaluations are deleted; 0: never.", **_DAYS),
-    _knob("retention.quarantine_days", 30, "age at which quarantined text is deleted; 0: never.", **_DAYS),
-    _knob("legal_hold", False, "nothing is archived, expired or deleted by itself."),
+    _knob("duplicates.collapse", True, _("a memory that repeats another one is folded into it.")),
+    _knob("decay.enabled", True, _("the sweep archives memories whose strength has fallen below the floor.")),
+    _knob("decay.floor", 0.05, _("strength below which a memory is archived."), _("of 1"), maximum=0.4),
+    _knob(
+        "decay.half_life_days.said",
+        180.0,
+        _("after so many days without use, half of the strength of what people said is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.answered",
+        120.0,
+        _(
+            "after so many days without use, half of the strength of what agents, systems and tools said is left; "
+            "0: it never decays."
+        ),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.episode",
+        30.0,
+        _("after so many days without use, half of the strength of talk that says little is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.document",
+        0.0,
+        _("after so many days without use, half of the strength of chunks of documents is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob("ttl_days", 0, _("age at which a memory expires, used or not; 0: never."), **_DAYS),
+    _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
+    _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),
+    _knob("retention.quarantine_days", 30, _("age at which quarantined text is deleted; 0: never."), **_DAYS),
+    _knob("legal_hold", False, _("nothing is archived, expired or deleted by itself.")),
     _knob(
         "summary.messages",
         4,
-        "new messages after which a query asks for a session's summary again.",
-        "messages",
+        _("new messages after which a query asks for a session's summary again."),
+        _("messages"),
         minimum=1,
         maximum=1000,
         setting="MEMOS_SUMMARY_REFRESH_MESSAGES",
@@ -133,8 +165,8 @@ KNOBS: tuple[Knob, ...] = (
     _knob(
         "summary.tokens",
         1000,
-        "the same for fewer new messages that hold so many tokens together.",
-        "tokens",
+        _("the same for fewer new messages that hold so many tokens together."),
+        _("tokens"),
         minimum=1,
         maximum=1_000_000,
         setting="MEMOS_SUMMARY_REFRESH_TOKENS",
@@ -142,14 +174,21 @@ KNOBS: tuple[Knob, ...] = (
     _knob(
         "summary.idle_seconds",
         900,
-        "silence after which a summary takes in the last few new messages; 0: never.",
-        "seconds",
+        _("silence after which a summary takes in the last few new messages; 0: never."),
+        _("seconds"),
         maximum=31_536_000,
         setting="MEMOS_SUMMARY_IDLE_SECONDS",
     ),
-    _knob("working_memory.hours", 24, "how long a message stays in working memory.", "hours", minimum=1, maximum=8760),
-    _knob("quota.memories", 0, "memories that the namespace may hold; 0: no limit.", "memories", maximum=10**12),
-    _knob("quota.writes_per_day", 0, "memories that a day may add; 0: no limit.", "memories", maximum=10**12),
+    _knob(
+        "working_memory.hours",
+        24,
+        _("how long a message stays in working memory."),
+        _("hours"),
+        minimum=1,
+        maximum=8760,
+    ),
+    _knob("quota.memories", 0, _("memories that the namespace may hold; 0: no limit."), _("memories"), maximum=10**12),
+    _knob("quota.writes_per_day", 0, _("memories that a day may add; 0: no limit."), _("memories"), maximum=10**12),
 )
 BY_KEY = {knob.key: knob for knob in KNOBS}
 
@@ -284,33 +323,45 @@ def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     half_life = {kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind}
     if values["gate.strict"] and values["gate.worth_threshold"] == 0:
-        found["gate.worth_threshold"] = (
-            "is 0, so the strict gate would keep nothing out: raise it above 0, or set gate.strict to false."
+        found["gate.worth_threshold"] = Sentence(
+            _("is 0, so the strict gate would keep nothing out: raise it above 0, or set gate.strict to false.")
         )
     if values["decay.enabled"]:
         for kind, days in half_life.items():
             if days and USUAL_IMPORTANCE * 2 ** (-1 / days) < values["decay.floor"]:
-                found[f"decay.half_life_days.{kind}"] = (
-                    f"of {days:g} days takes a memory below the decay.floor of {values['decay.floor']:g} within its "
-                    "first day: lengthen it, lower the floor, or set decay.enabled to false."
+                found[f"decay.half_life_days.{kind}"] = Sentence(
+                    _(
+                        "of %(days)s days takes a memory below the decay.floor of %(floor)s within its first day: "
+                        "lengthen it, lower the floor, or set decay.enabled to false."
+                    ),
+                    days=f"{days:g}",
+                    floor=f"{values['decay.floor']:g}",
                 )
         said, episode = half_life[MemoryKind.SAID], half_life[MemoryKind.EPISODE]
         if said and (not episode or episode > said):
-            found.setdefault(
-                "decay.half_life_days.episode",
-                f"outlasts that of what is said ({said:g} days), though episodes are the first to decay: give at most "
-                "that, and not 0.",
+            outlasts = _(
+                "outlasts that of what is said (%(days)s days), though episodes are the first to decay: "
+                "give at most that, and not 0."
             )
+            found.setdefault("decay.half_life_days.episode", Sentence(outlasts, days=f"{said:g}"))
     ttl = values["ttl_days"]
     if ttl and ttl * 24 < values["working_memory.hours"]:
-        found["ttl_days"] = (
-            f"of {ttl} days is shorter than working_memory.hours ({values['working_memory.hours']}): working memory "
-            "would show what has expired. Lengthen it, or shorten working_memory.hours."
+        found["ttl_days"] = Sentence(
+            _(
+                "of %(days)s days is shorter than working_memory.hours (%(hours)s): working memory would show what "
+                "has expired. Lengthen it, or shorten working_memory.hours."
+            ),
+            days=ttl,
+            hours=values["working_memory.hours"],
         )
     memories, writes = values["quota.memories"], values["quota.writes_per_day"]
     if memories and writes > memories:
-        found["quota.writes_per_day"] = (
-            f"is more than quota.memories ({memories}), so it can never be reached: lower it, or raise quota.memories."
+        found["quota.writes_per_day"] = Sentence(
+            _(
+                "is more than quota.memories (%(memories)s), so it can never be reached: lower it, or raise "
+                "quota.memories."
+            ),
+            memories=memories,
         )
     return found
 

@@ -17,6 +17,7 @@ from django.core.signals import setting_changed
 
 from memory.errors import RerankUnavailable
 from memory.providers.rerank import configured_reranker
+from memory.stores import model_calls
 
 log = logging.getLogger("memos.rerank")
 
@@ -64,6 +65,8 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
         _paused_until = time.monotonic() + PAUSE_SECONDS
         log.warning("reranking skipped", extra={"reason": error.message})
         return Reranked(degraded=[RERANK_SKIPPED])
+    if reranker:
+        model_calls.answered(model_calls.RERANKER)
     return Reranked(parts(scores, settings.MEMOS_RERANK_WEIGHT))
 
 

@@ -19,6 +19,7 @@ from memory.models import Condensation, Memory, Session
 from memory.providers.llm import configured_llm
 from memory.services import queue
 from memory.services.refresh import Refresh, governing
+from memory.stores import model_calls
 from memory.text.card import build_card
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
@@ -122,10 +123,13 @@ def _write_card(batch: _Batch) -> _Written:
     details: dict[str, Any] = {}
     if llm is not None:
         try:
-            return _Written(llm.write_card(batch.turns, previous=previous), llm.name, {})
+            card = llm.write_card(batch.turns, previous=previous)
         except LLMUnavailable as error:
             log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
             details = {"no_card_from": {"model": llm.name, "reason": error.message, **(error.detail or {})}}
+        else:
+            model_calls.answered(model_calls.LANGUAGE)
+            return _Written(card, llm.name, {})
     return _Written(build_card(batch.turns, previous=previous), EXTRACTIVE, details)
 
 

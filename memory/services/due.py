@@ -9,10 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.utils.translation import gettext_noop as _
 
 from memory.enums import MemoryState, SweepRule
 from memory.governance.policy import Policy
 from memory.governance.strength import KIND_SQL, SINCE_SQL, STRENGTH_SQL, Strength, parameters, strength
+from memory.text.translatable import Sentence
 
 # What was restored is left alone for so long, however weak it is.
 GRACE = timedelta(days=7)
@@ -31,9 +33,10 @@ class Due:
         """Rule, reason in a sentence, and the parts of the strength."""
         parts = {name: round(value, 6) for name, value in asdict(self.strength).items()}
         if self.rule == SweepRule.DECAYED:
-            reason = f"Its strength {self.strength.value:.4f} is below the floor {policy.floor:g}."
+            below = _("Its strength %(strength)s is below the floor %(floor)s.")
+            reason = Sentence(below, strength=f"{self.strength.value:.4f}", floor=f"{policy.floor:g}")
         else:
-            reason = "Its time to live is over."
+            reason = Sentence(_("Its time to live is over."))
         return {"rule": self.rule.value, "reason": reason, "kind": self.kind, "strength": parts}
 
 

@@ -24,6 +24,7 @@ from memory.models.memory import spans_of
 from memory.models.search import lacking_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
 from memory.services.alone import alone
+from memory.stores import model_calls
 from memory.text.passages import passages
 from memory.text.utterances import live_text
 from memory.text.vectors import halfvec_literal
@@ -61,6 +62,7 @@ class ActiveModel:
                 f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
                 "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
             )
+        model_calls.answered(model_calls.EMBEDDING)
         return vectors
 
     def start_embedding(self, text: str) -> Future[np.ndarray]:

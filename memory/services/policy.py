@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.db import transaction
+from django.utils.translation import gettext_noop as _
 
 from memory import audit
 from memory.enums import AuditEvent, GateAction
@@ -28,6 +29,7 @@ from memory.governance.policy import (
     nested,
 )
 from memory.models import Namespace, NamespacePolicy
+from memory.text.translatable import Sentence
 from memory.types import Scope
 
 # A body may hold more mistakes than anybody reads.
@@ -132,7 +134,7 @@ def put_policy(
     """
     overrides = checked(wanted)
     if len(reason) > MAX_REASON_CHARS or "\0" in reason:
-        problem = f"has at most {MAX_REASON_CHARS} characters and no NUL."
+        problem = Sentence(_("has at most %(most)s characters and no NUL."), most=MAX_REASON_CHARS)
         raise InvalidInput(f"reason: {problem}", detail=[{"field": "reason", "problem": problem}])
     with transaction.atomic():
         # The writers of one policy wait for each other here, so versions have no gaps and none is lost.

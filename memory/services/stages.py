@@ -55,7 +55,10 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that a number counts. `kind`: memory, quarantine, session, document; `id` is the row's, or a name."""
+    """One thing that a number counts. `kind`: memory, quarantine, session, document, job; `id` is the row's, or a name.
+
+    Of a job `session` is what kind of job it is.
+    """
 
     kind: str
     id: str
@@ -160,7 +163,7 @@ def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[Sta
         Stage.STORED: (None, None),
         Stage.FAILED: _counted(failed, "finished_at"),
     }
-    passed[Stage.FAILED] = failed.filter(finished_at__gte=now - HOUR).order_by()[:COUNTED_AT_MOST].count()
+    passed[Stage.FAILED] = _failed_in_hour(access, now).order_by()[:COUNTED_AT_MOST].count()
     return [StageState(stage, *waiting[stage], passed[stage]) for stage in Stage]
 
 
@@ -189,9 +192,11 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row]
 
 
 def passed_rows(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[Row], int]:
-    """What came within the hour and has passed a stage, the newest first, and how many there are."""
+    """What came within the hour and has passed a stage, the newest first, and how many there are; jobs that failed."""
     if stage is Stage.FAILED:
-        return [], 0
+        failed = _failed_in_hour(access, now)
+        jobs = failed.order_by("-finished_at").values_list("pk", "namespace_id", "kind", "finished_at")[:limit]
+        return [Row("job", str(pk), *rest) for pk, *rest in jobs], failed.order_by()[:COUNTED_AT_MOST].count()
     found = fetch(
         f"{_CAME} SELECT 'memory', id::text, namespace_id, session, created_at FROM judged "  # noqa: S608 - constants
         f"WHERE {_PASSED[stage]} ORDER BY id DESC LIMIT %(limit)s",
@@ -234,6 +239,10 @@ def _model() -> int | None:
 def _apart_in_hour(access: Access, now: datetime) -> Any:
     rows = QuarantinedItem.objects.reachable_by(access).filter(pk__gte=first_id_of(now - HOUR))
     return rows.exclude(state=QuarantineState.RELEASED)
+
+
+def _failed_in_hour(access: Access, now: datetime) -> Any:
+    return Job.objects.reachable_by(access).failed().filter(finished_at__gte=now - HOUR)
 
 
 def _without_vector(access: Access) -> Any:

@@ -133,6 +133,13 @@ def _shown(name: str, value: Any) -> str:
     return str(value).replace("T", " ") if name in ("from", "to") else value
 
 
+def _with(query: QueryDict, **values: str) -> QueryDict:
+    kept = query.copy()
+    for name, value in values.items():
+        kept[name] = value
+    return kept
+
+
 def _without(query: QueryDict, *names: str) -> str:
     left = query.copy()
     for name in (*names, "cursor", "v"):
@@ -242,6 +249,8 @@ def over_time(access: Access, wanted: Wanted, query: QueryDict, *, now: datetime
             values=[one.count for one in steps],
             header=_("Events"),
             links=links,
+            keys=[one.at.isoformat() for one in steps],
+            csv=f"{reverse('ops:audit')}?{_with(query, csv='events').urlencode()}",
         ),
         count,
     )

@@ -22,10 +22,12 @@ from memory.services import due, fading
 from memory.services.fading import SOON, Band, Leaving
 from memory.services.policy import Governing, governing
 from memory.services.preview import preview
+from memory.text.translatable import translated
 from memory.types import Scope
 from ops import picked
 from ops.charts import LineChart, Series, line_chart
 from ops.pages.pipeline import STATES
+from ops.pages.policies import refusal
 from ops.pages.tiles import Tile
 from ops.what_if import FIELDS, asked, policy_with, wanted_with
 from ops.words import Words
@@ -61,7 +63,7 @@ class Row:
     label: str
     below_floor: bool
     cells: list[Cell]
-    total: int
+    total: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ class Decay:
     tiles: list[Tile]
     ages: list[str]
     rows: list[Row]
-    totals: list[int]
+    totals: list[Cell]
     active: int
+    active_link: str
     floor: float
     enabled: bool
     held: bool
@@ -121,7 +124,7 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
             _strength_label(band),
             policy.decay and band[1] is not None and band[1] <= policy.floor,
             [_cell(scope, grid, row, column) for column in range(len(ages))],
-            sum(grid.counts[row]),
+            _total(scope, grid, sum(grid.counts[row]), strength=band),
         )
         for row, band in enumerate(strengths)
     ]
@@ -129,8 +132,11 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
         tiles=_tiles(scope, active=grid.active, due_now=counted.decayed + counted.expired, soon=coming, now=now),
         ages=[_age_label(band) for band in ages],
         rows=list(reversed(rows)),
-        totals=[sum(row[column] for row in grid.counts) for column in range(len(ages))],
+        totals=[
+            _total(scope, grid, sum(row[column] for row in grid.counts), age=age) for column, age in enumerate(ages)
+        ],
         active=grid.active,
+        active_link=picked.link(scope, picked.cell(grid.at)),
         floor=policy.floor,
         enabled=policy.decay,
         held=policy.legal_hold,
@@ -148,8 +154,11 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
     try:
         seen = preview(scope, wanted=wanted_with(governs, changed), now=now)
     except InvalidInput as error:
-        return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=error.message)
-    named = [(entry["memory_id"], entry["reason"], entry["strength"]["value"]) for entry in seen["memories"][:EXAMPLES]]
+        return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=refusal(error))
+    named = [
+        (entry["memory_id"], translated(entry["reason"]), entry["strength"]["value"])
+        for entry in seen["memories"][:EXAMPLES]
+    ]
     rows = {str(row.pk): row for row in Memory.objects.in_scope(scope).filter(pk__in=[one for one, _, _ in named])}
     short = {name: changed[key] for name, key in FIELDS.items() if key in changed}
     return WhatIf(
@@ -196,11 +205,18 @@ def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineCh
     return line_chart(
         _("Strength of “%(kind)s” by age") % {"kind": KINDS[kind]},
         labels=[_("%(n)s days") % {"n": f"{day:,.0f}"} for day in days],
+        keys=[f"{day:g}" for day in days],
         series=series,
         description=_("importance × 2^(−age ÷ half-life) × use, for an importance of %(importance)s")
         % {"importance": USUAL_IMPORTANCE},
         show=lambda value: f"{value:.2f}",
+        csv=f"{reverse('ops:decay')}?{urlencode({**_kept(scope, given), 'kind': str(kind), 'csv': 'strength'})}",
     )
+
+
+def _kept(scope: Scope, given: Mapping[str, str]) -> dict[str, str]:
+    """The namespace and the tried values, as an address has them."""
+    return {"ns": scope.namespace, **{name: given[name] for name in FIELDS if given.get(name)}}
 
 
 def _strengths(policy: Policy, kind: MemoryKind, uses: int, days: list[float]) -> list[float]:
@@ -271,6 +287,20 @@ def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
         "%(n)s memory, strength %(strength)s, age %(age)s", "%(n)s memories, strength %(strength)s, age %(age)s", count
     ) % {"n": _n(count), "strength": _strength_label(band), "age": _age_label(age)}
     return Cell(count, heat, picked.link(scope, picked.cell(grid.at, age, band)), words)
+
+
+def _total(
+    scope: Scope, grid: fading.Grid, count: int, *, age: Band | None = None, strength: Band | None = None
+) -> Cell:
+    words = ngettext("%(n)s memory, age %(age)s", "%(n)s memories, age %(age)s", count)
+    if strength is not None:
+        words = ngettext("%(n)s memory, strength %(strength)s", "%(n)s memories, strength %(strength)s", count)
+    values = {
+        "n": _n(count),
+        "age": _age_label(age) if age else "",
+        "strength": _strength_label(strength) if strength else "",
+    }
+    return Cell(count, 0, picked.link(scope, picked.cell(grid.at, age, strength)), words % values)
 
 
 def _slider(name: str, governs: Governing, changed: Mapping[str, Value]) -> Slider:

@@ -178,7 +178,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
         runs=[_run(row, ns) for row in found[:PAGE]],
         next=str(found[PAGE].pk) if len(found) > PAGE else "",
         sets=sets,
-        trend=_trend(finished, chosen) if chosen else None,
+        trend=_trend(finished, chosen, ns=ns) if chosen else None,
         comparable=sum(row.status == EvaluationStatus.FINISHED for row in found[:PAGE]) > 1,
     )
 
@@ -269,7 +269,7 @@ def _run(row: EvaluationRun, ns: str) -> Run:
     )
 
 
-def _trend(finished: Any, chosen: str) -> LineChart | None:
+def _trend(finished: Any, chosen: str, *, ns: str) -> LineChart | None:
     kind, _colon, name = chosen.partition(":")
     rows = finished.filter(dataset=name) if kind == "dataset" else finished.filter(dataset="", namespace=name)
     runs = list(rows.order_by("-id").values_list("created_at", "metrics")[:TREND])[::-1]
@@ -284,6 +284,7 @@ def _trend(finished: Any, chosen: str) -> LineChart | None:
             Series("MRR", [metrics["overall"]["MRR"] for _at, metrics in runs], "orange", dashed=True),
         ],
         show=_share,
+        csv=_url(ns, set=chosen, csv="trend"),
     )
 
 

@@ -13,15 +13,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import CutReason, PackSection
-from memory.models import ContextPack
+from memory.models import ContextPack, Memory, QuarantinedItem, Session
 from memory.models.scoped import ScopedQuerySet
 from memory.services.probing import Source
 from memory.services.query import Answer
 from memory.services.replaying import Replay, hit_ids
 from memory.text.card import SECTIONS
+from memory.types import Outcome, Scope
 from ops.charts import Part as Bar
 from ops.charts import StackedBar, stacked_bar
 from ops.pages.candidates import Moved, Part, parts_of
+from ops.pages.links import Staff, page_link, row_link
 from ops.words import Words
 
 PER_PAGE = 50
@@ -184,6 +186,44 @@ def answered(answer: Answer, sources: Mapping[str, Sequence[Sequence[str]]]) -> 
         original=answer.token_original, handed_over=answer.token_condensed, explained=explained,
         degraded=answer.degraded,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What became of a question that was stored: tone, words, and the row's page if there is one for this user."""
+
+    tone: str
+    words: str
+    link: str
+
+
+def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
+    """The memory or the item in quarantine of that id, as it is now; None where there is none in the namespace."""
+    identity = _uuid(stored)
+    if identity is None:
+        return None
+    memory = Memory.objects.in_scope(scope).filter(pk=identity).first()
+    if memory is not None:
+        words = _("The question was stored as a memory of the session “%(session)s”, turn %(turn)s.")
+        found = words % {"session": memory.session, "turn": memory.turn}
+        return Became("good", found, row_link(user, "memory", identity))
+    if QuarantinedItem.objects.in_scope(scope).filter(pk=identity).pending().exists():
+        words = _("The gate put the question into quarantine: it is no memory until someone releases it.")
+        return Became("weak", words, row_link(user, "quarantineditem", identity))
+    return None
+
+
+def refused(outcome: Outcome) -> str:
+    """Why a question was not stored."""
+    why = outcome.reasons[0]["says"] if outcome.reasons else ""
+    return _("The question was not stored: the gate refused it. %(why)s") % {"why": why}
+
+
+def reset_link(scope: Scope, session: str, *, user: Staff) -> str:
+    """The page that says what a reset of the session would delete; empty without the permission or the session."""
+    if not user.has_perm("ops.reset_session") or not Session.objects.in_scope(scope).filter(name=session).exists():
+        return ""
+    return page_link("ops:session_reset", ns=scope.namespace, session=session)
 
 
 def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, Source]) -> list[Moved]:

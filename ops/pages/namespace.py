@@ -101,6 +101,8 @@ def tenant(namespace: Namespace, request: HttpRequest, *, now: datetime) -> Tena
             _("Memories by the day they were learned"),
             description=_("The last 30 days, UTC; what was deleted since is not counted"),
             labels=[one.day.strftime("%m-%d") for one in days],
+            keys=[one.day.isoformat() for one in days],
+            csv=page_link("ops:namespaces", ns=ns, csv="growth"),
             values=[one.memories for one in days],
             header=_("Memories"),
             tone="green",

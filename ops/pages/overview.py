@@ -13,19 +13,23 @@ from django.utils.translation import ngettext
 
 from memory.enums import JobState, MemoryState, Review
 from memory.models import Job
-from memory.services import health, request_figures, schedule_runs, standing, stats
+from memory.services import health, movement, quota, request_figures, schedule_runs, standing, stats
 from memory.services.health import OK
-from memory.services.request_figures import Figures, Moment
+from memory.services.request_figures import Moment
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, sparkline
+from ops.pages import deltas
+from ops.pages.deltas import Moved, milliseconds
 from ops.pages.links import list_link, page_link
+from ops.pages.namespace import QUOTAS
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
-from ops.pages.tiles import Delta, Tile
+from ops.pages.tiles import Tile
 from ops.pages.window import Window
 
 Staff = AbstractUser | AnonymousUser
 VERIFY = "memos: verify the audit chain"
+QUOTAS_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,10 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
     report = health.report()
     if report.status == "unavailable":
         return Board(report.status, [], _of_health(report.checks), [], [], [], [], [])
-    waiting = standing.waiting(access, now=now)
-    moments = request_figures.by_step(access, since=window.since(now), until=now, step=window.step)
-    before = request_figures.by_step(
-        access, since=window.since(now) - window.length, until=window.since(now), step=window.length
-    )
-    condensed = standing.condensed_by_step(access, since=window.since(now), until=now, step=window.step)
+    waiting, since = standing.waiting(access, now=now), window.since(now)
+    moments = request_figures.by_step(access, since=since, until=now, step=window.step)
+    before = request_figures.by_step(access, since=since - window.length, until=since, step=window.length)
+    condensed = standing.condensed_by_step(access, since=since, until=now, step=window.step)
     memories = stats.searchable_memories(access)
     backlog = stats.backlog(access)
     return Board(
@@ -77,13 +79,24 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
             waiting=waiting,
             moments=moments,
             before=before,
+            moved=Moved(
+                window,
+                movement.memories(access, since=since, until=now),
+                movement.quarantined(access, since=since, until=now),
+                movement.tokens(access, since=since),
+            ),
         ),
-        concerns=[*_of_health(report.checks), *_of_rows(ns, waiting, backlog), *_of_schedules(access, now)],
+        concerns=[
+            *_of_health(report.checks),
+            *_of_rows(ns, waiting, backlog),
+            *_of_quotas(access, now),
+            *_of_schedules(access, now),
+        ],
         tiers=tier_cards(standing.tiers(access, memories=memories)),
         models=model_cards(report.checks.get("embedding", "")),
         workers=worker_cards(standing.workers(), now=now),
         running=standing.running(access, limit=5),
-        charts=_charts(window, moments, condensed),
+        charts=_charts(ns, window, moments, condensed),
     )
 
 
@@ -98,6 +111,7 @@ def _tiles(
     waiting: Waiting,
     moments: list[Moment],
     before: list[Moment],
+    moved: Moved,
 ) -> list[Tile]:
     summaries = stats.summary_tokens(access)
     condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
@@ -110,6 +124,7 @@ def _tiles(
             f"{memories:,}",
             archived % {"count": f"{backlog.archived:,}"},
             list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE),
+            delta=deltas.more(moved.memories, moved.window),
         ),
         Tile(
             _("Active sessions"),
@@ -125,20 +140,22 @@ def _tiles(
             )
             % {"count": f"{summaries.sessions:,}"},
             condensations,
+            delta=deltas.saved_more(summaries, moved),
         ),
         Tile(
             _("Compression"),
             f"{summaries.ratio:.0%}" if summaries.original else "–",
             _("of the original tokens remain; smaller is better") if summaries.original else _("nothing condensed yet"),
             condensations,
+            delta=deltas.denser(summaries, moved),
         ),
         Tile(
             _("Recall, p95"),
-            _milliseconds(recall.quantile(0.95)),
+            milliseconds(recall.quantile(0.95)),
             _("p50 %(time)s, estimated from %(count)s queries")
-            % {"time": _milliseconds(recall.quantile(0.5)), "count": f"{recall.count:,}"},
+            % {"time": milliseconds(recall.quantile(0.5)), "count": f"{recall.count:,}"},
             requests,
-            delta=_slower(recall.quantile(0.95), former.quantile(0.95)),
+            delta=deltas.slower(recall.quantile(0.95), former.quantile(0.95), moved.window),
             spark=sparkline([moment.recall.quantile(0.95) for moment in moments], tone="blue"),
         ),
         Tile(
@@ -147,7 +164,7 @@ def _tiles(
             _("%(count)s of %(all)s queries brought nothing back")
             % {"count": f"{recall.empty_recalls:,}", "all": f"{recall.count:,}"},
             requests,
-            delta=_emptier(recall, former),
+            delta=deltas.emptier(recall, former, moved.window),
         ),
         Tile(
             _("Jobs waiting"),
@@ -161,6 +178,7 @@ def _tiles(
             f"{waiting.quarantined:,}",
             _("kept out of memory until someone decides"),
             page_link("ops:quarantine", ns=ns),
+            delta=deltas.more(moved.quarantined, moved.window),
             tone="weak" if waiting.quarantined else "",
         ),
     ]
@@ -248,6 +266,26 @@ def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]
     ]
 
 
+def _of_quotas(access: Access, now: datetime) -> list[Concern]:
+    found = []
+    for one in quota.nearly_used(access, limit=QUOTAS_NAMED, now=now):
+        values = {
+            "namespace": one.namespace,
+            "quota": QUOTAS[one.key],
+            "used": f"{one.used:,}",
+            "all": f"{one.limit:,}",
+        }
+        full = one.used >= one.limit
+        words = _(
+            "“%(namespace)s” has used up its quota: what comes in goes to quarantine. %(quota)s: %(used)s of %(all)s"
+        )
+        if not full:
+            words = _("“%(namespace)s” has nearly used up its quota. %(quota)s: %(used)s of %(all)s")
+        link = f"{page_link('ops:policies', ns=one.namespace)}#{one.key}"
+        found.append(Concern("bad" if full else "weak", words % values, link, _("Change the quota")))
+    return found
+
+
 def _of_schedules(access: Access, now: datetime) -> list[Concern]:
     """What runs by the clock is the system's: for those who reach all."""
     if not access.all_namespaces:
@@ -271,9 +309,12 @@ def _of_schedules(access: Access, now: datetime) -> list[Concern]:
     return found
 
 
-def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+def _charts(ns: str, window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+    def file(name: str) -> str:
+        return page_link("ops:overview", ns=ns, window=window.name, csv=name)
+
     pattern = "%H:%M" if window.name in ("1h", "24h") else "%m-%d %H:%M"
-    labels = [moment.at.strftime(pattern) for moment in moments]
+    labels, keys = [moment.at.strftime(pattern) for moment in moments], [moment.at.isoformat() for moment in moments]
     minutes = window.step.total_seconds() / 60
     latencies = [(_("p50"), 0.5, "blue", False), (_("p95"), 0.95, "orange", True)]
     return [
@@ -281,26 +322,31 @@ def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -
             _("Requests a minute"),
             description=_("Turns taken in and questions answered, by minute"),
             labels=labels,
+            keys=keys,
             series=[
                 Series(_("Ingest"), [moment.ingest.count / minutes for moment in moments], "green"),
                 Series(_("Recall"), [moment.recall.count / minutes for moment in moments], "blue", dashed=True),
             ],
             filled=True,
+            csv=file("requests"),
         ),
         line_chart(
             _("Recall latency"),
             description=_("Estimated from counts by bucket; a gap is a time without queries"),
             labels=labels,
+            keys=keys,
             series=[
                 Series(title, [moment.recall.quantile(share) for moment in moments], tone, dashed)
                 for title, share, tone, dashed in latencies
             ],
-            show=_milliseconds,
+            show=milliseconds,
+            csv=file("latency"),
         ),
         line_chart(
             _("Tokens before and after condensing"),
             description=_("Of the turns that summaries took in, and of the summaries"),
             labels=[one.at.strftime(pattern) for one in condensed],
+            keys=[one.at.isoformat() for one in condensed],
             series=[
                 Series(_("Original"), [one.original for one in condensed], "purple"),
                 Series(_("Condensed"), [one.condensed for one in condensed], "green", dashed=True),
@@ -308,27 +354,6 @@ def _charts(window: Window, moments: list[Moment], condensed: list[Condensed]) -
             if any(one.original for one in condensed)
             else [],
             filled=True,
+            csv=file("tokens"),
         ),
     ]
-
-
-def _slower(now: float | None, before: float | None) -> Delta | None:
-    if now is None or not before:
-        return None
-    change = now / before - 1
-    tone = "off" if abs(change) < 0.1 else "bad" if change > 0 else "good"
-    return Delta(f"{abs(change):.0%}", tone, change > 0)
-
-
-def _emptier(now: Figures, before: Figures) -> Delta | None:
-    if not now.count or not before.count:
-        return None
-    change = 100 * (now.empty_recalls / now.count - before.empty_recalls / before.count)
-    tone = "off" if abs(change) < 1 else "bad" if change > 0 else "good"
-    return Delta(_("%(points)s points") % {"points": f"{abs(change):.1f}"}, tone, change > 0)
-
-
-def _milliseconds(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"

@@ -15,6 +15,7 @@ from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
 from memory.services.health import OK
 from memory.services.standing import TierState, Worker
+from memory.stores import model_calls
 
 SLOW_MILLISECONDS = 100.0
 # A cluster writes its heartbeat every half second; Redis keeps it for three.
@@ -23,13 +24,17 @@ SILENT = timedelta(seconds=3)
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One part. `tone` and `word` say how it is: works, slow, down, off (not set up), unknown."""
+    """One part. `tone` and `word` say how it is: works, slow, down, off (not set up), unknown.
+
+    `answered`: when a model last answered a request or a job well.
+    """
 
     title: str
     tone: str
     word: str
     detail: str
     figure: str = ""
+    answered: datetime | None = None
 
 
 def tier_cards(found: Sequence[TierState]) -> list[Card]:
@@ -63,23 +68,39 @@ def _coarse(milliseconds: float) -> str:
 
 def model_cards(embedding: str) -> list[Card]:
     """The models: what `health` found of the embedding, and what is set up beside it."""
+    last = model_calls.last_answers()
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     name = f"{active.name} · {active.dimensions}" if active else ""
+    called = last.get(model_calls.EMBEDDING)
     if active is None:
         first = Card(_("Embedding"), "off", _("Not set up"), _("There is none yet: run manage.py bootstrap"))
     elif embedding == OK:
-        first = Card(_("Embedding"), "good", _("Works"), _("makes the vectors of search by meaning"), name)
+        first = Card(_("Embedding"), "good", _("Works"), _("makes the vectors of search by meaning"), name, called)
     else:
-        first = Card(_("Embedding"), "bad", _("Down"), _("queries are refused until it is back"), name)
+        first = Card(_("Embedding"), "bad", _("Down"), _("queries are refused until it is back"), name, called)
     reranks = settings.MEMOS_RERANK_PROVIDER != "off"
     writes = settings.MEMOS_LLM_ENABLED and bool(settings.MEMOS_LLM_API_KEY)
     rerank_name = settings.MEMOS_RERANK_MODEL or settings.MEMOS_RERANK_PROVIDER
     return [
         first,
-        Card(_("Reranker"), "info", _("Set up"), _("reads the question with the best candidates"), rerank_name)
+        Card(
+            _("Reranker"),
+            "info",
+            _("Set up"),
+            _("reads the question with the best candidates"),
+            rerank_name,
+            last.get(model_calls.RERANKER),
+        )
         if reranks
         else Card(_("Reranker"), "off", _("Not set up"), _("optional: MEMOS_RERANK_PROVIDER")),
-        Card(_("Language model"), "info", _("Set up"), _("writes summaries"), settings.MEMOS_LLM_MODEL)
+        Card(
+            _("Language model"),
+            "info",
+            _("Set up"),
+            _("writes summaries"),
+            settings.MEMOS_LLM_MODEL,
+            last.get(model_calls.LANGUAGE),
+        )
         if writes
         else Card(_("Language model"), "off", _("Not set up"), _("optional: summaries are extracted by rules")),
     ]

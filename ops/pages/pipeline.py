@@ -127,7 +127,6 @@ def _column(state: StageState, came: int, stored: tuple[int, str], ns: str) -> C
         value, link = stored
     elif state.stage is Stage.FAILED:
         link = page_link("ops:pipeline", state=JobState.FAILED, ns=ns)
-        hour_link = ""
     waits = bool(state.waiting)
     tone = "bad" if waits and state.stage is Stage.FAILED else "weak" if waits and state.stage is Stage.SCREENED else ""
     share = min(1.0, state.hour / came) if came and state.stage is not Stage.FAILED else 0.0
@@ -242,6 +241,8 @@ def _found(row: stages.Row, namespace: str, user: Staff) -> Found:
         link = page_link("ops:session", ns=namespace, session=row.session)
     elif row.kind == "quarantine":
         title, kind, link = row.id, _("In quarantine"), row_link(user, "quarantineditem", row.id)
+    elif row.kind == "job":
+        title, kind, link = row.id, _("Job"), page_link("ops:pipeline_job", id=row.id, ns=namespace)
     elif row.kind == "document":
         title, kind, note, link = row.id, _("Document"), "", ""
     else:

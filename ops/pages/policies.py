@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
@@ -18,6 +18,7 @@ from memory.governance.policy import BY_KEY, KNOBS, Knob, Value, nested
 from memory.models import Memory
 from memory.services.policy import Governing
 from memory.services.policy_history import SweepResult, Version
+from memory.text.translatable import translated
 from memory.types import Scope
 from ops.pages.rows import Staff, row_link
 from ops.words import Words
@@ -49,6 +50,13 @@ LABELS: dict[str, Words] = {
     "working_memory.hours": gettext_lazy("Working memory lasts"),
     "quota.memories": gettext_lazy("Most memories"),
     "quota.writes_per_day": gettext_lazy("Most memories a day"),
+}
+CHOICES: dict[str, Words] = {
+    "off": gettext_lazy("Left as it is"),
+    "redact": gettext_lazy("Blacked out"),
+    "quarantine": gettext_lazy("Put in quarantine"),
+    "reject": gettext_lazy("Refused"),
+    "accept": gettext_lazy("Taken in"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -186,10 +194,22 @@ def problems_of(error: InvalidInput) -> tuple[dict[str, str], str]:
     reason = ""
     for entry in error.detail if isinstance(error.detail, list) else []:
         if entry["field"] == "reason":
-            reason = entry["problem"]
+            reason = translated(entry["problem"])
         else:
-            found[entry["field"].removeprefix("policy.")] = entry["problem"]
+            found[entry["field"].removeprefix("policy.")] = translated(entry["problem"])
     return found, reason
+
+
+def refusal(error: InvalidInput) -> str:
+    """Why a policy cannot be saved, in one line: the first value that is wrong, and how many more are."""
+    problems, reason = problems_of(error)
+    if not problems:
+        return reason or error.message
+    key, problem = next(iter(problems.items()))
+    first, more = f"{LABELS.get(key, key)} {problem}", len(problems) - 1
+    if not more:
+        return first
+    return first + " " + ngettext("(and %(count)s more)", "(and %(count)s more)", more) % {"count": more}
 
 
 def history(versions: list[Version], *, current: int) -> list[History]:
@@ -198,7 +218,7 @@ def history(versions: list[Version], *, current: int) -> list[History]:
         History(
             one.number,
             [
-                Difference(LABELS.get(key, key), key, _written(before), _written(after))
+                Difference(LABELS.get(key, key), key, _worded(before), _worded(after))
                 for key, (before, after) in one.changed.items()
             ],
             one.reason,
@@ -226,7 +246,7 @@ def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, 
     active = found["active_memories"]
     return Preview(
         differences=[
-            Difference(LABELS[key], key, _written(before[key]), _written(after[key]))
+            Difference(LABELS[key], key, _worded(before[key]), _worded(after[key]))
             for key in BY_KEY
             if before[key] != after[key]
         ],
@@ -238,7 +258,7 @@ def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, 
             Example(
                 one["memory_id"],
                 texts.get(one["memory_id"], ""),
-                one["reason"],
+                translated(one["reason"]),
                 one["strength"].get("value"),
                 row_link(user, "memory", one["memory_id"]),
             )
@@ -267,23 +287,29 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
     if isinstance(knob.default, bool):
         choices = [("true", _("Yes")), ("false", _("No"))]
     elif knob.choices:
-        choices = [(choice, choice) for choice in knob.choices]
+        choices = [(choice, CHOICES[choice]) for choice in knob.choices]
     return Field(
         key=knob.key,
         name=FIELD + knob.key,
         label=LABELS[knob.key],
-        help=knob.help,
-        range=knob.range,
-        unit=knob.unit,
+        help=translated(knob.help),
+        range=_range(knob),
+        unit=translated(knob.unit),
         setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
-        value=_written(governing.effective.values[knob.key]),
-        inherited=_written(inherited),
+        value=_worded(governing.effective.values[knob.key]),
+        inherited=_worded(inherited),
         tone=tone,
         origin=origin,
         typed=text,
         choices=choices,
         problem=problem,
     )
+
+
+def _range(knob: Knob) -> str:
+    """What a value may be, with its unit."""
+    range_, unit = translated(knob.range), translated(knob.unit)
+    return _("%(range)s %(unit)s") % {"range": range_, "unit": unit} if unit else range_
 
 
 def _read(knob: Knob, text: str) -> Any:
@@ -299,9 +325,17 @@ def _read(knob: Knob, text: str) -> Any:
     return text
 
 
-def _written(value: Value | None) -> str:
+def _worded(value: Value | None) -> str:
+    """A value for people to read."""
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    return str(CHOICES[value]) if value in CHOICES else _written(value)
+
+
+def _written(value: Value) -> str:
+    """A value as the form sends it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.15g}" if isinstance(value, float) else str(value)

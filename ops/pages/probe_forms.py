@@ -14,9 +14,10 @@ from memory.enums import Role, Tier
 from memory.models import Namespace
 from memory.retrieval.filters import FilterError, parse
 from memory.services.probing import DEFAULT_TOP_K, Probe, Setting
-from memory.types import Scope
+from memory.types import NewMemory, Scope
 from ops.access import reachable_namespaces, request_id, staff_actor
 
+STORE = "memory.add_memory"
 MAX_QUESTION_CHARS = 2000
 MAX_TOP_K = 50
 MAX_PACK_TOKENS = 200_000
@@ -135,7 +136,10 @@ class SettingForm(forms.Form):
 
 
 class TryForm(QuestionForm):
-    """The inspector's try-it box: a question as an agent of a session asks it."""
+    """The inspector's try-it box: a question as an agent of a session asks it, and stores it if `store` is ticked.
+
+    The box is there for those who may add memories.
+    """
 
     session = forms.CharField(label=_("Session"), max_length=128)
     top_k = forms.IntegerField(label=_("Memories wanted"), min_value=1, max_value=MAX_TOP_K, initial=6)
@@ -144,6 +148,23 @@ class TryForm(QuestionForm):
         widget=forms.NumberInput(attrs={"placeholder": _("as configured")}),
     )  # fmt: skip
     as_of = _Moment(label=_("As of (UTC)"))
+    store = forms.BooleanField(
+        label=_("Also store this as a turn of the session"),
+        required=False,
+        help_text=_("As a client does: it becomes a memory, if the gate lets it in, and is found from then on."),
+    )
+
+    def __init__(self, request: HttpRequest, **options: Any) -> None:
+        super().__init__(request, **options)
+        if not request.user.has_perm(STORE):
+            del self.fields["store"]
+
+    def turn(self) -> NewMemory | None:
+        """What is to be stored; None unless that was asked for."""
+        if not self.cleaned_data.get("store"):
+            return None
+        given = self.cleaned_data
+        return NewMemory(given["session"], Role.USER.value, given["text"], metadata={"from": "console"})
 
     def setting(self) -> Setting:
         return Setting(top_k=self.cleaned_data["top_k"], as_of=self.cleaned_data["as_of"], show_dropped=False)

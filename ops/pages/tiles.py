@@ -10,11 +10,15 @@ from ops.words import Words
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The change against the span before. `tone`: good, weak, bad or off (neither); `up`: the way of the arrow."""
+    """The change against the span before. `tone`: good, weak, bad or off (neither); `up`: the way of the arrow.
+
+    `words` say in full what changed against what.
+    """
 
     shown: str
     tone: str
     up: bool
+    words: Words = ""
 
 
 @dataclass(frozen=True, slots=True)

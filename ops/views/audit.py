@@ -17,6 +17,7 @@ from memory.services import audit_trail
 from memory.services.audit_trail import Wanted
 from memory.stores.redis import RedisAway
 from ops.access import page_access, request_id, staff_access
+from ops.chart_files import PARAMETER, chart_file
 from ops.pages import audit as page
 from ops.pages.tabs import audit_tabs
 from ops.views.live import live, version_of
@@ -37,6 +38,8 @@ def audit(request: HttpRequest) -> HttpResponse:
     access, now, wanted = page_access(request), timezone.now(), _wanted(request.GET)
     rows, older = audit_trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
     picture, count = page.over_time(access, wanted, request.GET, now=now)
+    if PARAMETER in request.GET:
+        return chart_file(request, [picture])
     by_request, first_page = request.GET.get("group") == "request", not request.GET.get("cursor")
     new_query = request.GET.copy()
     if rows:

@@ -20,6 +20,8 @@ from memory.retrieval.size import is_large
 from memory.services import curation, exemptions, lifecycle
 from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
+from ops.chart_files import PARAMETER, chart_file
+from ops.charts import LineChart
 from ops.one_namespace import choices, scope_named, scope_of
 from ops.pages import decay as pages
 from ops.views.page import back, console_action, console_page
@@ -32,6 +34,8 @@ def decay(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/decay.html", {"choices": choices(request)})
+    if PARAMETER in request.GET:
+        return chart_file(request, [_curve(request, scope)])
     if is_large(scope):
         # Each memory's strength is computed for it: seconds, which the page does not wait for.
         figures_url = f"{reverse('ops:decay_figures')}?{request.GET.urlencode()}"
@@ -111,12 +115,19 @@ def _figures(request: HttpRequest, scope: Scope) -> dict[str, object]:
 
 def _tried(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:
     given = request.GET.dict()
-    kind = given.get("kind", "")
-    chosen = MemoryKind(kind) if kind in MemoryKind.values else MemoryKind.SAID
     return {
         "what_if": pages.what_if(scope, given, now=now),
         "sliders": pages.sliders(scope, given),
-        "curve": pages.curve(scope, given, kind=chosen),
+        "curve": _curve(request, scope),
         "kinds": [(one.value, title) for one, title in pages.KINDS.items()],
-        "kind": chosen.value,
+        "kind": _kind(request).value,
     }
+
+
+def _curve(request: HttpRequest, scope: Scope) -> LineChart:
+    return pages.curve(scope, request.GET.dict(), kind=_kind(request))
+
+
+def _kind(request: HttpRequest) -> MemoryKind:
+    kind = request.GET.get("kind", "")
+    return MemoryKind(kind) if kind in MemoryKind.values else MemoryKind.SAID

@@ -17,6 +17,7 @@ from memory.models import EvaluationRun
 from memory.services import evaluations, judgements
 from memory.services.evaluations import Options
 from ops.access import page_access, permission_title, reachable_namespaces, reads_text, scope_in, staff_access
+from ops.chart_files import PARAMETER, chart_file
 from ops.pages import evaluation as page
 from ops.views.page import back, console_action, console_page
 
@@ -30,9 +31,12 @@ def evaluation(request: HttpRequest) -> HttpResponse:
     """The runs and their trend."""
     access, ns = page_access(request), request.GET.get("ns", "")
     cursor = _uuid(request.GET.get("cursor", ""))
+    listing = page.listing(access, ns=ns, chosen=request.GET.get("set", ""), cursor=cursor)
+    if PARAMETER in request.GET:
+        return chart_file(request, [listing.trend])
     questions, marks = judgements.marks(access)
     context = {
-        "listing": page.listing(access, ns=ns, chosen=request.GET.get("set", ""), cursor=cursor),
+        "listing": listing,
         "paged": cursor is not None,
         "questions": questions,
         "marks": marks,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -13,15 +14,16 @@ from django.utils import timezone
 from memory.errors import MemosError
 from memory.models import ContextPack
 from memory.services import probing, replaying
+from memory.services.ingest import ingest
 from memory.services.probing import Setting
 from memory.services.query import query
 from memory.types import Scope
 from ops.access import page_access, reads_text, request_id, staff_access, staff_actor
 from ops.navigation import kept_query
 from ops.pages import inspector as page
-from ops.pages.probe_forms import TryForm
+from ops.pages.probe_forms import STORE, TryForm
 from ops.pages.snippets import Snippets, snippets
-from ops.views.page import console_action, console_page
+from ops.views.page import console_action, console_page, forbidden
 from ops.views.radar import RUN_PROBE, UNAVAILABLE, kept_probe, may_quote
 
 
@@ -33,7 +35,9 @@ def inspector(request: HttpRequest) -> HttpResponse:
 
 @console_action(permission=RUN_PROBE)
 def ask(request: HttpRequest) -> HttpResponse:
-    """Keeps a question for the try-it box and leads to the pack that it would be given."""
+    """Keeps a question for the try-it box, stores it if that is ticked, and leads to the pack it would be given."""
+    if request.POST.get("store") and not request.user.has_perm(STORE):
+        return forbidden(request, STORE)
     form = TryForm(request, data=request.POST)
     if not form.is_valid():
         return _list(request, form, status=422)
@@ -47,14 +51,26 @@ def ask(request: HttpRequest) -> HttpResponse:
             max_tokens=given["max_tokens"],
             now=timezone.now(),
         )
+        turn = form.turn()
+        ingested = ingest(form.scope(), memory=turn, now=timezone.now()) if turn else None
     except MemosError as error:
         return _list(request, form, problem=error.message, status=UNAVAILABLE)
-    return HttpResponseRedirect(reverse("ops:inspector_try", args=[probe.id]) + kept_query(request), status=303)
+    query = QueryDict(kept_query(request).removeprefix("?"), mutable=True)
+    if ingested is not None:
+        if identity := ingested.outcomes[0].memory_id:
+            query["stored"] = str(identity)
+        else:
+            messages.warning(request, page.refused(ingested.outcomes[0]))
+    url = reverse("ops:inspector_try", args=[probe.id])
+    return HttpResponseRedirect(f"{url}?{query.urlencode()}" if query else url, status=303)
 
 
 @console_page(permission=RUN_PROBE)
 def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
-    """The pack that a question would be given now; nothing is stored but one audit event."""
+    """The pack that a question would be given now; looking stores nothing but one audit event.
+
+    `?stored=` names what became of the question when it was asked: it is told as it is now.
+    """
     now = timezone.now()
     try:
         probe = kept_probe(request, probe_id)
@@ -70,7 +86,10 @@ def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
     quote = may_quote(request, probe)
     body = {**_body(probe.scope, probe.session, probe.text, setting, probe.max_tokens), "dry_run": True}
     code = _snippets(request, body) if quote else None
-    return _detail(request, pack=page.answered(answer, sources), probe=probe, quote=quote, snippets=code)
+    stored = page.became(probe.scope, request.GET.get("stored", ""), user=request.user)
+    reset = page.reset_link(probe.scope, probe.session, user=request.user)
+    pack = page.answered(answer, sources)
+    return _detail(request, pack=pack, probe=probe, quote=quote, snippets=code, stored=stored, reset_link=reset)
 
 
 @console_page
@@ -85,7 +104,8 @@ def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     body = _body(scope, row.session, row.query_text, setting, terms.max_tokens)
     code = _snippets(request, {**body, "dry_run": True}) if reads else None
-    return _detail(request, pack=shown, row=row, terms=terms, quote=reads, snippets=code)
+    reset = page.reset_link(scope, row.session, user=request.user)
+    return _detail(request, pack=shown, row=row, terms=terms, quote=reads, snippets=code, reset_link=reset)
 
 
 @console_page(permission=RUN_PROBE)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from memory.services import tenant_figures
 from ops.access import chosen_namespace, reachable_namespaces
+from ops.chart_files import PARAMETER, chart_file
 from ops.pages import namespace as page
 from ops.pages.links import page_link
 from ops.views.page import console_page
@@ -21,7 +22,10 @@ def namespaces(request: HttpRequest) -> HttpResponse:
     """The list by name; with `?ns=` the page of that one."""
     chosen = chosen_namespace(request)
     if chosen is not None:
-        context = {"namespace": chosen, "tenant": page.tenant(chosen, request, now=timezone.now())}
+        tenant = page.tenant(chosen, request, now=timezone.now())
+        if PARAMETER in request.GET:
+            return chart_file(request, [tenant.growth])
+        context = {"namespace": chosen, "tenant": tenant}
         return render(request, "ops/namespace.html", context)
     after, prefix = request.GET.get("cursor", ""), request.GET.get("q", "").strip()[:128]
     rows = reachable_namespaces(request).filter(name__gt=after, name__startswith=prefix)

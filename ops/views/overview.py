@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import get_language
 
 from ops.access import page_access, staff_access
+from ops.chart_files import PARAMETER, chart_file
 from ops.navigation import kept_query
 from ops.pages.first_steps import steps
 from ops.pages.overview import Board, board
@@ -32,6 +33,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The whole page."""
     window, now = chosen_window(request), timezone.now()
     shown, version = _board(request, window)
+    if PARAMETER in request.GET:
+        return chart_file(request, shown.charts)
     server = request.build_absolute_uri("/").rstrip("/")
     first = steps(staff_access(request), request.user, server=server, now=now)
     context = {

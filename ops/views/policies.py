@@ -18,6 +18,7 @@ from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
 from memory.models import Namespace
 from memory.services import policy, policy_history
 from memory.services.preview import preview
+from memory.text.translatable import translated
 from ops import what_if
 from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access
 from ops.pages import policies as page
@@ -144,7 +145,8 @@ def _refused(request: HttpRequest, namespace: Namespace, draft: _Draft, error: M
         refused = _Draft(draft.texts, now.version, reason=draft.reason, notice=notice)
     else:
         problems, reason = page.problems_of(error) if isinstance(error, InvalidInput) else ({}, "")
-        refused = _Draft(draft.texts, draft.version, problems, draft.reason, reason, error.message)
+        notice = page.refusal(error) if isinstance(error, InvalidInput) else error.message
+        refused = _Draft(draft.texts, draft.version, problems, draft.reason, reason, notice)
     response = _shown(request, namespace, refused)
     response.status_code = error.status
     return response
@@ -157,6 +159,7 @@ def _shown(request: HttpRequest, namespace: Namespace, draft: _Draft) -> HttpRes
     context = {
         "namespace": namespace,
         "governing": governing,
+        "at_odds": [(key, translated(problem)) for key, problem in governing.problems.items()],
         "groups": page.groups(governing, policy.proposed({}).values, draft.texts, draft.problems),
         "draft": draft,
         "history": page.history(policy_history.versions(scope), current=governing.version),

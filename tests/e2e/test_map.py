@@ -78,6 +78,21 @@ def test_a_cluster_is_selected_and_archived_with_a_reason(open_page, root, drawn
     assert Memory.objects.filter(state="archived").count() == size
 
 
+def test_counts_of_the_legend_open_what_they_count(open_page, root, drawn):
+    page = open_page(URL, client=root)
+    ready(page)
+    page.get_by_label("Colour").select_option("session")
+    page.get_by_role("link", name="40: open them in the admin").first.click()
+    page.wait_for_url(re.compile("pk__in="))
+    expect(page.locator("#changelist")).to_contain_text("40")
+    turns(drawn.harbour, "fog", *(f"Fog horn number{one} sounds." for one in range(30)))
+    projection.project(drawn.harbour, now=timezone.now())
+    page.goto(URL)
+    page.locator("[data-visible]").get_by_role("button", name="114: open them in the admin").click()
+    page.wait_for_url(re.compile("picked=selection"))
+    expect(page.locator("#changelist")).to_contain_text("114")
+
+
 def test_by_keyboard_from_point_to_point_and_into_one(open_page, root, drawn):
     page = open_page(URL, client=root)
     canvas = ready(page)

@@ -69,6 +69,16 @@ def test_every_number_of_the_grid_opens_so_many_memories(staff, pottery):
         assert count_on_arrival(staff, link) == number
 
 
+def test_every_total_of_the_grid_opens_so_many_memories(staff, pottery):
+    page = staff.get(URL, {"ns": "pottery"}).content.decode()
+    found = re.findall(r'<td class="sum"><a href="([^"]+)"[^>]*>([\d,]+)</a>', page)
+    totals = [(link.replace("&amp;", "&"), int(number.replace(",", ""))) for link, number in found]
+    everything = Memory.objects.in_scope(pottery).active().count()
+    assert sum(number for _, number in totals) == 3 * everything  # the rows, the columns, and all
+    for link, number in totals:
+        assert count_on_arrival(staff, link) == number
+
+
 def test_the_grid_is_that_of_the_formula_in_python(pottery):
     now, policy = timezone.now(), governing(pottery.namespace_id).effective.policy
     grid = fading.grid(pottery, policy, now=now)

@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from memory.models import ContextPack, Memory
-from memory.services import health, stats
+from memory.models import Condensation, ContextPack, Memory, Namespace, WritesOfDay
+from memory.models.keys import first_id_of
+from memory.services import health, movement, policy, stats
 from memory.services.ingest import ingest_batch
+from memory.stores import model_calls
 from memory.types import NewMemory, system_access
+from ops.views.overview import forget_kept
 from tests.ops.conftest import NOW, scope_of, turns
 
 URL = "/ops/"
@@ -163,3 +168,66 @@ def test_every_link_leads_somewhere(staff, world, query):
     assert len(links) > 6
     answers = {link: staff.get(link) for link in links}
     assert {link: answer.status_code for link, answer in answers.items() if answer.status_code != 200} == {}
+
+
+def tile(page: str, title: str) -> str:
+    return html.unescape(re.search(rf'<li class="card tile[^>]*>(?:(?!</li>).)*?>{title}<.*?</li>', page, re.S)[0])
+
+
+def test_totals_say_how_far_they_moved_in_the_window(staff, world):
+    page = staff.get(URL, {"window": "24h"}).content.decode()
+    assert "5 came in the last 24 hours, 0 in the same time before" in tile(page, "Memories")
+    assert "title=" not in tile(page, "Tokens saved")
+    assert "title=" not in tile(page, "Active sessions")
+
+
+def test_a_summary_that_replaces_one_counts_by_the_difference(staff, world):
+    [summary] = Condensation.objects.all()
+    former = {name: getattr(summary, name) for name in ("namespace_id", "session", "trigger_reason", "method")}
+    former |= {"condensed_text": "{}", "tokenizer": summary.tokenizer, "covers_to_turn": 1}
+    now = timezone.now()
+    newest = {"number": 2, "token_original": 1000, "token_condensed": 300, "created_at": now}
+    Condensation.objects.filter(pk=summary.pk).update(**newest)
+    long_ago = now - timedelta(days=3)
+    Condensation.objects.create(
+        **former, id=first_id_of(long_ago), number=1, token_original=600, token_condensed=240, created_at=long_ago
+    )
+    day, everything = (movement.tokens(system_access("test"), since=now - timedelta(days=days)) for days in (1, 7))
+    assert (day.original, day.condensed) == (400, 60)
+    assert (everything.original, everything.condensed) == (1000, 300)
+    page = staff.get(URL, {"window": "24h"}).content.decode()
+    assert "340 tokens more are saved than 24 hours ago" in tile(page, "Tokens saved")
+    assert "it was 40% 24 hours ago" in tile(page, "Compression")
+    assert "10.0 points" in tile(page, "Compression")
+
+
+def test_a_quota_that_is_nearly_used_up_is_named_with_where_it_is_changed(staff, world, grant_console):
+    policy.put_policy(world.harbour, wanted={"quota": {"memories": 4}}, now=NOW)
+    bakery = Namespace.objects.get(name="bakery")
+    policy.put_policy(scope_of("bakery"), wanted={"quota": {"memories": 50, "writes_per_day": 10}}, now=NOW)
+    WritesOfDay.objects.create(namespace=bakery, day=timezone.now().date(), memories=9)
+    page = html.unescape(staff.get(URL).content.decode())
+    assert "“harbour” has used up its quota: what comes in goes to quarantine. Memories held: 4 of 4" in page
+    assert "“bakery” has nearly used up its quota. Memories added today: 9 of 10" in page
+    assert 'href="/ops/policies/?ns=harbour#quota.memories"' in page
+    assert "harbour" not in grant_console("bakery").get(URL).content.decode()
+    WritesOfDay.objects.update(memories=8)
+    forget_kept()
+    assert "“bakery”" not in staff.get(URL).content.decode()
+
+
+def test_a_quota_of_the_environment_counts_for_every_namespace(staff, world, settings):
+    settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, "quota.memories": 4}
+    page = html.unescape(staff.get(URL).content.decode())
+    assert "“harbour” has used up its quota" in page
+    assert "“bakery”" not in page
+
+
+def test_a_model_says_when_it_last_answered(staff, world):
+    model_calls.forget()
+    page = staff.get(URL).content.decode()
+    turns(world.harbour, "night shift", "The fog lifts at noon.")
+    forget_kept()
+    assert "Last good answer" in staff.get(URL).content.decode()
+    assert abs(model_calls.last_answers()["embedding"] - timezone.now()) < timedelta(minutes=1)
+    assert "Language model" in page

@@ -84,6 +84,19 @@ def test_columns_count_rows_and_lead_to_as_many(world, staff):
     assert staff.get(shown["Failed"][0]).content.decode().count('<tr id="job-') == 1
 
 
+def test_jobs_that_failed_within_the_hour_are_listed(world, staff, grant_console):
+    jobs = [failed_job(world.harbour) for _ in range(3)]
+    Job.objects.filter(pk=jobs[0].pk).update(finished_at=timezone.now() - timedelta(hours=2))
+    page = staff.get(URL).content.decode()
+    link = re.search(r'<a href="([^"]*stage=failed[^"]*)">2 in the last hour</a>', page)[1].replace("&amp;", "&")
+    listed = staff.get(link).content.decode()
+    assert "2 rows" in listed
+    for job in jobs[1:]:
+        assert f"/ops/pipeline/job/?id={job.pk}&amp;ns=harbour" in listed
+    assert str(jobs[0].pk) not in listed
+    assert "Nothing is here" in grant_console("bakery").get(link).content.decode()
+
+
 def test_columns_of_a_namespace_count_only_it(world, staff, grant_console):
     assert columns(staff, ns="bakery")["Accepted"][1] == "1"
     assert columns(grant_console("bakery"))["Stored"][1] == "1"

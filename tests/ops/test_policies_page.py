@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from memory.errors import InvalidInput
 from memory.models import AuditLog, Memory, NamespacePolicy
 from memory.services import policy
 from tests.ops.conftest import NOW, World
@@ -169,3 +170,40 @@ def test_the_page_asks_as_often_whatever_there_is(world, staff, django_assert_ma
         assert staff.get(URL, {"ns": "harbour"}).status_code == 200
     with django_assert_max_num_queries(8):
         assert staff.get(URL).status_code == 200
+
+
+CHINESE = {"Accept-Language": "zh-CN"}
+
+
+def words_of(page: str) -> str:
+    """What of the list of values is read: without tags, keys and the names of settings."""
+    listed = "".join(re.findall(r'<li class="knob[^>]*>(.*?)</li>', page, re.S))
+    listed = re.sub(r'<span class="mono">[^<]*</span>|<input[^>]*>', "", listed)
+    return html.unescape(re.sub(r"<[^>]+>", " ", listed))
+
+
+def test_the_values_are_explained_in_chinese(world, staff):
+    page = staff.get(URL, {"ns": "harbour"}, headers=CHINESE).content.decode()
+    left = set(re.findall(r"[A-Za-z_.]{2,}", words_of(page)))
+    # What a client of the API sends, and what has no other name.
+    assert left <= {"off", "redact", "quarantine", "reject", "accept", "token", "false", "true"}
+
+
+def test_what_is_wrong_is_said_in_chinese_and_to_the_api_in_english(world, staff):
+    wrong = {"do": "preview", "value:ttl_days": "-1", "value:gate.secrets": "shred"}
+    page = staff.post(CHANGE, wrong, headers=CHINESE).content.decode()
+    assert "必须是 0 到 36,500 之间的整数（天）。" in page
+    assert "must be" not in page
+    at_odds = {"do": "preview", "value:gate.strict": "true", "value:gate.worth_threshold": "0"}
+    assert "raise it above 0" not in staff.post(CHANGE, at_odds, headers=CHINESE).content.decode()
+    with pytest.raises(InvalidInput, match="must be a whole number from 0 to"):
+        policy.checked({"ttl_days": -1})
+
+
+def test_why_a_memory_would_go_is_said_in_chinese(world, staff):
+    Memory.objects.filter(namespace__name="harbour").update(created_at=NOW - timedelta(days=400))
+    typed = {"do": "preview", "value:ttl_days": "300"}
+    page = staff.post(CHANGE, typed, headers=CHINESE).content.decode()
+    assert "Its time to live" not in page
+    assert "存活期已过。" in page
+    assert "Its time to live is over." in staff.post(CHANGE, typed).content.decode()

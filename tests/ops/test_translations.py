@@ -32,7 +32,7 @@ def in_context(context: str | None, word: str) -> str:
 
 def marked() -> Iterator[tuple[str, str]]:
     """(place, word) of everything that is marked in the code of the console and in the templates."""
-    for path in [*ROOT.glob("ops/**/*.py"), *ROOT.glob("memos_site/**/*.py")]:
+    for path in (path for package in ("memory", "ops", "memos_site") for path in ROOT.glob(f"{package}/**/*.py")):
         with path.open("rb") as file:
             for line, function, words, _comments in extract_python(file, KEYWORDS, [], {}):
                 first = words[0] if isinstance(words, tuple) else words

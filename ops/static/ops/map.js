@@ -117,20 +117,47 @@
     const visible = (place) => inTime(place) && !hidden.has(keyOf(place));
     const places = () => Array.from({ length: points.count }, (_, place) => place);
 
+    // A count that opens the list of what it counts: as a link where the ids have room in an address, else by a form.
+    const listOf = (some) => `${root.dataset.list}?pk__in=${some.map(idOf).join(",")}`;
+    const counted = (some) => {
+        const open = $("[data-open-list]");
+        const short = some.length <= meta.most_in_address;
+        const number = document.createElement(!open || !some.length ? "span" : short ? "a" : "button");
+        number.className = "number";
+        number.textContent = some.length.toLocaleString();
+        if (number.localName === "span") {
+            return number;
+        }
+        number.setAttribute("aria-label", $("[data-legend]").dataset.open.replace("{n}", number.textContent));
+        if (short) {
+            number.href = listOf(some);
+        } else {
+            number.type = "button";
+            number.addEventListener("click", () => {
+                select(some);
+                open.click();
+            });
+        }
+        return number;
+    };
+
     const legend = () => {
         const list = $("[data-legend]");
-        const counts = new Map();
-        let shown = 0;
+        const members = new Map();
+        const shown = [];
         for (const place of places()) {
             if (inTime(place)) {
                 const key = keyOf(place);
-                counts.set(key, (counts.get(key) || 0) + 1);
-                shown += hidden.has(key) ? 0 : 1;
+                members.has(key) ? members.get(key).push(place) : members.set(key, [place]);
+                if (!hidden.has(key)) {
+                    shown.push(place);
+                }
             }
         }
-        const ordered = mode === "age" || mode === "importance" ? [...counts].sort() : [...counts].sort((a, b) => b[1] - a[1]);
+        const ramp = mode === "age" || mode === "importance";
+        const ordered = [...members].sort((a, b) => (ramp ? a[0] - b[0] : b[1].length - a[1].length));
         list.replaceChildren(
-            ...ordered.map(([key, count]) => {
+            ...ordered.map(([key, own]) => {
                 const item = document.createElement("li");
                 const button = document.createElement("button");
                 button.type = "button";
@@ -146,10 +173,7 @@
                 swatch.append(dot);
                 const label = document.createElement("span");
                 label.textContent = labelOf(key);
-                const number = document.createElement("span");
-                number.className = "number";
-                number.textContent = count.toLocaleString();
-                button.append(swatch, label, number);
+                button.append(swatch, label);
                 button.addEventListener("click", () => {
                     if (!hidden.delete(key)) {
                         hidden.add(key);
@@ -157,11 +181,11 @@
                     legend();
                     draw();
                 });
-                item.append(button);
+                item.append(button, counted(own));
                 return item;
             }),
         );
-        $("[data-visible]").textContent = `${shown.toLocaleString()} / ${points.count.toLocaleString()}`;
+        $("[data-visible]").replaceChildren(counted(shown), ` / ${points.count.toLocaleString()}`);
     };
 
     // Drawing -------------------------------------------------------------------------------------------------------
@@ -565,7 +589,7 @@
     $("[data-open-list]")?.addEventListener("click", (event) => {
         if (selected.size && selected.size <= meta.most_in_address) {
             event.preventDefault();
-            location.assign(`${root.dataset.list}?pk__in=${[...selected].map(idOf).join(",")}`);
+            location.assign(listOf([...selected]));
         }
     });
 

@@ -1,0 +1,47 @@
+"""A chart's numbers as a file: the page's own address with `csv=` and the chart's name answers with them.
+
+So the file holds exactly what the page has drawn, for the same filters and within the same permissions.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+
+from ops.charts import Histogram, LineChart, Value
+from ops.pages.audit import guarded
+
+PARAMETER = "csv"
+Chart = LineChart | Histogram
+
+
+def chart_file(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse:
+    """The file of the chart that the address names. Raises Http404 where the page draws no such chart."""
+    wanted = request.GET[PARAMETER]
+    found = next((one for one in charts if one is not None and _name(one) == wanted), None)
+    if found is None:
+        raise Http404("The page draws no such chart.")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="memos-{wanted}.csv"'
+    # The mark by which spreadsheets know UTF-8.
+    response.write("\ufeff")
+    csv.writer(response).writerows(_rows(found))
+    return response
+
+
+def _name(chart: Chart) -> str:
+    """The name that its own link gives it."""
+    return QueryDict(chart.csv.partition("?")[2]).get(PARAMETER, "")
+
+
+def _rows(chart: Chart) -> Iterator[list[str | Value]]:
+    if isinstance(chart, Histogram):
+        yield ["", guarded(str(chart.header))]
+        for column in chart.columns:
+            yield [guarded(column.key or column.label), column.value]
+        return
+    yield ["", *(guarded(str(header)) for header in chart.headers)]
+    for key, values in zip(chart.keys, chart.values, strict=True):
+        yield [guarded(key), *values]

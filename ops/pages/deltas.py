@@ -1,0 +1,93 @@
+"""How far the numbers of the Overview have moved: against the window before, or since the window began."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from memory.services import movement, stats
+from memory.services.movement import Came, Gained
+from memory.services.request_figures import Figures
+from ops.pages.tiles import Delta
+from ops.pages.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How far totals have moved in the window."""
+
+    window: Window
+    memories: Came
+    quarantined: Came
+    tokens: Gained
+
+
+def more(came: Came, window: Window) -> Delta | None:
+    if not came.now:
+        return None
+    words = _("%(now)s came in the last %(window)s, %(before)s in the same time before")
+    values = {"now": _capped(came.now), "before": _capped(came.before), "window": window.title}
+    return Delta(_capped(came.now), "off", True, words % values)
+
+
+def saved_more(now: stats.Tokens, moved: Moved) -> Delta | None:
+    gain = now.saved - _former(now, moved).saved
+    if not gain:
+        return None
+    more = _("%(count)s tokens more are saved than %(window)s ago")
+    words = more if gain > 0 else _("%(count)s tokens fewer are saved than %(window)s ago")
+    shown = f"{abs(gain):,}"
+    values = {"count": shown, "window": moved.window.title}
+    return Delta(shown, "good" if gain > 0 else "bad", gain > 0, words % values)
+
+
+def denser(now: stats.Tokens, moved: Moved) -> Delta | None:
+    tokens = _former(now, moved)
+    if tokens.original <= 0 or not now.original or not moved.tokens.original:
+        return None
+    former = tokens.condensed / tokens.original
+    words = _("it was %(share)s %(window)s ago") % {"share": f"{former:.0%}", "window": moved.window.title}
+    return _points(now.condensed / now.original - former, words)
+
+
+def _former(now: stats.Tokens, moved: Moved) -> stats.Tokens:
+    """What the summaries of the window's beginning stood for."""
+    gained = moved.tokens
+    return stats.Tokens(now.sessions, now.original - gained.original, now.condensed - gained.condensed)
+
+
+def slower(now: float | None, before: float | None, window: Window) -> Delta | None:
+    if now is None or not before:
+        return None
+    change = now / before - 1
+    tone = "off" if abs(change) < 0.1 else "bad" if change > 0 else "good"
+    return Delta(f"{abs(change):.0%}", tone, change > 0, _before(milliseconds(before), window))
+
+
+def emptier(now: Figures, before: Figures, window: Window) -> Delta | None:
+    if not now.count or not before.count:
+        return None
+    former = before.empty_recalls / before.count
+    return _points(now.empty_recalls / now.count - former, _before(f"{former:.1%}", window))
+
+
+def _points(change: float, words: str) -> Delta:
+    """A share that should be small has changed by so much."""
+    points = 100 * change
+    tone = "off" if abs(points) < 1 else "bad" if points > 0 else "good"
+    return Delta(_("%(points)s points") % {"points": f"{abs(points):.1f}"}, tone, points > 0, words)
+
+
+def _before(value: str, window: Window) -> str:
+    return _("it was %(value)s in the %(window)s before") % {"value": value, "window": window.title}
+
+
+def _capped(count: int) -> str:
+    return f"{count:,}+" if count >= movement.COUNTED_AT_MOST else f"{count:,}"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
