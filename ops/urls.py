@@ -71,6 +71,7 @@ urlpatterns = [
     path("inspector/<uuid:pack_id>/radar/", inspector.open_in_radar, name="inspector_to_radar"),
     path("decay/", decay.decay, name="decay"),
     path("decay/figures/", decay.decay_figures, name="decay_figures"),
+    path("decay/rest/", decay.decay_rest, name="decay_rest"),
     path("decay/what-if/", decay.what_if, name="decay_what_if"),
     path("decay/curate/", decay.curate, name="decay_curate"),
     path("map/", memory_map.memory_map, name="map"),

@@ -18,7 +18,7 @@ from memory.errors import InvalidInput
 from memory.governance.policy import BY_KEY, USUAL_IMPORTANCE, Policy, Value
 from memory.governance.strength import strength
 from memory.models import Memory
-from memory.services import due, fading
+from memory.services import due, faded, fading
 from memory.services.fading import SOON, Band, Leaving
 from memory.services.policy import Governing, governing
 from memory.services.preview import preview
@@ -96,6 +96,8 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class Decay:
+    """The tiles and the grid. `counted_at`: when, if what was counted then is shown."""
+
     tiles: list[Tile]
     ages: list[str]
     rows: list[Row]
@@ -105,19 +107,23 @@ class Decay:
     floor: float
     enabled: bool
     held: bool
-    leaving: list[Leaving]
-    leaving_count: int
-    leaving_link: str
+    counted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingSoon:
+    """Those that leave first, of `count`."""
+
+    listed: list[Leaving]
+    count: int
+    link: str
     extensions: tuple[int, ...] = EXTENSIONS
 
 
-def decay(scope: Scope, *, now: datetime) -> Decay:
-    """The grid and what leaves soon, as the policy in force has it."""
+def decay(scope: Scope, counted: faded.Faded, *, is_kept: bool) -> Decay:
+    """How strong the memories are under the policy in force. `is_kept`: it was counted for an earlier look."""
     policy = governing(scope.namespace_id).effective.policy
-    grid = fading.grid(scope, policy, now=now)
-    soon = now + SOON
-    counted, coming = (due.counts(scope.namespace_id, policy, now=at) for at in (now, soon))
-    leaving_link = picked.link(scope, picked.due_at(soon))
+    grid = counted.grid
     ages, strengths = fading.bands(grid.ages), fading.bands(grid.strengths)
     rows = [
         Row(
@@ -129,7 +135,7 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
         for row, band in enumerate(strengths)
     ]
     return Decay(
-        tiles=_tiles(scope, active=grid.active, due_now=counted.decayed + counted.expired, soon=coming, now=now),
+        tiles=_tiles(scope, counted),
         ages=[_age_label(band) for band in ages],
         rows=list(reversed(rows)),
         totals=[
@@ -140,9 +146,18 @@ def decay(scope: Scope, *, now: datetime) -> Decay:
         floor=policy.floor,
         enabled=policy.decay,
         held=policy.legal_hold,
-        leaving=fading.leaving(scope, policy, at=soon, limit=LISTED),
-        leaving_count=coming.decayed + coming.expired,
-        leaving_link=leaving_link,
+        counted_at=grid.at if is_kept else None,
+    )
+
+
+def leaving_soon(scope: Scope, *, now: datetime) -> LeavingSoon:
+    """What a sweep in 7 days would archive."""
+    policy, soon = governing(scope.namespace_id).effective.policy, now + SOON
+    counted = due.counts(scope.namespace_id, policy, now=soon)
+    return LeavingSoon(
+        fading.leaving(scope, policy, at=soon, limit=LISTED),
+        counted.decayed + counted.expired,
+        picked.link(scope, picked.due_at(soon)),
     )
 
 
@@ -230,13 +245,15 @@ def _strengths(policy: Policy, kind: MemoryKind, uses: int, days: list[float]) -
     ]
 
 
-def _tiles(scope: Scope, *, active: int, due_now: int, soon: due.DueCounts, now: datetime) -> list[Tile]:
+def _tiles(scope: Scope, counted: faded.Faded) -> list[Tile]:
+    at, soon = counted.grid.at, counted.due_soon
+    due_now = counted.due_now.decayed + counted.due_now.expired
     memories = reverse("admin:memory_memory_changelist")
     active_link = f"{memories}?{urlencode({'namespace': scope.namespace, 'state__exact': 'active'})}"
     tiles = [
-        Tile(_("Active memories"), _n(active), _("take part in retrieval"), active_link),
+        Tile(_("Active memories"), _n(counted.grid.active), _("take part in retrieval"), active_link),
         Tile(
-            _("Due now"), _n(due_now), _("the next sweep archives them"), picked.link(scope, picked.due_at(now)),
+            _("Due now"), _n(due_now), _("the next sweep archives them"), picked.link(scope, picked.due_at(at)),
             tone="weak" if due_now else "",
         ),
         Tile(
@@ -244,7 +261,7 @@ def _tiles(scope: Scope, *, active: int, due_now: int, soon: due.DueCounts, now:
             _n(soon.decayed + soon.expired),
             _("%(decayed)s fade, %(expired)s expire, if nobody uses them")
             % {"decayed": _n(soon.decayed), "expired": _n(soon.expired)},
-            picked.link(scope, picked.due_at(now + SOON)),
+            picked.link(scope, picked.due_at(at + SOON)),
         ),
     ]  # fmt: skip
     return [*tiles, _sweep_tile(scope)]

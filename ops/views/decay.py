@@ -16,8 +16,10 @@ from django.utils.translation import ngettext
 
 from memory.enums import MemoryKind
 from memory.errors import InvalidInput, MemosError
+from memory.governance.policy import Policy
 from memory.retrieval.size import is_large
-from memory.services import curation, exemptions, lifecycle
+from memory.services import curation, exemptions, faded, lifecycle
+from memory.services.policy import governing
 from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
 from ops.chart_files import PARAMETER, chart_file
@@ -36,20 +38,36 @@ def decay(request: HttpRequest) -> HttpResponse:
         return render(request, "ops/decay.html", {"choices": choices(request)})
     if PARAMETER in request.GET:
         return chart_file(request, [_curve(request, scope)])
-    if is_large(scope):
-        # Each memory's strength is computed for it: seconds, which the page does not wait for.
-        figures_url = f"{reverse('ops:decay_figures')}?{request.GET.urlencode()}"
-        return render(request, "ops/decay.html", {"scope": scope, "figures_url": figures_url})
-    return render(request, "ops/decay.html", _figures(request, scope))
+    if not is_large(scope):
+        now = timezone.now()
+        page = pages.decay(scope, faded.count(scope, _policy(scope), now=now), is_kept=False)
+        return render(request, "ops/decay.html", {"scope": scope, "page": page, **_rest(request, scope, now=now)})
+    # Each memory's strength is computed for it: seconds, which the page does not wait for.
+    kept = None if "again" in request.GET else faded.kept(scope, _policy(scope))
+    context = {"scope": scope, "query": _asked(request), "large": True}
+    if kept is not None:
+        context["page"] = pages.decay(scope, kept, is_kept=True)
+    return render(request, "ops/decay.html", context)
 
 
 @console_page
 def decay_figures(request: HttpRequest) -> HttpResponse:
-    """What the page of a large namespace asks for once it stands."""
+    """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
     scope = scope_of(request)
     if scope is None:
         raise Http404("No namespace is chosen.")
-    return render(request, "ops/decay/_figures.html", _figures(request, scope))
+    counted = faded.count_and_keep(scope, _policy(scope), now=timezone.now())
+    context = {"scope": scope, "page": pages.decay(scope, counted, is_kept=False)}
+    return render(request, "ops/decay/_figures.html", context)
+
+
+@console_page
+def decay_rest(request: HttpRequest) -> HttpResponse:
+    """What the page of a large namespace asks for besides: what would be, and what leaves soon."""
+    scope = scope_of(request)
+    if scope is None:
+        raise Http404("No namespace is chosen.")
+    return render(request, "ops/decay/_rest.html", {"scope": scope, **_rest(request, scope, now=timezone.now())})
 
 
 @console_page
@@ -78,6 +96,7 @@ def curate(request: HttpRequest) -> HttpResponse:
     except MemosError as error:
         messages.error(request, error.message)
     else:
+        faded.forget(scope)
         messages.success(request, _said(request.POST.get("verb", ""), count))
     return back(request, "ops:decay")
 
@@ -108,9 +127,18 @@ def _said(verb: str, count: int) -> str:
     return words[verb] % {"n": count}
 
 
-def _figures(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    now = timezone.now()
-    return {"scope": scope, "page": pages.decay(scope, now=now), **_tried(request, scope, now)}
+def _policy(scope: Scope) -> Policy:
+    return governing(scope.namespace_id).effective.policy
+
+
+def _asked(request: HttpRequest) -> str:
+    """What the address says, without that it be counted again."""
+    return urlencode({name: value for name, value in request.GET.items() if name != "again"})
+
+
+def _rest(request: HttpRequest, scope: Scope, *, now: datetime) -> dict[str, object]:
+    leaving = pages.leaving_soon(scope, now=now)
+    return {"leaving": leaving, "here": f"{reverse('ops:decay')}?{_asked(request)}", **_tried(request, scope, now)}
 
 
 def _tried(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Job, Memory, MemoryUpkeep, NamespacePolicy
-from memory.services import due, fading, sweep
+from memory.services import due, faded, fading, sweep
 from memory.services.ingest import ingest_batch
 from memory.services.policy import governing, put_policy
 from memory.types import NewMemory
@@ -59,6 +59,26 @@ def test_a_large_namespaces_page_stands_before_its_numbers(staff, pottery, setti
     figures = staff.get(address.replace("&amp;", "&")).content.decode()
     assert sum(number for _, number in links(figures)) == Memory.objects.in_scope(pottery).active().count()
     assert "<html" not in figures
+    [rest] = re.findall(r'hx-get="([^"]*decay/rest/[^"]*)"', page)
+    answer = staff.get(rest.replace("&amp;", "&")).content.decode()
+    assert 'name="floor"' in answer
+    # What is done with the memories that leave leads back to the page, not to a part of it.
+    assert 'name="next" value="/ops/decay/?ns=pottery&amp;floor=0.1"' in answer
+
+
+def test_a_large_namespaces_numbers_are_kept_until_they_are_asked_for_again(staff, pottery, settings):
+    settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 3
+    staff.get(f"{URL}figures/", {"ns": "pottery"})
+    remember(pottery, FACT.format("new"))
+    page = staff.get(URL, {"ns": "pottery"}).content.decode()
+    active = Memory.objects.in_scope(pottery).active().count()
+    assert sum(number for _, number in links(page)) == active - 1
+    assert "Count again" in page
+
+    again = staff.get(URL, {"ns": "pottery", "again": "1"}).content.decode()
+    assert not links(again)
+    staff.get(f"{URL}figures/", {"ns": "pottery"})
+    assert sum(number for _, number in links(staff.get(URL, {"ns": "pottery"}).content.decode())) == active
 
 
 def test_every_number_of_the_grid_opens_so_many_memories(staff, pottery):
@@ -93,11 +113,12 @@ def test_the_grid_is_that_of_the_formula_in_python(pottery):
 
 def test_tiles_open_what_they_count(staff, pottery):
     policy, now = governing(pottery.namespace_id).effective.policy, timezone.now()
-    page = pages.decay(pottery, now=now)
+    page = pages.decay(pottery, faded.count(pottery, policy, now=now), is_kept=False)
+    leaving = pages.leaving_soon(pottery, now=now)
     for tile in page.tiles[:3]:
         assert count_on_arrival(staff, tile.link) == int(tile.value.replace(",", ""))
     soon = due.counts(pottery.namespace_id, policy, now=now + timedelta(days=7))
-    assert page.leaving_count == soon.decayed + soon.expired == len(page.leaving)
+    assert leaving.count == soon.decayed + soon.expired == len(leaving.listed)
     assert page.tiles[1].value == str(due.counts(pottery.namespace_id, policy, now=now).decayed)
 
 
@@ -108,8 +129,18 @@ def test_the_last_sweep_is_told_with_its_events(staff, pottery):
     Job.objects.update(state="done", finished_at=timezone.now())
     found = fading.last_sweep(pottery)
     assert sum(found.archived.values()) == swept.namespaces["pottery"].decayed > 0
-    tile = pages.decay(pottery, now=timezone.now()).tiles[3]
+    policy = governing(pottery.namespace_id).effective.policy
+    tile = pages.decay(pottery, faded.count(pottery, policy, now=timezone.now()), is_kept=False).tiles[3]
     assert count_on_arrival(staff, tile.link) == int(tile.value)
+
+
+def test_what_staff_does_has_the_numbers_counted_again(staff, pottery):
+    policy = governing(pottery.namespace_id).effective.policy
+    [memory] = remember(pottery, FACT.format("kept"))
+    faded.count_and_keep(pottery, policy, now=timezone.now())
+    fields = {"namespace": "pottery", "memory": [str(memory)], "verb": "pin", "reason": "test"}
+    assert staff.post(f"{URL}curate/", fields).status_code == 302
+    assert faded.kept(pottery, policy) is None
 
 
 class TestWhatIf:

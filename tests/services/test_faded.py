@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-
 from unittest import mock
 
 import pytest
@@ -67,7 +66,7 @@ def test_with_redis_away_it_is_counted_and_not_kept(scope, caplog):
     assert "figures of decay are not kept" in caplog.text
 
 
-@pytest.mark.parametrize(("limit", "kept"), [(7, True), (8, False)])
+@pytest.mark.parametrize(("limit", "kept"), [(3, True), (8, False)])
 def test_a_sweep_counts_the_large_namespaces(scope, settings, limit, kept):
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = limit
     tasks.sweep_memories()

@@ -21,11 +21,9 @@
         }
     });
     document.addEventListener("htmx:afterSwap", (event) => {
-        if (event.detail.target?.id === "what-if") {
-            sayAll();
-            if (focused) {
-                document.getElementById(focused)?.focus();
-            }
+        sayAll();
+        if (event.detail.target?.id === "what-if" && focused) {
+            document.getElementById(focused)?.focus();
         }
     });
 
