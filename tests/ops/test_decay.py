@@ -139,7 +139,7 @@ def test_what_staff_does_has_the_numbers_counted_again(staff, pottery):
     [memory] = remember(pottery, FACT.format("kept"))
     faded.count_and_keep(pottery, policy, now=timezone.now())
     fields = {"namespace": "pottery", "memory": [str(memory)], "verb": "pin", "reason": "test"}
-    assert staff.post(f"{URL}curate/", fields).status_code == 302
+    assert staff.post(f"{URL}curate/", fields).status_code == 303
     assert faded.kept(pottery, policy) is None
 
 
