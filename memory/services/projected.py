@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 
 from memory.enums import EmbeddingState, MemoryKind, MemoryState
 from memory.governance.strength import KIND_SQL
@@ -66,8 +66,7 @@ def points(scope: Scope) -> Points:
     with connection.cursor() as cursor:
         cursor.execute(_POINTS, {"namespace_id": scope.namespace_id, "model_state": EmbeddingState.ACTIVE.value})
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
-    sizes = Counter(row[11] for row in rows)
-    named = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:NAMED_SESSIONS]
+    named = _largest(Counter(row[11] for row in rows))
     numbers = {name: number for number, (name, _) in enumerate(named)}
     kinds = {kind.value: number for number, kind in enumerate(KINDS)}
     states = [ARCHIVED if row[6] == MemoryState.ARCHIVED else SUPERSEDED if row[7] else ACTIVE for row in rows]
@@ -83,6 +82,16 @@ def points(scope: Scope) -> Points:
         cluster=np.array([row[4] for row in rows], dtype=np.uint8),
         sessions=named,
     )
+
+
+def sessions(scope: Scope) -> list[tuple[str, int]]:
+    """The sessions that `points` numbers, without the points."""
+    rows = _on_map(scope).order_by().values_list("session").annotate(count=Count("pk"))
+    return _largest(dict(rows))
+
+
+def _largest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:NAMED_SESSIONS]
 
 
 def saying(scope: Scope, *, words: str) -> list[uuid.UUID]:

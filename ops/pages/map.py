@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,12 +69,12 @@ def drawn(scope: Scope, *, readable: bool) -> Map:
     return Map(chart, clumps, job, projection.last_failure(scope), sum(chart.explained) if chart else 0.0)
 
 
-def metadata(found: Map, points: Points) -> dict[str, Any]:
+def metadata(found: Map, sessions: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """What the script needs beside the points: names, in the order of their numbers."""
     return {
         "kinds": [str(KINDS[kind]) for kind in projected.KINDS],
         "states": [_("Active"), _("Archived"), _("Superseded")],
-        "sessions": [name for name, _count in points.sessions],
+        "sessions": [name for name, _count in sessions],
         "clusters": {one.number: one.name for one in found.clumps},
         "most_in_address": picked.MAX_IN_ADDRESS,
     }

@@ -33,7 +33,7 @@ def memory_map(request: HttpRequest) -> HttpResponse:
     if scope is None:
         return render(request, "ops/map.html", {"choices": choices(request)})
     found = pages.drawn(scope, readable=reads_text(request))
-    metadata = pages.metadata(found, projected.points(scope)) if found.chart else {}
+    metadata = pages.metadata(found, projected.sessions(scope)) if found.chart else {}
     context = {"scope": scope, "map": found, "metadata": metadata, **_making(request, found)}
     return render(request, "ops/map.html", context)
 

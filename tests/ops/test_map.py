@@ -53,6 +53,14 @@ def test_the_points_are_those_of_the_map_and_have_no_text(staff, drawn):
     assert response.headers["Cache-Control"] == "no-store"
 
 
+def test_the_sessions_that_points_number_are_known_without_them(drawn):
+    turns(drawn.harbour, "fog", *(f"Fog horn number{one} sounds." for one in range(4)))
+    projection.project(drawn.harbour, now=timezone.now())
+    found = projected.points(drawn.harbour).sessions
+    assert projected.sessions(drawn.harbour) == found
+    assert [name for name, _ in found] == ["cargo", "fog", "night shift"]
+
+
 def test_every_cluster_opens_so_many_memories(staff, drawn):
     found = pages.drawn(drawn.harbour, readable=True)
     assert sum(one.size for one in found.clumps) == found.chart.shown == 34
