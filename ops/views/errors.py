@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views import defaults
-
 from psycopg.errors import QueryCanceled
 
 from ops.access import VIEW_CONSOLE, request_id

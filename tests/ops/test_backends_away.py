@@ -28,8 +28,9 @@ PARAMETERS = {
     "session": SESSION,
     "session_reset": SESSION,
 }
-IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_what_if", "map", "map_points", "map_making",
-                "map_memory", "policies", "overview", "radar", "inspector", "namespaces"}  # fmt: skip
+IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_what_if", "map",
+                "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
+                "namespaces"}  # fmt: skip
 
 
 def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
