@@ -249,3 +249,13 @@ class TestTry:
         assert self.ask(masked, namespace="bakery").status_code == 404
         assert self.ask(grant_console("harbour")).status_code == 403
         assert "Try a question" not in grant_console("harbour").get(URL).content.decode()
+
+
+def test_the_chosen_namespace_stays_from_the_list_to_a_pack_and_on(world, staff):
+    pack = f"/ops/inspector/{world.pack.pk}/"
+    assert f'href="{pack}?ns=harbour"' in staff.get("/ops/inspector/?ns=harbour").content.decode()
+    page = staff.get(f"{pack}?ns=harbour").content.decode()
+    assert f'href="{pack}replay/?ns=harbour"' in page
+    assert f'action="{pack}radar/?ns=harbour"' in page
+    assert f'href="{pack}?ns=harbour"' in staff.get(f"{pack}replay/?ns=harbour").content.decode()
+    assert f'href="{pack}"' in staff.get("/ops/inspector/").content.decode()
