@@ -3,65 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.db import connection, connections
-from django.urls import reverse
-from django.utils import timezone
 
-from memory.models import AuditLog, Entity, Job
-from memory.services import judgements, probing, projection
-from memory.services.entities import index_pending
 from memory.stores import redis as redis_store
-from ops import urls
 from ops.views import pipeline
-from tests.ops.conftest import NOW, World
-from tests.ops.tables import row_counts
-from tests.ops.test_evaluation_page import measured
+from tests.ops.addresses import addresses
 
 ADMIN = ("/admin/", "/admin/memory/memory/", "/admin/memory/quarantineditem/review/", "/admin/memory/apikey/")
-SESSION = {"ns": "harbour", "session": "night shift"}
-PARAMETERS = {
-    "pipeline_rows": {"stage": "linked"},
-    "pipeline_condensations": SESSION,
-    "session": SESSION,
-    "session_reset": SESSION,
-}
-IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_what_if", "map",
-                "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
-                "namespaces"}  # fmt: skip
-
-
-def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every address of the console by its name, pages and deeds alike, with the parameters that it needs."""
-    index_pending(now=NOW)
-    judgements.judge(
-        world.harbour, query_text="Who boards?", marks=[judgements.Mark(world.ids[0], True)], now=NOW
-    )  # fmt: skip
-    run = measured(world.harbour)
-    job = Job.objects.create(kind="embed_pending", state="failed", error_type="Refused", error="no", finished_at=NOW)
-    event = AuditLog.objects.filter(namespace_id=world.harbour.namespace_id).latest("pk")
-    of_one = {"pipeline_job": {"id": job.pk}, "audit_event": {"id": event.pk}, "audit_new": {"than": event.pk}}
-    projection.project(world.harbour, now=NOW)
-    named = {
-        "entity_id": Entity.objects.get(name="Tove").id,
-        "run_id": run.pk,
-        "pack_id": world.pack.pk,
-        "memory_id": world.ids[0],
-        "name": "harbour",
-        "probe_id": probing.keep(world.harbour, text="pilot", settings=[probing.Setting()], now=timezone.now()).id,
-    }
-    found = {}
-    for pattern in urls.urlpatterns:
-        wanted = {name: named[name] for name in pattern.pattern.converters}
-        query = {"ns": "harbour"} if pattern.name in IN_NAMESPACE else {}
-        query |= PARAMETERS.get(pattern.name, {})
-        query |= of_one.get(pattern.name, {})
-        if pattern.name == "evaluation_compare":
-            query = {"base": str(run.pk), "run": str(run.pk)}
-        found[pattern.name] = reverse(f"ops:{pattern.name}", kwargs=wanted), query
-    return found
 
 
 @pytest.fixture
@@ -142,14 +92,3 @@ def test_every_page_works_without_redis_and_says_what_is_missing(redis_away, wor
             assert SAYS[name] in answer.content.decode(), path
     for path in ADMIN:
         assert staff.get(path).status_code == 200, path
-
-
-def test_no_address_of_the_console_changes_anything_by_get(world, staff):
-    every = addresses(world)
-    for path, query in every.values():
-        before = row_counts()
-        status = staff.get(path, query).status_code
-        assert status < 500, path
-        changed = {table: rows for table, rows in row_counts().items() if rows != before[table]}
-        # That someone looked is written down.
-        assert set(changed) <= {"memory_auditlog"}, path
