@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from django.db import connection, connections
-
-from memory.stores import redis as redis_store
-from ops.views import pipeline
 from tests.ops.addresses import addresses
 
 ADMIN = ("/admin/", "/admin/memory/memory/", "/admin/memory/quarantineditem/review/", "/admin/memory/apikey/")
 
 
-@pytest.fixture
-def postgres_away(transactional_db) -> Iterator[object]:
-    """Calling it takes PostgreSQL away until the test ends: connections lead to a port where nobody listens."""
-    there = dict(connections.settings["default"])
-
-    def take() -> None:
-        connections.settings["default"].update(HOST="127.0.0.1", PORT="1")
-        connection.close()
-
-    yield take
-    connections.settings["default"].update(HOST=there["HOST"], PORT=there["PORT"])
-    connection.close()
-
-
-@pytest.fixture
-def redis_away(settings) -> Iterator[object]:
-    """The same for Redis."""
-
-    def take() -> None:
-        here = settings.CACHES["default"]
-        settings.CACHES = {"default": {**here, "LOCATION": "redis://127.0.0.1:1/0"}}
-        pipeline.forget_kept()
-
-    yield take
-    redis_store.resume()
-
-
 def test_every_page_says_that_the_database_is_away(postgres_away, world, staff):
     every = addresses(world)
     staff.raise_request_exception = False
-    postgres_away()
+    postgres_away.take()
     for path, query in [*every.values(), *((path, {}) for path in ADMIN)]:
         answer = staff.get(path, query)
         page = answer.content.decode()
@@ -60,7 +26,7 @@ def test_every_page_says_that_the_database_is_away(postgres_away, world, staff):
 
 def test_a_deed_while_the_database_is_away_says_to_look_before_it_is_done_again(postgres_away, world, staff):
     staff.raise_request_exception = False
-    postgres_away()
+    postgres_away.take()
     page = staff.post("/ops/pipeline/jobs/operate/", {"next": "/ops/"})
     assert page.status_code == 503
     assert "Look whether what you did was stored" in page.content.decode()
