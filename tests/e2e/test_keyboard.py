@@ -127,7 +127,7 @@ def test_pause_stops_the_requests(open_page, root):
     page.wait_for_timeout(500)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(4500)
+    page.wait_for_timeout(3000)
     assert not asked
     page.keyboard.press("Enter")
     page.wait_for_timeout(2500)

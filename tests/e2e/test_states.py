@@ -71,7 +71,7 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
     expect(page.get_by_role("heading", name="Age and strength")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
+@pytest.mark.parametrize(("theme", "width"), [MATRIX[0], MATRIX[-1]])
 def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched, theme, width):
     watched.expected += ["503"]
     now = timezone.now()
@@ -104,7 +104,7 @@ def test_what_is_not_granted_and_what_is_not_there(open_page, grant_console, wor
         check(page, f"not-granted-{name}-{theme}-{width}")
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
+@pytest.mark.parametrize(("theme", "width"), [MATRIX[0], MATRIX[-1]])
 def test_pages_of_a_server_without_namespaces_and_of_an_empty_one(open_page, root, theme, width):
     page = open_page("/ops/", client=root, theme=theme, width=width)
     for name in ("radar", "map", "entities"):
