@@ -172,7 +172,7 @@ def _merge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
     merged, problems = merging.merge(
         access, survivor_id=survivor, other_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk)
     )
-    return dict.fromkeys(merged), problems
+    return {identity: {"review": review} if review else None for identity, review in merged.items()}, problems
 
 
 def _tag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
@@ -223,10 +223,11 @@ def _undone(verb: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _unmerge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
+    kept = {identity: action.changed[str(identity)] or {} for identity in ids}
     merging.unmerge(
         access,
         survivor_id=uuid.UUID(action.parameters["survivor"]),
-        other_ids=ids,
+        others={identity: one.get("review", "") for identity, one in kept.items()},
         reason=_reason(action, undone=True),
         now=now,
         request_id=str(action.pk),

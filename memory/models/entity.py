@@ -104,7 +104,11 @@ class EntityMention(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["namespace", "memory", "start", "end"], name="entitymention_place")
         ]
-        indexes = [models.Index(fields=["namespace", "alias", "-occurred_at", "-id"], name="entitymention_timeline")]
+        indexes = [
+            models.Index(fields=["namespace", "alias", "-occurred_at", "-id"], name="entitymention_timeline"),
+            # Small, for all mentions of a name are one entry: what is mentioned most is counted in it.
+            models.Index(fields=["namespace", "alias"], name="entitymention_counted", condition=models.Q(active=True)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.memory_id} [{self.start}:{self.end}]"

@@ -6,14 +6,15 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, Memory
 from memory.models.sql import fetch
-from memory.services.entity_listing import Cursor
+from memory.services.entity_listing import Cursor, shown
+from memory.text.names import name_key
 from memory.text.sentences import split_sentences
 from memory.types import Access, Scope
 
@@ -32,6 +33,13 @@ class NameChange:
     reason: str
     actor: str
     at: datetime
+
+
+class Rank(NamedTuple):
+    """Where the next page of the most mentioned begins."""
+
+    mentions: int
+    id: uuid.UUID
 
 
 _COUNTS = """
@@ -66,6 +74,46 @@ def counts(access: Access, *, limit: int) -> list[tuple[str, int]]:
 def reached(access: Access, *, entity_id: uuid.UUID) -> Entity | None:
     """The entity, merged or not; None out of reach, or where there is none."""
     return Entity.objects.reachable_by(access).filter(id=entity_id).select_related("namespace").first()
+
+
+# Counted by name in an index, entities are few beside their mentions: 900,000 of them take 110 ms.
+_MOST_MENTIONED = """
+WITH counted AS MATERIALIZED (
+    SELECT alias, count(*) AS mentions FROM memory_entitymention
+    WHERE namespace_id = %(namespace_id)s AND active GROUP BY alias
+), ranked AS (
+    SELECT a.entity, sum(c.mentions)::bigint AS mentions FROM counted c
+    JOIN memory_entityalias a ON a.namespace_id = %(namespace_id)s AND a.id = c.alias
+    GROUP BY a.entity HAVING bool_or(starts_with(a.key, %(begins)s))
+)
+SELECT e.id, r.mentions FROM ranked r
+JOIN memory_entity e ON e.namespace_id = %(namespace_id)s AND e.id = r.entity
+WHERE e.merged_into IS NULL AND (%(kind)s = '' OR e.kind = %(kind)s)
+    AND (%(below)s::bigint IS NULL OR (r.mentions, e.id) <= (%(below)s, %(last)s::uuid))
+ORDER BY r.mentions DESC, e.id DESC LIMIT %(limit)s
+"""
+
+
+def most_mentioned(
+    scope: Scope, *, kind: str | None, begins: str, cursor: Rank | None, limit: int
+) -> tuple[list[dict[str, Any]], Rank | None]:
+    """A page of the entities that memories mention, the most mentioned first, and where the next page begins.
+
+    As `entity_listing.entities`, which has the newest first. What is mentioned meanwhile may move from page to page.
+    """
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "begins": name_key(begins) or begins,
+        "kind": kind or "",
+        "below": cursor.mentions if cursor else None,
+        "last": cursor.id if cursor else None,
+        "limit": limit + 1,
+    }
+    ranks = [Rank(int(mentions), identity) for identity, mentions in fetch(_MOST_MENTIONED, parameters, prepared=False)]
+    found = Entity.objects.in_scope(scope).filter(id__in=[rank.id for rank in ranks[:limit]])
+    by_id = {row.id: row for row in found}
+    rows = shown(scope, [by_id[rank.id] for rank in ranks[:limit] if rank.id in by_id])
+    return rows, ranks[limit] if len(ranks) > limit else None
 
 
 _MONTHS = """

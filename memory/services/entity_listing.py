@@ -63,7 +63,7 @@ def entities(
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
     page = list(rows.order_by("-id")[: limit + 1])
-    return _shown(scope, page[:limit]), page[limit].id if len(page) > limit else None
+    return shown(scope, page[:limit]), page[limit].id if len(page) > limit else None
 
 
 def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: int) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
     neighbours = {side for edge in edges for side in (edge.source, edge.target)} - {row.id}
     timeline, next_cursor = _timeline(scope, aliases, cursor=cursor, limit=limit)
     return {
-        "entity": _shown(scope, [row])[0],
+        "entity": shown(scope, [row])[0],
         "aliases": [
             {
                 "id": str(alias.id),
@@ -92,7 +92,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
             for alias in aliases
         ],
         "edges": [shown_edge(edge) for edge in edges],
-        "neighbours": _shown(scope, list(Entity.objects.in_scope(scope).filter(id__in=neighbours).order_by("id"))),
+        "neighbours": shown(scope, list(Entity.objects.in_scope(scope).filter(id__in=neighbours).order_by("id"))),
         "timeline": timeline,
         "next_cursor": f"{next_cursor.occurred_at.isoformat()}_{next_cursor.id}" if next_cursor else None,
     }
@@ -108,7 +108,7 @@ def graph(scope: Scope, *, around: uuid.UUID | None, depth: int, limit: int) -> 
         centre = find(scope, around, field="around")
         nodes, edges = _around(scope, centre.merged_into or centre.id, depth=depth, limit=limit)
     rows = Entity.objects.in_scope(scope).filter(id__in=nodes).order_by("id")
-    return {"nodes": _shown(scope, list(rows)), "edges": [shown_edge(edge) for edge in edges]}
+    return {"nodes": shown(scope, list(rows)), "edges": [shown_edge(edge) for edge in edges]}
 
 
 def _around(scope: Scope, centre: uuid.UUID, *, depth: int, limit: int) -> tuple[set[uuid.UUID], list[Edge]]:
@@ -262,7 +262,7 @@ def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UU
     return {row[0]: row[1] for row in rows}
 
 
-def _shown(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
+def shown(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
     """Entities as clients see them."""
     totals = {
         row[0]: row[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from memory.errors import MemosError
@@ -22,16 +22,19 @@ def merge(
     reason: str,
     now: datetime,
     request_id: str = "",
-) -> tuple[list[uuid.UUID], Counter[str]]:
-    """Has `survivor_id` supersede the others; returns which it did, and why some were left out (message to count).
+) -> tuple[dict[uuid.UUID, str], Counter[str]]:
+    """Has `survivor_id` supersede the others; returns which it did, each with what it waited for review for ('' for
+    nothing; being superseded ends that), and why some were left out (message to count).
 
     Each is a change of its own: one that cannot be merged keeps none of the others back. Raises InvalidInput for a
     missing reason.
     """
     reason = checked_reason(reason)
-    merged: list[uuid.UUID] = []
+    merged: dict[uuid.UUID, str] = {}
     problems: Counter[str] = Counter()
-    for other_id in sorted(set(other_ids) - {survivor_id}):
+    others = sorted(set(other_ids) - {survivor_id})
+    waiting = dict(Memory.objects.reachable_by(access).filter(pk__in=others).values_list("pk", "review"))
+    for other_id in others:
         terms = ChangeTerms(request_id=request_id)
         try:
             answer = supersede(
@@ -41,7 +44,7 @@ def merge(
             problems[error.message] += 1
         else:
             if answer["changed"]:
-                merged.append(other_id)
+                merged[other_id] = waiting.get(other_id, "")
     return merged, problems
 
 
@@ -49,16 +52,22 @@ def unmerge(
     access: Access,
     *,
     survivor_id: uuid.UUID,
-    other_ids: Iterable[uuid.UUID],
+    others: Mapping[uuid.UUID, str],
     reason: str,
     now: datetime,
     request_id: str = "",
 ) -> list[uuid.UUID]:
-    """Takes a merge back for those that `survivor_id` still supersedes; returns which."""
-    still = Memory.objects.reachable_by(access).filter(pk__in=list(other_ids), superseded_by=survivor_id)
+    """Takes a merge back for those that `survivor_id` still supersedes; returns which.
+
+    `others` as `merge` returned them: each waits for review again as it did.
+    """
+    still = Memory.objects.reachable_by(access).filter(pk__in=list(others), superseded_by=survivor_id)
     done = []
     for memory_id in still.order_by("pk").values_list("pk", flat=True):
         terms = ChangeTerms(request_id=request_id)
-        if reinstate(access, memory_id=memory_id, reason=reason, now=now, terms=terms)["changed"]:
+        answer = reinstate(
+            access, memory_id=memory_id, reason=reason, now=now, review=others[memory_id], terms=terms
+        )  # fmt: skip
+        if answer["changed"]:
             done.append(memory_id)
     return done

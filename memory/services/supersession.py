@@ -115,10 +115,16 @@ def supersede_by_text(
 
 
 def reinstate(
-    access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    reason: str,
+    now: datetime,
+    review: str = "",
+    terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
     """Takes back that a memory, or statements of it, were superseded: all of it holds again, and what superseded it
-    stays. Answers and raises as `change` does."""
+    stays. With `review` it waits for review for that, unless it does already. Answers and raises as `change` does."""
     reason = checked_reason(reason)
 
     def deed(memory: Memory) -> Deed | None:
@@ -127,9 +133,10 @@ def reinstate(
         MemoryLink.objects.filter(
             namespace_id=memory.namespace_id, other_id=memory.pk, kind=LinkKind.SUPERSEDES
         ).delete()
-        before = _validity(memory)
+        before = {**_validity(memory), "review": memory.review}
         memory.valid_to = memory.superseded_by = memory.superseded_at = None
-        columns = ["valid_to", "superseded_by", "superseded_at"]
+        memory.review = memory.review or review
+        columns = ["valid_to", "superseded_by", "superseded_at", "review"]
         if memory.retired_spans:
             withdraw(memory, now=now)
             columns += ["retired_spans", "terms", "length"]
@@ -137,7 +144,7 @@ def reinstate(
             AuditEvent.MEMORY_REINSTATE,
             ["valid_to", "superseded_by"],
             columns,
-            {"reason": reason, "before": before, "after": _validity(memory)},
+            {"reason": reason, "before": before, "after": {**_validity(memory), "review": memory.review}},
         )
 
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.contrib import admin, messages
 from django.contrib.admin.options import ShowFacets
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import FieldDoesNotExist
 from django.core.paginator import Paginator
 from django.db import OperationalError, connection, transaction
 from django.db.models import Model, QuerySet
@@ -75,7 +76,22 @@ class CappedChangeList(ChangeList):
         self.count_label = self.paginator.count_label
 
 
-class LargeTableAdmin(admin.ModelAdmin):
+class PlainReferences:
+    """Refuses a `_to_field` that is no column of the row: Django looks at relations from elsewhere, and at the empty
+    name, as if they were fields, and fails."""
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        try:
+            column = bool(self.opts.get_field(to_field).concrete)  # type: ignore[attr-defined]
+        except FieldDoesNotExist:
+            return False
+        return column and super().to_field_allowed(request, to_field)  # type: ignore[misc]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        return super().get_object(request, object_id, from_field or None)  # type: ignore[misc]
+
+
+class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
     """An admin of a table that may hold millions of rows, newest first by its time-ordered id."""
 
     paginator = CappedPaginator

@@ -171,4 +171,7 @@ class TagFilter(TypedFilter):
     placeholder = _("exact tag")
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        return queryset.filter(metadata__contains={TAGS_KEY: [self.value]}) if self.value else queryset
+        if not self.value:
+            return queryset
+        # As the index `memory_tagged` has it.
+        return queryset.filter(metadata__has_key=TAGS_KEY, metadata__tags__contains=[self.value])

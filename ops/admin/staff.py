@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import User
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.http import HttpRequest
 
 from ops.access import reaches_all
-from ops.admin.lists import LargeTableAdmin
+from ops.admin.lists import LargeTableAdmin, PlainReferences
 from ops.models import StaffGrant
 
 
@@ -53,7 +53,7 @@ class StaffGrantAdmin(_GrantedByAll, LargeTableAdmin):
     readonly_fields = ("created_at",)
 
 
-class StaffUserAdmin(UserAdmin):
+class StaffUserAdmin(PlainReferences, UserAdmin):
     """Django's own page of a user, with what the user reaches."""
 
     inlines = (GrantInline,)
@@ -63,5 +63,10 @@ class StaffUserAdmin(UserAdmin):
         return super().get_inline_instances(request, obj) if obj is not None else []
 
 
-admin.site.unregister(User)
+class StaffGroupAdmin(PlainReferences, GroupAdmin):
+    """Django's own page of a group."""
+
+
+admin.site.unregister([User, Group])
 admin.site.register(User, StaffUserAdmin)
+admin.site.register(Group, StaffGroupAdmin)

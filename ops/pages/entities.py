@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from memory.enums import AliasLink, AuditEvent, EntityKind, Predicate
 from memory.models import Entity, EntityAlias
 from memory.services import entity_browsing, entity_listing
-from memory.services.entity_browsing import COUNTED_AT_MOST
+from memory.services.entity_browsing import COUNTED_AT_MOST, Rank
 from memory.services.entity_listing import MENTIONED_WITH, Cursor, Edge
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
@@ -165,10 +165,25 @@ def namespaces(access: Access) -> list[tuple[str, str]]:
 
 
 def listing(
-    scope: Scope, *, kind: str | None, begins: str, cursor: uuid.UUID | None, readable: bool, limit: int = PAGE
+    scope: Scope,
+    *,
+    kind: str | None,
+    begins: str,
+    by_mentions: bool = False,
+    cursor: uuid.UUID | Rank | None,
+    readable: bool,
+    limit: int = PAGE,
 ) -> Listing:
-    """A page of the namespace's entities, newest first."""
-    found, following = entity_listing.entities(scope, search="", begins=begins, kind=kind, cursor=cursor, limit=limit)
+    """A page of the namespace's entities: the newest first, or the most mentioned. `cursor` is of the same order."""
+    following: uuid.UUID | Rank | None
+    if by_mentions:
+        rank = cursor if isinstance(cursor, Rank) else None
+        found, following = entity_browsing.most_mentioned(scope, kind=kind, begins=begins, cursor=rank, limit=limit)
+    else:
+        newest = cursor if isinstance(cursor, uuid.UUID) else None
+        found, following = entity_listing.entities(
+            scope, search="", begins=begins, kind=kind, cursor=newest, limit=limit
+        )
     rows = [
         Row(
             one["id"],
@@ -182,6 +197,8 @@ def listing(
         )
         for one in found
     ]
+    if isinstance(following, Rank):
+        return Listing(rows, f"{following.mentions}_{following.id}")
     return Listing(rows, str(following) if following else "")
 
 

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import Role
-from memory.retrieval.fusion import ARMS
 from memory.services.probing import Probe, Seen, Setting, Source
 from memory.services.why import Diagnosis
 from ops.charts import BarChart, bar_chart
@@ -61,17 +60,13 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one setting (`label` A or B) brings.
-
-    `columns` names the signals that said something of any candidate: the table has one for each.
-    """
+    """What one setting (`label` A or B) brings."""
 
     label: str
     setting: Setting
     narrowed: list[tuple[Words, str]]
     plot: Polar
     blips: list[Blip]
-    columns: list[tuple[str, Words]]
     hits: int
     considered: int
     milliseconds: float
@@ -148,14 +143,12 @@ def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: st
         [Point(row.id, row.score, row.raw, _sector(row.source, by)) for row in rows], top=top, others=_("Others")
     )
     retrieval = seen.found.retrieval
-    present = {part.name for row in rows for part in row.parts}
     return Answer(
         label=label,
         setting=seen.setting,
         narrowed=narrowed(seen.setting),
         plot=plot,
         blips=[Blip(row, dot) for row, dot in zip(rows, plot.dots, strict=True)],
-        columns=[(name, word) for name, word in PART_WORDS.items() if name in present and name not in ARMS],
         hits=len(seen.found.hits),
         considered=retrieval.considered,
         milliseconds=sum(retrieval.milliseconds.values()),

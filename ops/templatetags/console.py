@@ -164,10 +164,13 @@ def memory_text(context: RequestContext, text: str, chars: int = 0) -> dict[str,
 
 
 @register.inclusion_tag("ops/parts/pager.html", takes_context=True)
-def pager(context: RequestContext, newer: str = "", older: str = "") -> dict[str, Any]:
+def pager(
+    context: RequestContext, newer: str = "", older: str = "", newer_word: str = "", older_word: str = ""
+) -> dict[str, Any]:
     """`{% pager newer older %}`: links of a keyset list; each is the `cursor` of that page, empty for none.
 
-    For the newest page after others pass `newer="first"`: the link then has no cursor.
+    For the newest page after others pass `newer="first"`: the link then has no cursor. A list in another order has
+    words of its own.
     """
     request = context["request"]
 
@@ -179,7 +182,12 @@ def pager(context: RequestContext, newer: str = "", older: str = "") -> dict[str
             query["cursor"] = cursor
         return f"?{query.urlencode()}"
 
-    return {"newer": link(newer) if newer else "", "older": link(older) if older else ""}
+    return {
+        "newer": link(newer) if newer else "",
+        "older": link(older) if older else "",
+        "newer_word": newer_word,
+        "older_word": older_word,
+    }
 
 
 @register.simple_tag(takes_context=True)

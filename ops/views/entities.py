@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from datetime import UTC, datetime
 
@@ -15,6 +16,7 @@ from memory.enums import EntityKind
 from memory.errors import MemosError
 from memory.models import Entity, Namespace
 from memory.services import entity_browsing, entity_curation
+from memory.services.entity_browsing import Rank
 from memory.services.entity_listing import Cursor
 from ops.access import chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
 from ops.moments import read_moment
@@ -24,6 +26,7 @@ from ops.views.page import console_action, console_page
 CHANGE = "memory.change_entity"
 READ_TEXT = "ops.view_memory_text"
 MAX_BEGINS_CHARS = 80
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 @console_page
@@ -32,7 +35,7 @@ def entities(request: HttpRequest) -> HttpResponse:
     namespace = chosen_namespace(request)
     if namespace is None:
         return _namespaces(request)
-    return _listed(request, namespace, begins="", cursor=_uuid(request.GET.get("cursor", "")))
+    return _listed(request, namespace, begins="", cursor=request.GET.get("cursor", ""))
 
 
 @console_action(permission=READ_TEXT)
@@ -42,7 +45,7 @@ def entities_search(request: HttpRequest) -> HttpResponse:
     if namespace is None:
         return redirect("ops:entities")
     begins = request.POST.get("begins", "").strip()[:MAX_BEGINS_CHARS].replace("\0", "")
-    return _listed(request, namespace, begins=begins, cursor=_uuid(request.POST.get("cursor", "")))
+    return _listed(request, namespace, begins=begins, cursor=request.POST.get("cursor", ""))
 
 
 @console_page
@@ -127,12 +130,19 @@ def _namespaces(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/entities.html", {"namespaces": page.namespaces(staff_access(request))})
 
 
-def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: uuid.UUID | None) -> HttpResponse:
+def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: str) -> HttpResponse:
     kind = request.GET.get("kind", "")
     kind = kind if kind in EntityKind.values else ""
     readable = reads_text(request)
+    by_mentions = request.GET.get("order") == "mentions"
+    at = _rank(cursor) if by_mentions else _uuid(cursor)
     found = page.listing(
-        scope_in(request, namespace), kind=kind or None, begins=begins, cursor=cursor, readable=readable
+        scope_in(request, namespace),
+        kind=kind or None,
+        begins=begins,
+        by_mentions=by_mentions,
+        cursor=at,
+        readable=readable,
     )
     context = {
         "namespace": namespace,
@@ -142,7 +152,8 @@ def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: 
         "begins": begins,
         "readable": readable,
         "permission": permission_title(READ_TEXT),
-        "paged": cursor is not None,
+        "paged": at is not None,
+        "by_mentions": by_mentions,
     }
     return render(request, "ops/entities.html", context)
 
@@ -160,6 +171,12 @@ def _uuid(text: str) -> uuid.UUID | None:
         return uuid.UUID(text)
     except ValueError:
         return None
+
+
+def _rank(text: str) -> Rank | None:
+    mentions, _underscore, identity = text.partition("_")
+    last = _uuid(identity)
+    return Rank(int(mentions), last) if last and _COUNT.fullmatch(mentions) else None
 
 
 def _month(text: str) -> datetime | None:

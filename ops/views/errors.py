@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views import defaults
+from psycopg.errors import QueryCanceled
 
 from ops.access import VIEW_CONSOLE, request_id
 
@@ -30,19 +33,40 @@ def not_found(request: HttpRequest) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Without the frame, which asks the database; when even this fails, Django's own words."""
+    """Without the frame, which asks the database; when even this fails, Django's own words.
+
+    A database that does not answer, or not in time, is 503 with what to do about it.
+    """
+    status, picture, title, text = _of_failure(sys.exc_info()[1])
+    if request.method not in ("GET", "HEAD"):
+        text += " " + _("Look whether what you did was stored before you do it again.")
     context = {
-        "picture": "alert",
-        "title": _("MemOS failed to answer"),
-        "text": _("Nothing was changed by a page that only shows. The server's log has the cause."),
+        "picture": picture,
+        "title": title,
+        "text": text,
         "request_id": request_id(request),
         "retry": request.method == "GET",
     }
     try:
-        return render(None, "ops/plain.html", context, status=500)
+        return render(None, "ops/plain.html", context, status=status)
     except Exception:
         log.exception("the page of a failure failed")
         return defaults.server_error(request)
+
+
+def _of_failure(failure: BaseException | None) -> tuple[int, str, str, str]:
+    """Status, picture, title and text for what a view raised."""
+    if not isinstance(failure, OperationalError | InterfaceError):
+        text = _("Nothing was changed by a page that only shows. The server's log has the cause.")
+        return 500, "alert", _("MemOS failed to answer"), text
+    if isinstance(failure.__cause__, QueryCanceled):
+        text = _("It was stopped to spare the server. Choose one namespace, a shorter time or fewer filters.")
+        return 503, "clock", _("The database took too long"), text
+    text = _(
+        "PostgreSQL is away; MemOS itself runs. Try again in a moment. If it stays so, start PostgreSQL or mend "
+        "DATABASE_URL: manage.py doctor says what is wrong."
+    )
+    return 503, "database", _("The database does not answer"), text
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

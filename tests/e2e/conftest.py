@@ -20,7 +20,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route
 
-from tests.ops.conftest import World, _plain_settings, grant_console, world  # noqa: F401 - the same world as its page tests
+# The same world as its page tests.
+from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
 
 CHROMIUM = os.environ.get("MEMOS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 SHOTS = Path(__file__).resolve().parents[2] / "test-results" / "e2e"

@@ -37,6 +37,7 @@ def test_a_question_and_its_plot(open_page, root, busy, theme, width):
     ask(page)
     expect(page.get_by_role("heading", name="Candidates")).to_be_visible()
     expect(page.locator(".blip")).to_have_count(page.locator(".scores tbody tr[id]").count())
+    assert page.locator(".scores").evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
     check(page, f"radar-{theme}-{width}")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection, connections
 from django.test import Client
 
 from memory.models import ApiKey, ContextPack, Namespace
@@ -15,8 +17,10 @@ from memory.services.condense import condense_session
 from memory.services.embedding import forget_active_model
 from memory.services.ingest import ingest_batch
 from memory.services.keys import issue_key
+from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 from ops.models import StaffGrant
+from ops.views import pipeline
 from ops.views.overview import forget_kept
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -108,3 +112,45 @@ def grant_console(db):
         return client
 
     return make
+
+
+class PostgresAway:
+    """Takes PostgreSQL away: its connections are ended, and new ones lead to a port where nobody listens."""
+
+    def __init__(self) -> None:
+        self.where = {name: connections.settings["default"][name] for name in ("HOST", "PORT")}
+
+    def take(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        connections.settings["default"].update(HOST="127.0.0.1", PORT="1")
+        connection.close()
+
+    def bring_back(self) -> None:
+        connections.settings["default"].update(self.where)
+        connection.close()
+
+
+@pytest.fixture
+def postgres_away(transactional_db) -> Iterator[PostgresAway]:
+    """`take()` takes PostgreSQL away until `bring_back()` or the end of the test."""
+    away = PostgresAway()
+    yield away
+    away.bring_back()
+
+
+@pytest.fixture
+def redis_away(settings) -> Iterator[Callable[[], None]]:
+    """Calling it takes Redis away until the test ends."""
+
+    def take() -> None:
+        here = settings.CACHES["default"]
+        settings.CACHES = {"default": {**here, "LOCATION": "redis://127.0.0.1:1/0"}}
+        forget_kept()
+        pipeline.forget_kept()
+
+    yield take
+    redis_store.resume()

@@ -101,6 +101,15 @@ class TestMerge:
         assert not Memory.objects.exclude(superseded_by=None).exists()
         assert not MemoryLink.objects.exists()
 
+    def test_what_waited_for_review_waits_for_it_again(self, staff, world):
+        Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+        act(staff, world.ids[:3], "merge_selected", survivor=str(world.ids[2]))
+        assert Memory.objects.get(pk=world.ids[0]).review == ""
+        undo(staff)
+        assert list(Memory.objects.exclude(review="").values_list("pk", "review")) == [(world.ids[0], "contradiction")]
+        details = AuditLog.objects.filter(event_type="MEMORY_REINSTATE", subject=str(world.ids[0])).get().details
+        assert (details["before"]["review"], details["after"]["review"]) == ("", "contradiction")
+
     @pytest.mark.parametrize("survivor", ["", "nonsense", str(uuid.uuid4())])
     def test_the_one_that_stays_must_be_among_them(self, staff, world, survivor):
         act(staff, world.ids, "merge_selected", survivor=survivor)

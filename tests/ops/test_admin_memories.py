@@ -4,7 +4,9 @@ import uuid
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from memory.enums import AuditEvent, MemoryState
 from memory.models import AuditLog, Memory, MemoryVersion, RetiredStatement
@@ -242,3 +244,17 @@ class TestRetired:
 
     def test_nothing_is_said_where_all_holds(self, staff, world):
         assert "What holds no longer" not in staff.get(change_url(world.ids[0])).content.decode()
+
+
+def test_a_tag_is_found_in_its_index(world, staff):
+    Memory.objects.filter(pk=world.ids[0]).update(metadata={"tags": ["crane", "dock"], "own": 1})
+    Memory.objects.filter(pk=world.ids[1]).update(metadata={"tags": "crane"})
+    with CaptureQueriesContext(connection) as asked:
+        found = staff.get(LIST, {"tag": "crane"}).context["cl"].result_list
+        assert [row.pk for row in found] == [world.ids[0]]
+    statement = next(one["sql"] for one in asked.captured_queries if '"text"' in one["sql"] and "tags" in one["sql"])
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+        cursor.execute(f"EXPLAIN {statement}")
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "memory_tagged" in plan

@@ -4,10 +4,13 @@ import re
 import uuid
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, EntityRelation
+from memory.services import entity_browsing
 from memory.services.entities import index_pending
+from ops.pages import entities as page_of_entities
 from tests.ops.conftest import NOW, World, scope_of, turns
 
 LIST = "/ops/entities/"
@@ -163,3 +166,58 @@ def test_the_list_asks_as_often_whatever_there_is(named, staff, django_assert_ma
         assert staff.get(LIST, {"ns": "harbour"}).status_code == 200
     with django_assert_max_num_queries(25):
         assert staff.get(url_of(entity("harbour", "Tove")) + "?ns=harbour").status_code == 200
+
+
+def listed(page: str) -> list[tuple[str, int]]:
+    """Names and mentions of the list, in its order."""
+    return [
+        (name, int(count))
+        for name, count in re.findall(r'<bdi>([^<]+)</bdi></a></th>.*?#mentions">([0-9,]+)</a>', page, re.DOTALL)
+    ]
+
+
+def test_the_most_mentioned_come_first_when_asked_for_page_by_page(named, staff, monkeypatch):
+    turns(named.harbour, "more", *(f"Tove saw Bergen again, day {day}." for day in range(4)), "Tove called Erik.")
+    index_pending(now=NOW)
+    whole = listed(staff.get(LIST, {"ns": "harbour", "order": "mentions"}).content.decode())
+    newest = listed(staff.get(LIST, {"ns": "harbour"}).content.decode())
+    # Who speaks is mentioned with each turn.
+    assert [name for name, _count in whole[:2]] == ["Ann", "Tove"]
+    assert sorted(whole) == sorted(newest)
+    assert whole != newest
+    assert [count for _name, count in whole] == sorted((count for _name, count in whole), reverse=True)
+    monkeypatch.setitem(page_of_entities.listing.__kwdefaults__, "limit", 1)
+    seen, cursor = [], ""
+    while True:
+        page = staff.get(LIST, {"ns": "harbour", "order": "mentions", "cursor": cursor}).content.decode()
+        seen += listed(page)
+        following = re.search(r'cursor=([0-9]+_[0-9a-f-]+)" rel="next">Less mentioned', page)
+        if following is None:
+            break
+        cursor = following[1]
+    assert seen == whole
+
+
+def test_the_order_goes_with_kind_and_beginning_and_a_strange_cursor_is_the_first_page(named, staff):
+    places = staff.get(LIST, {"ns": "harbour", "order": "mentions", "kind": "place"}).content.decode()
+    assert [name for name, _count in listed(places)] == ["Bergen"]
+    found = staff.post("/ops/entities/search/?ns=harbour&order=mentions", {"begins": "to"}).content.decode()
+    assert [name for name, _count in listed(found)] == ["Tove"]
+    for cursor in ("x", "_", "9" * 30 + f"_{entity('harbour', 'Tove').id}", "-1_x", str(entity("harbour", "Tove").id)):
+        assert listed(staff.get(LIST, {"ns": "harbour", "order": "mentions", "cursor": cursor}).content.decode())
+
+
+def test_mentions_are_counted_in_an_index(named):
+    asked = {
+        "namespace_id": named.harbour.namespace_id,
+        "begins": "",
+        "kind": "",
+        "below": None,
+        "last": None,
+        "limit": 2,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        cursor.execute(f"EXPLAIN {entity_browsing._MOST_MENTIONED}", asked)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "Index Only Scan using entitymention_counted" in plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib import admin
 from django.urls import reverse
 
 FAR = ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "9999-12-31", "0001-01-01")
@@ -76,3 +77,16 @@ def test_where_a_deed_leads_back_to(world, staff, wanted, leads_to):
     answer = staff.post("/ops/pipeline/jobs/operate/", {"next": wanted})
     assert (answer.status_code, answer.headers["Location"]) == (303, leads_to)
     assert "X-A" not in answer.headers
+
+
+def test_a_field_of_a_row_that_is_none_is_refused_in_every_list_and_page(world, staff):
+    """Django takes relations from elsewhere for fields, and fails on them and on the empty name."""
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        row = model._base_manager.order_by("pk").first()
+        pages = [reverse(f"{name}_changelist"), *([reverse(f"{name}_change", args=[row.pk])] if row else [])]
+        relations = [one.name for one in model._meta.get_fields(include_hidden=True) if not one.concrete]
+        for page in pages:
+            assert staff.get(page, {"_to_field": ""}).status_code == 200, page
+            for field in {*relations, "nonsense", "pk__in"}:
+                assert staff.get(page, {"_to_field": field}).status_code == 400, (page, field)

@@ -319,3 +319,13 @@ def test_a_pack_leads_to_the_reset_of_its_session(staff, reader, pack):
     assert "/ops/sessions/reset/" not in reader.get(f"{URL}{pack.pk}/").content.decode()
     ContextPack.objects.filter(pk=pack.pk).update(session="never spoken")
     assert "/ops/sessions/reset/" not in staff.get(f"{URL}{pack.pk}/").content.decode()
+
+
+def test_the_chosen_namespace_stays_from_the_list_to_a_pack_and_on(world, staff):
+    pack = f"/ops/inspector/{world.pack.pk}/"
+    assert f'href="{pack}?ns=harbour"' in staff.get("/ops/inspector/?ns=harbour").content.decode()
+    page = staff.get(f"{pack}?ns=harbour").content.decode()
+    assert f'href="{pack}replay/?ns=harbour"' in page
+    assert f'action="{pack}radar/?ns=harbour"' in page
+    assert f'href="{pack}?ns=harbour"' in staff.get(f"{pack}replay/?ns=harbour").content.decode()
+    assert f'href="{pack}"' in staff.get("/ops/inspector/").content.decode()

@@ -153,6 +153,45 @@
         }
     });
 
+    // What someone asked for and did not get is said, in place of its skeleton or as a toast; a part that polls says so
+    // on its own line.
+    const told = (element, text) => {
+        const words = document.body.dataset;
+        const box = document.createElement("div");
+        const said = document.createElement("p");
+        said.textContent = text;
+        box.append(said);
+        const skeleton = element.querySelector("[aria-busy=true]");
+        const end = document.createElement(skeleton ? "a" : "button");
+        if (skeleton) {
+            box.className = "notice notice-bad";
+            box.setAttribute("role", "alert");
+            end.href = "";
+            end.className = "button";
+            end.textContent = words.againText;
+        } else {
+            box.className = "toast toast-error";
+            end.type = "button";
+            end.className = "text-button";
+            end.dataset.dismiss = "";
+            end.textContent = words.dismissText;
+        }
+        box.append(end);
+        (skeleton ? element : document.getElementById("toasts")).replaceChildren(box);
+    };
+    document.addEventListener("htmx:responseError", (event) => {
+        const { elt: element, xhr } = event.detail;
+        const { refusedText, silentText } = document.body.dataset;
+        if (!polls(element) && xhr.status !== 401) {
+            told(element, xhr.status === 503 ? silentText : refusedText.replace("{status}", xhr.status));
+        }
+    });
+    document.addEventListener("htmx:sendError", (event) => {
+        if (!polls(event.detail.elt)) {
+            told(event.detail.elt, document.body.dataset.silentText);
+        }
+    });
+
     pauseButton?.addEventListener("click", () => {
         paused = !paused;
         try {

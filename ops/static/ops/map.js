@@ -597,8 +597,12 @@
             draw();
             return;
         }
-        const answer = await fetch(root.dataset.find, { method: "POST", body: form });
-        const ids = new Set(answer.ok ? (await answer.json()).ids : []);
+        const answer = await fetch(root.dataset.find, { method: "POST", body: form }).catch(() => null);
+        if (!answer?.ok) {
+            say(document.body.dataset.silentText);
+            return;
+        }
+        const ids = new Set((await answer.json()).ids);
         found = new Set(places().filter((place) => ids.has(idOf(place))));
         say(found.size ? said("found", { n: found.size.toLocaleString() }) : said("none"));
         draw();

@@ -1,0 +1,57 @@
+"""Every address of the console, for tests of what holds for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from memory.models import AuditLog, Entity, Job
+from memory.services import judgements, probing, projection
+from memory.services.entities import index_pending
+from ops import urls
+from tests.ops.conftest import NOW, World
+from tests.ops.test_evaluation_page import measured
+
+SESSION = {"ns": "harbour", "session": "night shift"}
+PARAMETERS = {
+    "pipeline_rows": {"stage": "linked"},
+    "pipeline_condensations": SESSION,
+    "session": SESSION,
+    "session_reset": SESSION,
+}
+IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_what_if", "map",
+                "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
+                "namespaces"}  # fmt: skip
+
+
+def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Every address of the console by its name, pages and deeds alike, with the parameters that it needs."""
+    index_pending(now=NOW)
+    judgements.judge(
+        world.harbour, query_text="Who boards?", marks=[judgements.Mark(world.ids[0], True)], now=NOW
+    )  # fmt: skip
+    run = measured(world.harbour)
+    job = Job.objects.create(kind="embed_pending", state="failed", error_type="Refused", error="no", finished_at=NOW)
+    event = AuditLog.objects.filter(namespace_id=world.harbour.namespace_id).latest("pk")
+    of_one = {"pipeline_job": {"id": job.pk}, "audit_event": {"id": event.pk}, "audit_new": {"than": event.pk}}
+    projection.project(world.harbour, now=NOW)
+    named = {
+        "entity_id": Entity.objects.get(name="Tove").id,
+        "run_id": run.pk,
+        "pack_id": world.pack.pk,
+        "memory_id": world.ids[0],
+        "name": "harbour",
+        "probe_id": probing.keep(world.harbour, text="pilot", settings=[probing.Setting()], now=timezone.now()).id,
+    }
+    found = {}
+    for pattern in urls.urlpatterns:
+        wanted = {name: named[name] for name in pattern.pattern.converters}
+        query = {"ns": "harbour"} if pattern.name in IN_NAMESPACE else {}
+        query |= PARAMETERS.get(pattern.name, {})
+        query |= of_one.get(pattern.name, {})
+        if pattern.name == "evaluation_compare":
+            query = {"base": str(run.pk), "run": str(run.pk)}
+        found[pattern.name] = reverse(f"ops:{pattern.name}", kwargs=wanted), query
+    return found
