@@ -110,10 +110,18 @@ _MEMORY_COLUMNS = (
 )
 _VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable, filed"
 _POSTING_COLUMNS = "namespace_id, term, memory_id, frequency, length"
+# As if the worker had been through them: a million made-up memories to read for names and to compare would keep it at
+# work for an hour beside what is measured.
 _SESSIONS = """
-INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, first_message_at, last_message_at)
-SELECT namespace_id, session, count(*), count(*), min(created_at), max(created_at)
-FROM memory_memory WHERE namespace_id = %s GROUP BY namespace_id, session
+WITH sessions AS (
+    INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, settled_turn, first_message_at,
+                                last_message_at)
+    SELECT namespace_id, session, count(*), count(*), count(*), min(created_at), max(created_at)
+    FROM memory_memory WHERE namespace_id = %s GROUP BY namespace_id, session
+    RETURNING namespace_id, name, message_count
+)
+INSERT INTO memory_entitywatermark (namespace_id, session, turn)
+SELECT namespace_id, name, message_count FROM sessions
 """
 
 

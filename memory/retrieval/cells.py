@@ -119,17 +119,22 @@ class Candidates:
         """The memories of the `count` nearest members by the second estimate, nearest first, each once."""
         rows = _smallest(self.distances, _FIRST * count)
         records, cell = self.records[rows], self.cell[rows]
-        lengths = np.einsum("ij,ij->i", self.differences, self.differences)[cell]
+        lengths = np.einsum("ij,ij->i", self.differences, self.differences)
         dimensions = self.differences.shape[1]
         positive = np.unpackbits(np.ascontiguousarray(records["signs"]).view(np.uint8), axis=1, count=dimensions)
-        differences = self.differences[cell]
         # Twice the sum over the positive signs, less the sum over all: the sum under the signs.
-        under = 2 * np.einsum("ij,ij->i", positive, differences) - differences.sum(axis=1)
-        radius = records["radius"]
-        refined = radius**2 + lengths - 2 * radius**2 * under / np.maximum(records["sum"], _TINY)
+        under = 2 * np.einsum("ij,ij->i", positive, self.differences[cell]) - self.differences.sum(axis=1)[cell]
+        squared = records["radius"] ** 2
+        refined = squared + lengths[cell] - 2 * squared * under / np.maximum(records["sum"], _TINY)
         order = _smallest(refined, count)
         order = order[np.argsort(refined[order])]
-        return [str(uuid.UUID(bytes=raw)) for raw in dict.fromkeys(records["id"][order].tolist())]
+        return [_text(raw) for raw in dict.fromkeys(records["id"][order].tolist())]
+
+
+def _text(raw: bytes) -> str:
+    """As `str(uuid.UUID(bytes=raw))`, which takes hundreds of ids a millisecond."""
+    digits = raw.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 # How many more the first estimate hands to the second than that hands on.

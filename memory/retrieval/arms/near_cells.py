@@ -108,7 +108,7 @@ def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates |
     while known is not None:
         rows = known.nearest(vector, members=depth)
         numbers = known.numbers[rows].tolist()
-        read = fetch(_MEMBERS, {**place, "numbers": numbers}, prepared=False, binary=True)
+        read = fetch(_MEMBERS, {**place, "numbers": numbers}, prepared=True, binary=True)
         if read and read[0][0] == known.version:
             packed = {number: members for _, number, members in read}
             parts = [packed[number] for number in numbers]
@@ -142,4 +142,4 @@ def _scores(scope: Scope, question: Question, ids: Collection[str], *, unfiled: 
         "ids": uuid_array(ids),
         "unfiled": unfiled,
     }
-    return dict(fetch(_SCORES, parameters, prepared=False))
+    return dict(fetch(_SCORES, parameters, prepared=True))
