@@ -14,6 +14,7 @@ EVERYTHING = GatePolicy(strict=True, personal_data=GateAction.REDACT)
 SHORT, LONG = 4_000, 32_000
 # Linear time would grow 8-fold, quadratic 64-fold.
 MOST_GROWTH = 30
+ATTEMPTS = 5
 
 PIECES = [
     "a", "A", "1", "1 ", "1-", "(1", "+1 ", "a.", "a@",
@@ -33,9 +34,13 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_grows_with_the_length(piece):
-    short, long = (_least_time((piece * (length // len(piece) + 1))[:length]) for length in (SHORT, LONG))
+    # What grows with the square does so each time; what a busy machine disturbs does not.
+    assert any(_growth(piece) < MOST_GROWTH for _ in range(ATTEMPTS))
 
-    assert long < MOST_GROWTH * max(short, 0.001)
+
+def _growth(piece: str) -> float:
+    short, long = (_least_time((piece * (length // len(piece) + 1))[:length]) for length in (SHORT, LONG))
+    return long / max(short, 0.001)
 
 
 def _least_time(text: str) -> float:
