@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from django.utils.translation import gettext_noop as _
-
 from memory.conf import Environment
 from memory.enums import MemoryKind, PolicyOrigin
 from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
 
 Value = bool | int | float | str
 

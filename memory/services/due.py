@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
-from django.utils.translation import gettext_noop as _
 
 from memory.enums import MemoryState, SweepRule
 from memory.governance.policy import Policy
 from memory.governance.strength import KIND_SQL, SINCE_SQL, STRENGTH_SQL, Strength, parameters, strength
 from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
 
 # What was restored is left alone for so long, however weak it is.
 GRACE = timedelta(days=7)

@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.db import transaction
-from django.utils.translation import gettext_noop as _
 
 from memory import audit
 from memory.enums import AuditEvent, GateAction
@@ -30,6 +29,7 @@ from memory.governance.policy import (
 )
 from memory.models import Namespace, NamespacePolicy
 from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
 from memory.types import Scope
 
 # A body may hold more mistakes than anybody reads.

@@ -24,6 +24,12 @@ class Sentence(str):
         return made
 
 
+def gettext_noop(words: str) -> str:
+    """Marks words for the catalogue and leaves them as they are. Django's of that name asks the settings, which read
+    the words of the policy themselves."""
+    return words
+
+
 def translated(words: str) -> str:
     """A sentence in the language in use; any other string as it is."""
     if not isinstance(words, Sentence):

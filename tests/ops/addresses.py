@@ -21,8 +21,8 @@ PARAMETERS = {
     "session": SESSION,
     "session_reset": SESSION,
 }
-IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_what_if", "map",
-                "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
+IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_rest", "decay_what_if",
+                "map", "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
                 "namespaces"}  # fmt: skip
 
 
