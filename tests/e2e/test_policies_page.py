@@ -47,7 +47,7 @@ def test_mistakes_and_who_may_only_look(open_page, root, world, grant_console, w
     page = open_page("/ops/policies/?ns=harbour", client=root, theme=theme, width=width)
     page.get_by_label("Time to live").fill("soon")
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("Time to live must be a whole number")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Time to live must be a whole number")
     check(page, f"policies-wrong-{theme}-{width}")
     page = open_page("/ops/policies/?ns=harbour", client=grant_console("harbour"), theme=theme, width=width)
     expect(page.get_by_role("button", name="Preview")).to_have_count(0)
