@@ -64,6 +64,9 @@ def test_search_merge_and_take_back_by_keyboard(open_page, root, named):
     expect(page.get_by_role("link", name="Tove", exact=True)).to_have_count(0)
     assert "eri" not in page.url
     page.get_by_role("link", name="Erik", exact=True).press("Enter")
+    expect(page.get_by_role("heading", name="Erik", level=1)).to_be_visible()
+    # What is typed before the scripts are there asks for nothing.
+    page.wait_for_load_state()
     page.get_by_label("How the other's name begins").press_sequentially("tov")
     choice = page.get_by_role("radio", name="Tove")
     choice.press("Space")
