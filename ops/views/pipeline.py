@@ -162,10 +162,16 @@ def _jobs_context(request: HttpRequest) -> dict[str, Any]:
         cursor = uuid.UUID(request.GET["cursor"]) if request.GET.get("cursor") else None
     except ValueError:
         raise Http404(_("There is no such page.")) from None
-    found, older = page.jobs(access, state=state, kind=kind, cursor=cursor, ns=ns, now=now)
+
+    def look() -> tuple[list[page.JobRow], uuid.UUID | None, list[page.Chip]]:
+        return *page.jobs(access, state=state, kind=kind, cursor=cursor, ns=ns, now=now), page.chips(access, state)
+
+    # A page that was opened shows what is there now; those that ask again and again share a look.
+    key = ("jobs", ns, state, kind, cursor, get_language(), *_reach(access))
+    found, older, chips = _shared(key, COLUMNS_SECONDS, look) if "v" in request.GET else look()
     return {
         "jobs": found,
-        "chips": page.chips(access, state),
+        "chips": chips,
         "state": state,
         "kind": kind,
         "older": str(older) if older else "",
