@@ -26,6 +26,13 @@ def plain(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 1 else f"{value:.2g}"
 
 
+def milliseconds(value: float | None) -> str:
+    """A span in milliseconds, below ten with a decimal place, in seconds from 1,000; – for None."""
+    if value is None:
+        return "–"
+    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One line of a chart: its values, one for each label. `dashed` tells lines apart without colour."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.db.models import OuterRef, Subquery, Sum
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 
 from memory.models import Namespace, NamespaceStat
 from memory.types import Scope
@@ -34,6 +34,14 @@ def scope_of(request: HttpRequest) -> Scope | None:
         reached = list(reachable_namespaces(request)[:2])
         found = reached[0] if len(reached) == 1 else None
     return None if found is None else _scope(request, found)
+
+
+def scope_chosen(request: HttpRequest) -> Scope:
+    """As `scope_of`, for a part of a page, which is asked for when one is chosen. Raises Http404 where none is."""
+    scope = scope_of(request)
+    if scope is None:
+        raise Http404("No namespace is chosen.")
+    return scope
 
 
 def scope_named(request: HttpRequest, name: str) -> Scope | None:

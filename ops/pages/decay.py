@@ -150,10 +150,10 @@ def decay(scope: Scope, counted: faded.Faded, *, is_kept: bool) -> Decay:
     )
 
 
-def leaving_soon(scope: Scope, *, now: datetime) -> LeavingSoon:
-    """What a sweep in 7 days would archive."""
+def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None = None) -> LeavingSoon:
+    """What a sweep in 7 days would archive; `counted`: how many that is, if it is known."""
     policy, soon = governing(scope.namespace_id).effective.policy, now + SOON
-    counted = due.counts(scope.namespace_id, policy, now=soon)
+    counted = counted or due.counts(scope.namespace_id, policy, now=soon)
     return LeavingSoon(
         fading.leaving(scope, policy, at=soon, limit=LISTED),
         counted.decayed + counted.expired,

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from memory.services import movement, stats
 from memory.services.movement import Came, Gained
 from memory.services.request_figures import Figures
+from ops.charts import milliseconds
 from ops.pages.tiles import Delta
 from ops.pages.window import Window
 
@@ -85,9 +86,3 @@ def _before(value: str, window: Window) -> str:
 
 def _capped(count: int) -> str:
     return f"{count:,}+" if count >= movement.COUNTED_AT_MOST else f"{count:,}"
-
-
-def milliseconds(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value / 1000:,.1f} s" if value >= 1000 else f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"

@@ -18,9 +18,9 @@ from memory.services.health import OK
 from memory.services.request_figures import Moment
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
-from ops.charts import LineChart, Series, line_chart, sparkline
+from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
 from ops.pages import deltas
-from ops.pages.deltas import Moved, milliseconds
+from ops.pages.deltas import Moved
 from ops.pages.links import list_link, page_link
 from ops.pages.namespace import QUOTAS
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards

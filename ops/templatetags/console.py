@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from ops.access import permission_title, reachable_namespaces, reads_text
+from ops.charts import milliseconds
 from ops.navigation import groups, kept_query
 
 register = template.Library()
@@ -117,12 +118,10 @@ def percent(value: Any, places: int = 0) -> str:
     return "–" if value is None else f"{float(value):.{int(places)}%}"
 
 
-@register.filter
-def milliseconds(value: Any) -> str:
-    """A span in milliseconds, in seconds from 1,000; – for None."""
-    if value is None:
-        return "–"
-    return f"{float(value) / 1000:,.1f} s" if float(value) >= 1000 else f"{float(value):,.0f} ms"
+@register.filter(name="milliseconds")
+def milliseconds_filter(value: Any) -> str:
+    """A span in milliseconds, as charts write it."""
+    return milliseconds(None if value is None else float(value))
 
 
 @register.inclusion_tag("ops/parts/tile.html")

@@ -19,12 +19,13 @@ from memory.errors import InvalidInput, MemosError
 from memory.governance.policy import Policy
 from memory.retrieval.size import is_large
 from memory.services import curation, exemptions, faded, lifecycle
+from memory.services.due import DueCounts
 from memory.services.policy import governing
 from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.charts import LineChart
-from ops.one_namespace import choices, scope_named, scope_of
+from ops.one_namespace import choices, scope_chosen, scope_named, scope_of
 from ops.pages import decay as pages
 from ops.views.page import back, console_action, console_page
 from ops.what_if import FIELDS
@@ -40,8 +41,10 @@ def decay(request: HttpRequest) -> HttpResponse:
         return chart_file(request, [_curve(request, scope)])
     if not is_large(scope):
         now = timezone.now()
-        page = pages.decay(scope, faded.count(scope, _policy(scope), now=now), is_kept=False)
-        return render(request, "ops/decay.html", {"scope": scope, "page": page, **_rest(request, scope, now=now)})
+        counted = faded.count(scope, _policy(scope), now=now)
+        page = pages.decay(scope, counted, is_kept=False)
+        rest = _rest(request, scope, now=now, counted=counted.due_soon)
+        return render(request, "ops/decay.html", {"scope": scope, "page": page, **rest})
     # Each memory's strength is computed for it: seconds, which the page does not wait for.
     kept = None if "again" in request.GET else faded.kept(scope, _policy(scope))
     context = {"scope": scope, "query": _asked(request), "large": True}
@@ -53,9 +56,7 @@ def decay(request: HttpRequest) -> HttpResponse:
 @console_page
 def decay_figures(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
-    scope = scope_of(request)
-    if scope is None:
-        raise Http404("No namespace is chosen.")
+    scope = scope_chosen(request)
     counted = faded.count_and_keep(scope, _policy(scope), now=timezone.now())
     context = {"scope": scope, "page": pages.decay(scope, counted, is_kept=False)}
     return render(request, "ops/decay/_figures.html", context)
@@ -64,18 +65,14 @@ def decay_figures(request: HttpRequest) -> HttpResponse:
 @console_page
 def decay_rest(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for besides: what would be, and what leaves soon."""
-    scope = scope_of(request)
-    if scope is None:
-        raise Http404("No namespace is chosen.")
+    scope = scope_chosen(request)
     return render(request, "ops/decay/_rest.html", {"scope": scope, **_rest(request, scope, now=timezone.now())})
 
 
 @console_page
 def what_if(request: HttpRequest) -> HttpResponse:
     """What the tried values would do. The address of the page then has them, so that it can be shared."""
-    scope = scope_of(request)
-    if scope is None:
-        raise Http404("No namespace is chosen.")
+    scope = scope_chosen(request)
     response = render(request, "ops/decay/_what_if.html", {"scope": scope, **_tried(request, scope, timezone.now())})
     kept = {name: request.GET[name] for name in ("ns", *FIELDS, "kind") if request.GET.get(name)}
     response["HX-Replace-Url"] = f"{reverse('ops:decay')}?{urlencode(kept)}"
@@ -136,8 +133,8 @@ def _asked(request: HttpRequest) -> str:
     return urlencode({name: value for name, value in request.GET.items() if name != "again"})
 
 
-def _rest(request: HttpRequest, scope: Scope, *, now: datetime) -> dict[str, object]:
-    leaving = pages.leaving_soon(scope, now=now)
+def _rest(request: HttpRequest, scope: Scope, *, now: datetime, counted: DueCounts | None = None) -> dict[str, object]:
+    leaving = pages.leaving_soon(scope, now=now, counted=counted)
     return {"leaving": leaving, "here": f"{reverse('ops:decay')}?{_asked(request)}", **_tried(request, scope, now)}
 
 

@@ -20,7 +20,7 @@ from memory.types import Scope
 from ops import picked
 from ops.access import page_access, reads_text, request_id, staff_access
 from ops.navigation import kept_query
-from ops.one_namespace import choices, scope_named, scope_of
+from ops.one_namespace import choices, scope_chosen, scope_named, scope_of
 from ops.pages import map as pages
 from ops.views.live import live, version_of
 from ops.views.page import back, console_action, console_page
@@ -41,13 +41,13 @@ def memory_map(request: HttpRequest) -> HttpResponse:
 @console_page
 def points(request: HttpRequest) -> HttpResponse:
     """The points, as `ops.pages.map.binary` writes them. No text is among them."""
-    return HttpResponse(pages.binary(projected.points(_scope(request))), content_type="application/octet-stream")
+    return HttpResponse(pages.binary(projected.points(scope_chosen(request))), content_type="application/octet-stream")
 
 
 @console_page
 def making(request: HttpRequest) -> HttpResponse:
     """How far the drawing is; when it has ended, the page is loaded anew."""
-    found = pages.drawn(_scope(request), readable=False)
+    found = pages.drawn(scope_chosen(request), readable=False)
     context = _making(request, found)
     response = live(request, "ops/map/_making.html", {"map": found, **context}, str(context["making_version"]))
     if found.job is None:
@@ -122,13 +122,6 @@ def _ids(request: HttpRequest) -> list[uuid.UUID]:
         return pages.ids_of(request.POST.get("ids", ""))
     except ValueError as error:
         raise Http404("The selection is damaged.") from error
-
-
-def _scope(request: HttpRequest) -> Scope:
-    scope = scope_of(request)
-    if scope is None:
-        raise Http404("No namespace is chosen.")
-    return scope
 
 
 def _named(request: HttpRequest) -> Scope:
