@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.core.signals import request_started
 
 
 class MemoryConfig(AppConfig):
@@ -7,3 +8,6 @@ class MemoryConfig(AppConfig):
 
     def ready(self) -> None:
         from memory import checks  # noqa: F401, PLC0415 - registers the system checks
+        from memory.models.sql import look_for_lost_connection  # noqa: PLC0415 - models are loaded by now
+
+        request_started.connect(look_for_lost_connection)

@@ -58,8 +58,8 @@ class RequestMiddleware:
                     empty_recall=getattr(request, "empty_recall", False),
                 )
             log.log(
-                # Probes come every few seconds and say nothing new.
-                logging.DEBUG if route.startswith("health") else logging.INFO,
+                # Probes and the pages' polls come every few seconds and say nothing new.
+                logging.DEBUG if route.startswith("health") or response.status_code == 204 else logging.INFO,
                 "request",
                 extra={
                     "method": request.method,

@@ -546,6 +546,8 @@ CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-ke
 CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
+SESSION_ENGINE = "ops.sign_in"
+AUTHENTICATION_BACKENDS = ["ops.sign_in.AccountBackend"]
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = MEMOS_HTTPS

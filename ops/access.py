@@ -10,12 +10,15 @@ from django.http import Http404, HttpRequest
 
 from memory.enums import AccessScope
 from memory.models import Namespace
+from memory.models.sql import fetch
 from memory.types import Access, Scope, system_access
 from ops.models import StaffGrant
 
 Staff = AbstractUser | AnonymousUser
 
 VIEW_CONSOLE = "ops.view_console"
+
+_GRANTED = "SELECT namespace_id FROM ops_staffgrant WHERE user_id = %(user)s"
 
 # The audit log keeps an actor's name in so many characters.
 MAX_ACTOR_CHARS = 150
@@ -55,8 +58,12 @@ def access_of(user: Staff) -> Access:
         return Access(actor=actor)
     if reaches_all(user):
         return system_access(actor)
-    granted = StaffGrant.objects.filter(user_id=user.pk).order_by().values_list("namespace_id", flat=True)
-    return Access(actor=actor, scopes=frozenset(AccessScope.values), namespace_ids=frozenset(granted))
+    granted = fetch(_GRANTED, {"user": user.pk}, prepared=True)
+    return Access(
+        actor=actor,
+        scopes=frozenset(AccessScope.values),
+        namespace_ids=frozenset(namespace for (namespace,) in granted),
+    )
 
 
 def reads_text(request: HttpRequest) -> bool:

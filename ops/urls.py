@@ -27,7 +27,6 @@ urlpatterns = [
     path("overview/live/", overview.overview_live, name="overview_live"),
     path("pipeline/", pipeline.pipeline, name="pipeline"),
     path("pipeline/live/", pipeline.pipeline_live, name="pipeline_live"),
-    path("pipeline/jobs/", pipeline.pipeline_jobs, name="pipeline_jobs"),
     path("pipeline/jobs/operate/", pipeline.operate_jobs, name="operate_jobs"),
     path("pipeline/job/", pipeline.pipeline_job, name="pipeline_job"),
     path("pipeline/rows/", pipeline.pipeline_rows, name="pipeline_rows"),

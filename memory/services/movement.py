@@ -8,7 +8,7 @@ from typing import Any
 
 from memory.models import Memory, QuarantinedItem
 from memory.models.keys import first_id_of
-from memory.models.sql import fetch
+from memory.models.sql import capped_counts, fetch
 from memory.types import Access
 
 COUNTED_AT_MOST = 10_000
@@ -42,13 +42,8 @@ def quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
 
 def _came(rows: Any, since: datetime, until: datetime) -> Came:
     begins = (since, since - (until - since))
-    now, before = (
-        rows.filter(pk__gte=first_id_of(begin), pk__lt=first_id_of(begin + (until - since)))
-        .order_by()[:COUNTED_AT_MOST]
-        .count()
-        for begin in begins
-    )
-    return Came(now, before)
+    spans = (rows.filter(pk__gte=first_id_of(begin), pk__lt=first_id_of(begin + (until - since))) for begin in begins)
+    return Came(*capped_counts(*spans, most=COUNTED_AT_MOST))
 
 
 # Of each session that got a summary in the span: the one it has now, and the one it had when the span began.

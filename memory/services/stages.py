@@ -19,7 +19,7 @@ from memory.models import EmbeddingModel, Job, Memory, QuarantinedItem
 from memory.models.document import SESSION_PREFIX
 from memory.models.keys import first_id_of
 from memory.models.search import lacking_vector
-from memory.models.sql import fetch
+from memory.models.sql import capped_counts, fetch
 from memory.services import stats
 from memory.types import Access
 
@@ -136,8 +136,12 @@ WHERE (%(everywhere)s::bool OR p.namespace_id = ANY(%(namespaces)s::bigint[]))
 
 def passed_in_hour(access: Access, *, now: datetime) -> dict[Stage, int]:
     """Of the turns and chunks that came within the hour, how many have passed each stage."""
+    [apart] = capped_counts(_apart_in_hour(access, now), most=COUNTED_AT_MOST)
+    return _passed_in_hour(access, apart=apart, now=now)
+
+
+def _passed_in_hour(access: Access, *, apart: int, now: datetime) -> dict[Stage, int]:
     [(came, embedded, condensed, linked, stored)] = fetch(_HOUR, _parameters(access, now), prepared=False)
-    apart = _apart_in_hour(access, now).order_by()[:COUNTED_AT_MOST].count()
     return {
         Stage.ACCEPTED: came + apart,
         Stage.SCREENED: came,
@@ -150,20 +154,21 @@ def passed_in_hour(access: Access, *, now: datetime) -> dict[Stage, int]:
 
 def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[StageState]:
     """Every stage. `backlog` may be some seconds old: which memories lack a vector costs more than all the rest."""
-    passed = passed_in_hour(access, now=now)
     apart = QuarantinedItem.objects.reachable_by(access).pending()
     failed = Job.objects.reachable_by(access).failed()
+    lately = [_apart_in_hour(access, now), _failed_in_hour(access, now)]
+    kept_apart, given_up, *in_hour = capped_counts(apart, failed, *lately, most=COUNTED_AT_MOST)
+    passed = {**_passed_in_hour(access, apart=in_hour[0], now=now), Stage.FAILED: in_hour[1]}
     lacking = backlog.pending_embeddings
     waiting: dict[Stage, tuple[int | None, datetime | None]] = {
         Stage.ACCEPTED: (None, None),
-        Stage.SCREENED: _counted(apart, "created_at"),
+        Stage.SCREENED: (kept_apart, _oldest(apart, "created_at") if kept_apart else None),
         Stage.EMBEDDED: (lacking, _oldest_without_vector(access) if lacking else None),
         Stage.CONDENSED: _waiting_sessions(access, Stage.CONDENSED),
         Stage.LINKED: _waiting_sessions(access, Stage.LINKED),
         Stage.STORED: (None, None),
-        Stage.FAILED: _counted(failed, "finished_at"),
+        Stage.FAILED: (given_up, _oldest(failed, "finished_at") if given_up else None),
     }
-    passed[Stage.FAILED] = _failed_in_hour(access, now).order_by()[:COUNTED_AT_MOST].count()
     return [StageState(stage, *waiting[stage], passed[stage]) for stage in Stage]
 
 
@@ -182,9 +187,8 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row]
     if stage is Stage.SCREENED:
         items = QuarantinedItem.objects.reachable_by(access).pending().order_by("created_at", "pk")
         found = items.values_list("pk", "namespace_id", "session", "created_at")[:limit]
-        return [Row("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found], _counted(
-            items, "created_at"
-        )[0]
+        rows = [Row("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found]
+        return rows, capped_counts(items, most=COUNTED_AT_MOST)[0]
     if stage is Stage.EMBEDDED and (lacking := _without_vector(access)) is not None:
         rows = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
         return [Row("memory", str(pk), *rest) for pk, *rest in rows], lacking.order_by()[:COUNTED_AT_MOST].count()
@@ -219,8 +223,9 @@ def asked_for(access: Access) -> int:
 
 def job_counts(access: Access) -> Mapping[str, int]:
     """Jobs by state: those that are over are counted up to COUNTED_AT_MOST."""
-    rows = Job.objects.reachable_by(access).order_by()
-    return {state: rows.filter(state=state)[:COUNTED_AT_MOST].count() for state in JobState.values}
+    rows, states = Job.objects.reachable_by(access), JobState.values
+    counts = capped_counts(*(rows.filter(state=state) for state in states), most=COUNTED_AT_MOST)
+    return dict(zip(states, counts, strict=True))
 
 
 def _reach(access: Access) -> dict[str, Any]:
@@ -255,8 +260,9 @@ def _oldest_without_vector(access: Access) -> datetime | None:
     return oldest
 
 
-def _counted(rows: Any, moment: str) -> tuple[int, datetime | None]:
-    return int(rows.order_by()[:COUNTED_AT_MOST].count()), rows.aggregate(oldest=Min(moment))["oldest"]
+def _oldest(rows: Any, moment: str) -> datetime | None:
+    oldest: datetime | None = rows.aggregate(oldest=Min(moment))["oldest"]
+    return oldest
 
 
 def _waiting_sessions(access: Access, stage: Stage) -> tuple[int, datetime | None]:

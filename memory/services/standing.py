@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
-from django.db.models import Min, Q
+from django.db.models import Min, Q, QuerySet
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
 from memory.enums import JobState, Review
 from memory.models import Entity, Job, Memory, QuarantinedItem
 from memory.models.keys import first_id_of
-from memory.models.sql import fetch
+from memory.models.sql import capped_counts, fetch
 from memory.services.job_runs import beat_interval
 from memory.stores.redis import RedisAway, call
 from memory.types import Access
@@ -67,26 +67,23 @@ class Condensed:
 
 
 def waiting(access: Access, *, now: datetime) -> Waiting:
-    """Six counts, each in an index that holds little else."""
+    """Seven counts, each in an index that holds little else."""
     jobs = Job.objects.reachable_by(access)
     queued = jobs.filter(state=JobState.QUEUED)
     running = jobs.filter(state=JobState.RUNNING)
     silent = Q(heartbeat_at=None) | Q(heartbeat_at__lt=now - 3 * beat_interval())
     review = Memory.objects.reachable_by(access).exclude(review="")
-    return Waiting(
-        failed_jobs=_capped(jobs.failed()),
-        stuck_jobs=_capped(running.filter(silent)),
-        queued_jobs=_capped(queued),
-        running_jobs=_capped(running),
-        oldest_job=queued.aggregate(oldest=Min("queued_at"))["oldest"],
-        quarantined=_capped(QuarantinedItem.objects.reachable_by(access).pending()),
-        contradictions=_capped(review.filter(review=Review.CONTRADICTION)),
-        doubted=_capped(review.exclude(review=Review.CONTRADICTION)),
-    )
-
-
-def _capped(rows: Any) -> int:
-    return int(rows.order_by()[:COUNTED_AT_MOST].count())
+    counts: dict[str, QuerySet[Any]] = {
+        "failed_jobs": jobs.failed(),
+        "stuck_jobs": running.filter(silent),
+        "queued_jobs": queued,
+        "running_jobs": running,
+        "quarantined": QuarantinedItem.objects.reachable_by(access).pending(),
+        "contradictions": review.filter(review=Review.CONTRADICTION),
+        "doubted": review.exclude(review=Review.CONTRADICTION),
+    }
+    found = dict(zip(counts, capped_counts(*counts.values(), most=COUNTED_AT_MOST), strict=True))
+    return Waiting(**found, oldest_job=queued.aggregate(oldest=Min("queued_at"))["oldest"])
 
 
 def tiers(access: Access, *, memories: int) -> list[TierState]:
@@ -98,7 +95,7 @@ def tiers(access: Access, *, memories: int) -> list[TierState]:
     return [
         _timed("L1", lambda: int(call(keys))),
         _timed("L2", lambda: fetch("SELECT 1", {}, prepared=False) and memories),
-        _timed("L3", lambda: _capped(Entity.objects.reachable_by(access))),
+        _timed("L3", lambda: capped_counts(Entity.objects.reachable_by(access), most=COUNTED_AT_MOST)[0]),
     ]
 
 

@@ -10,7 +10,7 @@ from memory.stores.redis import call
 
 
 def keep(namespace_id: int, name: str, figures: Any, *, seconds: int) -> None:
-    """Keeps what was counted (JSON-able) of a namespace under a name. Raises RedisAway."""
+    """Keeps what was counted (JSON-able) of a namespace, 0 for several, under a name. Raises RedisAway."""
     call(lambda client: client.set(_key(namespace_id, name), orjson.dumps(figures), ex=seconds))
 
 

@@ -66,7 +66,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
     before = request_figures.by_step(access, since=since - window.length, until=since, step=window.length)
     condensed = standing.condensed_by_step(access, since=since, until=now, step=window.step)
     memories = stats.searchable_memories(access)
-    backlog = stats.backlog(access)
+    backlog = stats.recent_backlog(access)
     return Board(
         status=report.status,
         tiles=_tiles(

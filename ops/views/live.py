@@ -5,12 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 VERSION = "X-Fragment-Version"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a page as it is sent, and the name of what it shows."""
+
+    version: str
+    html: SafeString
 
 
 def version_of(*values: Any) -> str:
@@ -21,9 +32,37 @@ def version_of(*values: Any) -> str:
 
 def live(request: HttpRequest, template: str, context: Mapping[str, Any], version: str) -> HttpResponse:
     """The fragment, or 204 when the page has this version already (`v=`): then nothing is rendered or exchanged."""
-    if version and request.GET.get("v") == version:
-        response = HttpResponse(status=204)
-    else:
-        response = render(request, template, dict(context))
+    html = "" if _has(request, version) else render_to_string(template, dict(context), request)
+    return _answer(html, version)
+
+
+def live_part(request: HttpRequest, part: Part) -> HttpResponse:
+    """As `live`, of what is rendered already."""
+    return _answer("" if _has(request, part.version) else part.html, part.version)
+
+
+def live_parts(request: HttpRequest, parts: Mapping[str, Part]) -> HttpResponse:
+    """Several parts, by the ids of their elements, for one request of the page: those that changed, out of band.
+
+    `v=` names the versions that the page shows as `versions` does; 204 when all are those of now.
+    """
+    shown = request.GET.get("v", "").split(".")
+    if len(shown) != len(parts):
+        shown = [""] * len(parts)
+    changed = [(name, part.html) for (name, part), old in zip(parts.items(), shown, strict=True) if part.version != old]
+    return _answer(format_html_join("", '<div hx-swap-oob="innerHTML:#{}">{}</div>', changed), versions(parts))
+
+
+def versions(parts: Mapping[str, Part]) -> str:
+    """The versions of several parts as one name."""
+    return ".".join(part.version for part in parts.values())
+
+
+def _has(request: HttpRequest, version: str) -> bool:
+    return bool(version) and request.GET.get("v") == version
+
+
+def _answer(html: str, version: str) -> HttpResponse:
+    response = HttpResponse(html) if html else HttpResponse(status=204)
     response[VERSION] = version
     return response

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -12,58 +11,46 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memory.enums import JobState
 from memory.errors import MemosError
 from memory.models import Job
 from memory.services import job_results, jobs, stats
 from memory.services.stages import Stage
-from memory.types import Access
 from ops.access import page_access, request_id, staff_access
 from ops.pages import pipeline as page
 from ops.pages.links import list_link
 from ops.pages.tabs import pipeline_tabs
-from ops.views.live import live, version_of
+from ops.views.live import Part, live_parts, versions
 from ops.views.page import back, console_action, console_page, is_fragment
+from ops.views.shared import Look, shared_part
 
-# What tabs that poll together share: the columns, and the count of vectors that are lacking, which costs most.
-COLUMNS_SECONDS, BACKLOG_SECONDS = 1.5, 10.0
+# How long the parts are good for others who look at the same: tabs that poll together cost what one does. Less than
+# the two seconds between two polls, so that a tab alone sees each time what is there now.
+SHARED_SECONDS = 1.8
 MAX_OPERATED = 200
-_MAX_KEPT = 200
-_kept: dict[tuple[Any, ...], tuple[float, Any]] = {}
-_lock = threading.Lock()
 
 
 @console_page
 def pipeline(request: HttpRequest) -> HttpResponse:
-    """The whole page: columns and jobs."""
-    columns, jobs_shown = _columns_context(request), _jobs_context(request)
+    """The whole page: columns and jobs, as they are now."""
+    parts = _parts(request, anew=True)
     context = {
-        **columns,
-        **jobs_shown,
+        "parts": parts,
+        "version": versions(parts),
         "tabs": pipeline_tabs(request, "pipeline"),
-        "columns_url": f"{reverse('ops:pipeline_live')}?{_query(request)}",
-        "jobs_url": f"{reverse('ops:pipeline_jobs')}?{_query(request)}",
-        "columns_version": _columns_version(columns),
-        "jobs_version": _jobs_version(jobs_shown),
+        "live_url": f"{reverse('ops:pipeline_live')}?{_query(request)}",
+        "next": f"{reverse('ops:pipeline')}?{_query(request)}",
     }
     return render(request, "ops/pipeline.html", context)
 
 
 @console_page
 def pipeline_live(request: HttpRequest) -> HttpResponse:
-    """The columns."""
-    context = _columns_context(request)
-    return live(request, "ops/pipeline/_columns.html", context, _columns_version(context))
-
-
-@console_page
-def pipeline_jobs(request: HttpRequest) -> HttpResponse:
-    """The list of jobs."""
-    context = _jobs_context(request)
-    return live(request, "ops/pipeline/_jobs.html", context, _jobs_version(context))
+    """What of it changes while one looks."""
+    return live_parts(request, _parts(request))
 
 
 @console_page
@@ -140,20 +127,30 @@ def _job(request: HttpRequest) -> Job:
         raise Http404(_("There is no such job.")) from None
 
 
-def _columns_context(request: HttpRequest) -> dict[str, Any]:
+def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Part]:
+    """By the ids of their elements."""
+    shared = partial(shared_part, request, seconds=SHARED_SECONDS, anew=anew)
+    return {
+        "stages": shared("ops/pipeline/_columns.html", lambda: _columns(request)),
+        "jobs": shared("ops/pipeline/_jobs.html", lambda: _jobs(request)),
+    }
+
+
+def _columns(request: HttpRequest) -> Look:
     access, ns = page_access(request), request.GET.get("ns", "")
-    stored = list_link(request.user, "memory", ns)
+    columns = page.columns(
+        access,
+        backlog=stats.recent_backlog(access),
+        memories=stats.searchable_memories(access),
+        memories_link=list_link(request.user, "memory", ns),
+        ns=ns,
+        now=timezone.now(),
+    )
+    return Look({"columns": columns}, repr(columns))
 
-    def count() -> list[page.Column]:
-        backlog = _shared(("backlog", *_reach(access)), BACKLOG_SECONDS, lambda: stats.backlog(access))
-        memories = stats.searchable_memories(access)
-        return page.columns(access, backlog=backlog, memories=memories, memories_link=stored, ns=ns, now=timezone.now())
 
-    return {"columns": _shared(("columns", ns, stored, get_language(), *_reach(access)), COLUMNS_SECONDS, count)}
-
-
-def _jobs_context(request: HttpRequest) -> dict[str, Any]:
-    access, now, ns = page_access(request), timezone.now(), request.GET.get("ns", "")
+def _jobs(request: HttpRequest) -> Look:
+    access, ns = page_access(request), request.GET.get("ns", "")
     state = request.GET.get("state", page.OPEN)
     if state not in (page.OPEN, page.ALL, *JobState.values):
         state = page.OPEN
@@ -162,14 +159,9 @@ def _jobs_context(request: HttpRequest) -> dict[str, Any]:
         cursor = uuid.UUID(request.GET["cursor"]) if request.GET.get("cursor") else None
     except ValueError:
         raise Http404(_("There is no such page.")) from None
-
-    def look() -> tuple[list[page.JobRow], uuid.UUID | None, list[page.Chip]]:
-        return *page.jobs(access, state=state, kind=kind, cursor=cursor, ns=ns, now=now), page.chips(access, state)
-
-    # A page that was opened shows what is there now; those that ask again and again share a look.
-    key = ("jobs", ns, state, kind, cursor, get_language(), *_reach(access))
-    found, older, chips = _shared(key, COLUMNS_SECONDS, look) if "v" in request.GET else look()
-    return {
+    found, older = page.jobs(access, state=state, kind=kind, cursor=cursor, ns=ns, now=timezone.now())
+    chips = page.chips(access, state)
+    context = {
         "jobs": found,
         "chips": chips,
         "state": state,
@@ -177,45 +169,17 @@ def _jobs_context(request: HttpRequest) -> dict[str, Any]:
         "older": str(older) if older else "",
         "newer": "first" if cursor else "",
         "operates": request.user.has_perm("ops.operate_jobs"),
-        "next": f"{reverse('ops:pipeline')}?{_query(request)}",
     }
+    return Look(context, [[_news(row) for row in found], [chip.count for chip in chips], context["older"]])
 
 
-def _columns_version(context: dict[str, Any]) -> str:
-    return version_of(repr(context["columns"]))
-
-
-def _jobs_version(context: dict[str, Any]) -> str:
-    rows = []
-    for row in context["jobs"]:
-        job, silent = row.job, row.silent // 10 if row.silent is not None else None
-        rows.append((job.pk, job.state, job.attempts, job.done, job.total, job.heartbeat_at, silent))
-    return version_of(rows, [chip.count for chip in context["chips"]], context["older"])
+def _news(row: page.JobRow) -> tuple[Any, ...]:
+    """What of a job makes its row worth sending again; of a silence every ten seconds."""
+    job, silent = row.job, row.silent // 10 if row.silent is not None else None
+    return job.pk, job.state, job.attempts, job.done, job.total, job.heartbeat_at, silent
 
 
 def _query(request: HttpRequest) -> str:
     query = request.GET.copy()
     query.pop("v", None)
     return query.urlencode()
-
-
-def _reach(access: Access) -> tuple[Any, ...]:
-    return ("all",) if access.all_namespaces else tuple(sorted(access.namespace_ids))
-
-
-def _shared(key: tuple[Any, ...], seconds: float, count: Any) -> Any:
-    """What `count` gives, or gave to someone with the same reach a moment ago."""
-    kept = _kept.get(key)
-    if kept is not None and time.monotonic() < kept[0]:
-        return kept[1]
-    value = count()
-    with _lock:
-        if len(_kept) >= _MAX_KEPT:
-            _kept.clear()
-        _kept[key] = (time.monotonic() + seconds, value)
-    return value
-
-
-def forget_kept() -> None:
-    """Makes the next look count anew."""
-    _kept.clear()

@@ -11,7 +11,6 @@ from playwright.sync_api import expect
 
 from memory.models import Memory, RequestMinute
 from memory.services import health, request_log
-from ops.views.overview import forget_kept
 from tests.e2e.conftest import MATRIX, check
 
 
@@ -138,6 +137,5 @@ def test_an_ended_session_is_said_with_a_way_back(open_page, root, watched):
 
 def test_a_server_without_redis_says_so(open_page, root, world, monkeypatch):
     monkeypatch.setattr(health, "_redis", lambda: "does not answer: queries go without the session window")
-    forget_kept()
     page = open_page("/ops/", client=root)
     expect(page.get_by_text("Redis does not answer")).to_be_visible()

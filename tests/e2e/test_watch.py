@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 from memory import audit
 from memory.models import Job, Memory
 from memory.services.condense import condense_session
-from ops.views import pipeline
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import HOSTILE, NOW, turns
 
@@ -22,7 +21,6 @@ SESSION = "?ns=harbour&session=night+shift"
 @pytest.fixture
 def busy(world):
     """The world with a failed and a silent job, a chain of two summaries, and events of now."""
-    pipeline.forget_kept()
     now = timezone.now()
     own = world.harbour.namespace_id
     Job.objects.create(
@@ -37,8 +35,7 @@ def busy(world):
         world.harbour, "MEMORY_EDIT", session="night shift", subject=str(world.ids[0]),
         details={"before": {"importance": 0.5}, "after": {"importance": 0.9}, "reason": HOSTILE}, now=now,
     )  # fmt: skip
-    yield world
-    pipeline.forget_kept()
+    return world
 
 
 PAGES = {
@@ -72,7 +69,6 @@ def test_pages_with_data(open_page, root, busy, theme, width):
 
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_pages_of_an_empty_server(open_page, root, theme, width):
-    pipeline.forget_kept()
     page = open_page("/ops/", client=root, theme=theme, width=width)
     for name in ("pipeline", "condensations", "sessions", "audit", "namespaces"):
         page.goto(PAGES[name])
@@ -122,7 +118,7 @@ def test_what_was_chosen_stays_while_the_list_renews_itself(open_page, root, bus
     box = page.get_by_role("checkbox", name=re.compile("Choose condense_session <"))
     box.check()
     page.get_by_role("heading", level=1).click()
-    with page.expect_response(lambda answer: "/pipeline/jobs/" in answer.url and answer.status == 200, timeout=15000):
+    with page.expect_response(lambda answer: "/pipeline/live/" in answer.url and answer.status == 200, timeout=15000):
         Job.objects.filter(kind="embed_pending").update(done=4)
     expect(page.get_by_text("4/8")).to_be_visible()
     expect(box).to_be_checked()

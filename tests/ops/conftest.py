@@ -20,8 +20,7 @@ from memory.services.keys import issue_key
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 from ops.models import StaffGrant
-from ops.views import pipeline
-from ops.views.overview import forget_kept
+from ops.views.shared import forget_kept
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 HOSTILE = '<script>alert("memory")</script> </textarea> {{ 7|add:7 }} harbour'
@@ -143,6 +142,17 @@ def postgres_away(transactional_db) -> Iterator[PostgresAway]:
 
 
 @pytest.fixture
+def clear_shared() -> Callable[[], None]:
+    """Calling it makes the next poll of a page a new look, as some seconds do."""
+
+    def clear() -> None:
+        forget_kept()
+        redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:part:*")])
+
+    return clear
+
+
+@pytest.fixture
 def redis_away(settings) -> Iterator[Callable[[], None]]:
     """Calling it takes Redis away until the test ends."""
 
@@ -150,7 +160,6 @@ def redis_away(settings) -> Iterator[Callable[[], None]]:
         here = settings.CACHES["default"]
         settings.CACHES = {"default": {**here, "LOCATION": "redis://127.0.0.1:1/0"}}
         forget_kept()
-        pipeline.forget_kept()
 
     yield take
     redis_store.resume()

@@ -15,7 +15,6 @@ from memory.services import health, movement, policy, stats
 from memory.services.ingest import ingest_batch
 from memory.stores import model_calls
 from memory.types import NewMemory, system_access
-from ops.views.overview import forget_kept
 from tests.ops.conftest import NOW, scope_of, turns
 
 URL = "/ops/"
@@ -212,7 +211,6 @@ def test_a_quota_that_is_nearly_used_up_is_named_with_where_it_is_changed(staff,
     assert 'href="/ops/policies/?ns=harbour#quota.memories"' in page
     assert "harbour" not in grant_console("bakery").get(URL).content.decode()
     WritesOfDay.objects.update(memories=8)
-    forget_kept()
     assert "“bakery”" not in staff.get(URL).content.decode()
 
 
@@ -227,7 +225,6 @@ def test_a_model_says_when_it_last_answered(staff, world):
     model_calls.forget()
     page = staff.get(URL).content.decode()
     turns(world.harbour, "night shift", "The fog lifts at noon.")
-    forget_kept()
     assert "Last good answer" in staff.get(URL).content.decode()
     assert abs(model_calls.last_answers()["embedding"] - timezone.now()) < timedelta(minutes=1)
     assert "Language model" in page

@@ -11,18 +11,10 @@ from memory.models import AuditLog, Condensation, Entity, Job, Memory, MemoryVec
 from memory.services.condense import condense_session
 from memory.services.quarantine import QuarantinedItem
 from ops.pages.condensations import Saved, word_changes
-from ops.views import pipeline
 from tests.ops.conftest import HOSTILE, NOW, turns
 
 URL = "/ops/pipeline/"
 COLUMN = r'<h3 class="stage-title">.*?</svg>([^<]+)</h3>\s*<p class="stage-value">(?:<a href="([^"]*)">)?([^<]+)<'
-
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    pipeline.forget_kept()
-    yield
-    pipeline.forget_kept()
 
 
 def columns(client: Client, **query: str) -> dict[str, tuple[str, str]]:
@@ -52,7 +44,7 @@ def test_it_needs_the_console_and_its_namespaces(world, grant_console, db, djang
     outsider.force_login(django_user_model.objects.create_user("plain", is_staff=True))
     job = failed_job(world.harbour)
     baker = grant_console("bakery")
-    for path in ("", "live/", "jobs/", f"job/?id={job.pk}", "rows/?stage=linked"):
+    for path in ("", "live/", f"job/?id={job.pk}", "rows/?stage=linked"):
         assert outsider.get(URL + path).status_code == 403
     assert baker.get(URL, {"ns": "harbour"}).status_code == 404
     assert baker.get(f"{URL}job/", {"id": job.pk}).status_code == 404
@@ -159,11 +151,29 @@ def test_hostile_words_stay_words(world, staff):
         assert "&lt;script&gt;alert" in page
 
 
-def test_unchanged_parts_are_not_sent_again(world, staff):
-    for part in ("live/", "jobs/"):
-        first = staff.get(URL + part, headers={"HX-Request": "true"})
-        again = staff.get(URL + part, {"v": first.headers["X-Fragment-Version"]}, headers={"HX-Request": "true"})
-        assert (first.status_code, again.status_code) == (200, 204), part
+PART = re.compile(r'hx-swap-oob="innerHTML:#(\w+)"')
+
+
+def test_one_request_brings_the_parts_that_changed(world, staff, clear_shared):
+    both = staff.get(f"{URL}live/")
+    assert PART.findall(both.content.decode()) == ["stages", "jobs"]
+    shown = both.headers["X-Fragment-Version"]
+    again = staff.get(f"{URL}live/", {"v": shown})
+    assert (again.status_code, again.content, again.headers["X-Fragment-Version"]) == (204, b"", shown)
+    Job.objects.create(kind="embed_pending", namespace_id=world.harbour.namespace_id, state="done")
+    clear_shared()
+    changed = staff.get(f"{URL}live/", {"v": shown})
+    assert PART.findall(changed.content.decode()) == ["jobs"]
+    assert "embed_pending" not in changed.content.decode()
+    assert staff.get(f"{URL}live/", {"v": "nonsense"}).status_code == 200
+
+
+def test_a_page_that_is_opened_shows_what_is_there_now_and_the_tabs_get_it_too(world, staff):
+    staff.get(f"{URL}live/")
+    failed_job(world.harbour)
+    assert "LLMUnavailable" not in staff.get(f"{URL}live/").content.decode()
+    assert "LLMUnavailable" in staff.get(URL).content.decode()
+    assert "LLMUnavailable" in staff.get(f"{URL}live/").content.decode()
 
 
 @pytest.mark.parametrize("count", [10, 500])
@@ -171,7 +181,6 @@ def test_the_page_costs_as_many_queries_for_many_jobs(world, staff, django_asser
     for number in range(count):
         failed_job(world.harbour, session=f"s{number}")
     staff.get(URL)
-    pipeline.forget_kept()
     with django_assert_max_num_queries(28):
         staff.get(URL, {"state": "all"})
 

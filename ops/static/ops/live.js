@@ -1,5 +1,6 @@
-// Pages that keep themselves up to date. Elements with data-live poll by htmx (ops/parts/live.html); here they are held
-// while the tab is hidden or Pause is on, ask for changes only (v=), say how old they are, and grow stale visibly.
+// Pages that keep themselves up to date. Elements with data-live poll by htmx: for themselves (ops/parts/live.html), or
+// for several parts of the page, whose ids are in data-parts and which come out of band. Here they are held while the
+// tab is hidden or Pause is on, ask for changes only (v=), say how old they are, and grow stale visibly.
 "use strict";
 {
     const PAUSED = "memos-paused";
@@ -27,6 +28,18 @@
         return sources.get(element);
     };
     const polls = (element) => element instanceof Element && element.matches("[data-live]");
+    const markStale = (element, stale) => {
+        const ids = element.dataset.parts?.split(" ") ?? [];
+        for (const part of [element, ...ids.map((id) => document.getElementById(id))]) {
+            part.classList.toggle("is-stale", stale);
+        }
+    };
+    const pollerOf = (part) => {
+        if (polls(part)) {
+            return part;
+        }
+        return part.id ? document.querySelector(`[data-live][data-parts~="${CSS.escape(part.id)}"]`) : null;
+    };
     const staleSince = () => {
         for (const [element, source] of sources) {
             if (!element.isConnected) {
@@ -68,7 +81,7 @@
 
     const ask = (element) => {
         known(element).asked = true;
-        htmx.ajax("GET", element.getAttribute("hx-get"), { source: element, target: element, swap: "innerHTML" });
+        htmx.ajax("GET", element.getAttribute("hx-get"), { source: element, target: element, swap: element.getAttribute("hx-swap") });
     };
 
     document.addEventListener("htmx:configRequest", (event) => {
@@ -90,41 +103,46 @@
         }
     });
 
-    // What is being read or typed is not exchanged under the reader.
-    document.addEventListener("htmx:beforeSwap", (event) => {
-        const element = event.detail.elt;
-        if (polls(element)) {
-            const active = document.activeElement;
-            const editing = active && element.contains(active) && active.matches("input, textarea, select");
-            if (editing || element.querySelector("dialog[open]")) {
-                event.detail.shouldSwap = false;
-                return;
-            }
-            element.openDetails = [...element.querySelectorAll("details")].map((details) => details.open);
+    // What is being read or typed is not exchanged under the reader: it is asked for again.
+    const beforeExchange = (event) => {
+        const part = event.detail.target;
+        const poller = pollerOf(part);
+        if (!poller) {
+            return;
         }
-    });
-    document.addEventListener("htmx:afterSwap", (event) => {
-        const element = event.detail.elt;
-        if (polls(element)) {
-            const details = [...element.querySelectorAll("details")];
-            if (element.openDetails?.length === details.length) {
-                details.forEach((one, index) => {
-                    one.open = element.openDetails[index];
-                });
-            }
+        const active = document.activeElement;
+        const editing = active && part.contains(active) && active.matches("input, textarea, select");
+        if (editing || part.querySelector("dialog[open]")) {
+            event.detail.shouldSwap = false;
+            known(poller).held = true;
+        } else {
+            part.openDetails = [...part.querySelectorAll("details")].map((details) => details.open);
+        }
+    };
+    const afterExchange = (event) => {
+        const part = event.detail.target;
+        const details = [...part.querySelectorAll("details")];
+        if (part.openDetails?.length === details.length) {
+            details.forEach((one, index) => {
+                one.open = part.openDetails[index];
+            });
         }
         const drawer = document.getElementById("drawer");
-        if (event.detail.target?.id === "drawer-body" && !drawer.open) {
+        if (part.id === "drawer-body" && !drawer.open) {
             drawer.showModal();
         }
-    });
+    };
+    document.addEventListener("htmx:beforeSwap", beforeExchange);
+    document.addEventListener("htmx:oobBeforeSwap", beforeExchange);
+    document.addEventListener("htmx:afterSwap", afterExchange);
+    document.addEventListener("htmx:oobAfterSwap", afterExchange);
 
     const failed = (element) => {
         const source = known(element);
         source.since = source.since || new Date(updated);
         source.next = Date.now() + BACK_OFF[Math.min(source.failures, BACK_OFF.length - 1)];
         source.failures += 1;
-        element.classList.add("is-stale");
+        markStale(element, true);
         show();
     };
 
@@ -137,15 +155,16 @@
             return;
         }
         if (xhr?.status === 200 || xhr?.status === 204) {
+            const source = known(element);
             const version = xhr.getResponseHeader("X-Fragment-Version");
-            if (version) {
+            if (version && !source.held) {
                 element.dataset.version = version;
             }
-            const source = known(element);
+            source.held = false;
             source.failures = 0;
             source.next = 0;
             source.since = null;
-            element.classList.remove("is-stale");
+            markStale(element, false);
             updated = Date.now();
             show();
         } else {

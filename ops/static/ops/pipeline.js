@@ -36,8 +36,8 @@
         show(form);
     });
 
-    document.addEventListener("htmx:beforeSwap", (event) => {
-        const form = event.detail.target?.querySelector?.("form[data-choose]");
+    document.addEventListener("htmx:oobBeforeSwap", (event) => {
+        const form = event.detail.target.closest("form[data-choose]");
         if (form) {
             kept = {
                 chosen: new Set(boxes(form).filter((box) => box.checked).map((box) => box.value)),
@@ -45,8 +45,8 @@
             };
         }
     });
-    document.addEventListener("htmx:afterSwap", (event) => {
-        const form = event.detail.target?.querySelector?.("form[data-choose]");
+    document.addEventListener("htmx:oobAfterSwap", (event) => {
+        const form = event.detail.target.closest("form[data-choose]");
         if (form && kept) {
             for (const box of boxes(form)) {
                 box.checked = kept.chosen.has(box.value);
