@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from memory.models import Memory, QuarantinedItem
 from memory.models.keys import first_id_of
 from memory.models.sql import capped_counts, fetch
+from memory.services.stats import RECENT_SECONDS
+from memory.stores import figures
 from memory.types import Access
 
 COUNTED_AT_MOST = 10_000
@@ -28,6 +30,32 @@ class Gained:
 
     original: int
     condensed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """All of it, for one span."""
+
+    memories: Came
+    quarantined: Came
+    tokens: Gained
+
+
+def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
+    """How far all totals have moved in the last `length`, as it was at most RECENT_SECONDS ago."""
+
+    def count() -> dict[str, Any]:
+        since = now - length
+        return asdict(
+            Movement(
+                memories(access, since=since, until=now),
+                quarantined(access, since=since, until=now),
+                tokens(access, since=since),
+            )
+        )
+
+    kept = figures.counted(access, f"movement:{length.total_seconds():.0f}", count, seconds=RECENT_SECONDS)
+    return Movement(Came(**kept["memories"]), Came(**kept["quarantined"]), Gained(**kept["tokens"]))
 
 
 def memories(access: Access, *, since: datetime, until: datetime) -> Came:

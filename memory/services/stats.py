@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +21,8 @@ from memory.stores.redis import RedisAway, call
 from memory.types import Access
 
 ACTIVE_FOR = timedelta(minutes=15)
-RECENT_SECONDS = 10
+# How old what costs most may be on pages that renew themselves.
+RECENT_SECONDS = 15
 
 ALIVE = "alive"
 NO_HEARTBEAT = "no heartbeat"
@@ -111,6 +111,12 @@ def summary_tokens(access: Access) -> Tokens:
     return Tokens(int(sessions), int(original), int(condensed))
 
 
+def recent_summary_tokens(access: Access) -> Tokens:
+    """The same as it was at most RECENT_SECONDS ago."""
+    kept = figures.counted(access, "summaries", lambda: asdict(summary_tokens(access)), seconds=RECENT_SECONDS)
+    return Tokens(**kept)
+
+
 def backlog(access: Access) -> Backlog:
     """Archived memories and memories without a vector. Costs two index-only counts, not for every second."""
     rows = Memory.objects.reachable_by(access)
@@ -126,17 +132,8 @@ def backlog(access: Access) -> Backlog:
 
 
 def recent_backlog(access: Access) -> Backlog:
-    """The backlog as it was at most RECENT_SECONDS ago: for pages that renew themselves, all of them together."""
-    reach = "all" if access.all_namespaces else repr(sorted(access.namespace_ids))
-    name = f"backlog:{hashlib.sha256(reach.encode()).hexdigest()}"
-    try:
-        found = figures.read(0, name)
-        if found is None:
-            found = asdict(backlog(access))
-            figures.keep(0, name, found, seconds=RECENT_SECONDS)
-    except RedisAway:
-        return backlog(access)
-    return Backlog(**found)
+    """The backlog as it was at most RECENT_SECONDS ago."""
+    return Backlog(**figures.counted(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
 
 
 def queue_state(*, now: datetime) -> Queue:

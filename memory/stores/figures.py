@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
-from memory.stores.redis import call
+from memory.stores.redis import RedisAway, call
+from memory.types import Access
 
 
 def keep(namespace_id: int, name: str, figures: Any, *, seconds: int) -> None:
-    """Keeps what was counted (JSON-able) of a namespace, 0 for several, under a name. Raises RedisAway."""
+    """Keeps what was counted (JSON-able) of a namespace under a name. Raises RedisAway."""
     call(lambda client: client.set(_key(namespace_id, name), orjson.dumps(figures), ex=seconds))
 
 
@@ -23,6 +26,23 @@ def read(namespace_id: int, name: str) -> Any:
 def forget(namespace_id: int, name: str) -> None:
     """Has it counted anew. Raises RedisAway."""
     call(lambda client: client.delete(_key(namespace_id, name)))
+
+
+def counted(access: Access, name: str, count: Callable[[], Any], *, seconds: int) -> Any:
+    """What `count` gives (JSON-able) over all that is reached, or gave to another with the same reach `seconds` ago.
+
+    For pages that renew themselves: all of them together count once. Without Redis each counts.
+    """
+    reach = "all" if access.all_namespaces else repr(sorted(access.namespace_ids))
+    key = _key(0, f"{name}:{hashlib.sha256(reach.encode()).hexdigest()}")
+    try:
+        raw = call(lambda client: client.get(key))
+        if raw is None:
+            raw = orjson.dumps(count())
+            call(lambda client: client.set(key, raw, ex=seconds))
+    except RedisAway:
+        return count()
+    return orjson.loads(raw)
 
 
 def _key(namespace_id: int, name: str) -> str:

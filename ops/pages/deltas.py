@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from memory.services import movement, stats
-from memory.services.movement import Came, Gained
+from memory.services.movement import Came, Movement
 from memory.services.request_figures import Figures
 from ops.charts import milliseconds
 from ops.pages.tiles import Delta
@@ -19,9 +19,7 @@ class Moved:
     """How far totals have moved in the window."""
 
     window: Window
-    memories: Came
-    quarantined: Came
-    tokens: Gained
+    all: Movement
 
 
 def more(came: Came, window: Window) -> Delta | None:
@@ -45,7 +43,7 @@ def saved_more(now: stats.Tokens, moved: Moved) -> Delta | None:
 
 def denser(now: stats.Tokens, moved: Moved) -> Delta | None:
     tokens = _former(now, moved)
-    if tokens.original <= 0 or not now.original or not moved.tokens.original:
+    if tokens.original <= 0 or not now.original or not moved.all.tokens.original:
         return None
     former = tokens.condensed / tokens.original
     words = _("it was %(share)s %(window)s ago") % {"share": f"{former:.0%}", "window": moved.window.title}
@@ -54,7 +52,7 @@ def denser(now: stats.Tokens, moved: Moved) -> Delta | None:
 
 def _former(now: stats.Tokens, moved: Moved) -> stats.Tokens:
     """What the summaries of the window's beginning stood for."""
-    gained = moved.tokens
+    gained = moved.all.tokens
     return stats.Tokens(now.sessions, now.original - gained.original, now.condensed - gained.condensed)
 
 

@@ -79,12 +79,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
             waiting=waiting,
             moments=moments,
             before=before,
-            moved=Moved(
-                window,
-                movement.memories(access, since=since, until=now),
-                movement.quarantined(access, since=since, until=now),
-                movement.tokens(access, since=since),
-            ),
+            moved=Moved(window, movement.recent(access, length=window.length, now=now)),
         ),
         concerns=[
             *_of_health(report.checks),
@@ -113,7 +108,7 @@ def _tiles(
     before: list[Moment],
     moved: Moved,
 ) -> list[Tile]:
-    summaries = stats.summary_tokens(access)
+    summaries = stats.recent_summary_tokens(access)
     condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
     recall, former = (request_figures.total([moment.recall for moment in some]) for some in (moments, before))
     archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
@@ -124,7 +119,7 @@ def _tiles(
             f"{memories:,}",
             archived % {"count": f"{backlog.archived:,}"},
             list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE),
-            delta=deltas.more(moved.memories, moved.window),
+            delta=deltas.more(moved.all.memories, moved.window),
         ),
         Tile(
             _("Active sessions"),
@@ -178,7 +173,7 @@ def _tiles(
             f"{waiting.quarantined:,}",
             _("kept out of memory until someone decides"),
             page_link("ops:quarantine", ns=ns),
-            delta=deltas.more(moved.quarantined, moved.window),
+            delta=deltas.more(moved.all.quarantined, moved.window),
             tone="weak" if waiting.quarantined else "",
         ),
     ]

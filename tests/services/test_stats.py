@@ -7,7 +7,8 @@ import redis
 from django_q.models import OrmQ
 
 from memory.enums import SummaryTrigger
-from memory.models import Condensation, MemoryVector, Namespace, Session
+from memory.models import Condensation, Memory, MemoryVector, Namespace, Session
+from memory.models.sql import capped_counts
 from memory.services import curation, stats
 from memory.services.embedding import forget_active_model
 from memory.services.ingest import ingest_batch
@@ -135,3 +136,11 @@ def test_without_a_worker_there_is_no_heartbeat(monkeypatch):
     redis_store.resume()
     monkeypatch.setattr("django_q.status.Stat.get_all", lambda: [])
     assert stats.worker_heartbeat() == stats.NO_HEARTBEAT
+
+
+def test_several_counts_are_one_statement(django_assert_num_queries):
+    remember(scope_of("harbour"), "s1", 5)
+    mine, nowhere = Memory.objects.filter(session="s1"), Memory.objects.reachable_by(Access(actor="key:1"))
+    with django_assert_num_queries(2):
+        assert capped_counts(mine, nowhere, mine.filter(role="nobody"), most=3) == [3, 0, 0]
+        assert capped_counts(mine, most=10) == [5]
