@@ -139,3 +139,20 @@ def test_a_server_without_redis_says_so(open_page, root, world, monkeypatch):
     monkeypatch.setattr(health, "_redis", lambda: "does not answer: queries go without the session window")
     page = open_page("/ops/", client=root)
     expect(page.get_by_text("Redis does not answer")).to_be_visible()
+
+
+def test_times_go_on_while_a_page_stays_open(open_page, root, world):
+    page = open_page("/ops/pipeline/?state=all", client=root)
+    page.evaluate(
+        """() => {
+            const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();
+            const times = [ago(7), ago(190), ago(-400), ago(-45), ago(3 * 86400)];
+            const made = times.map((at) => `<time class="ago" datetime="${at}">before<span></span></time>`);
+            document.getElementById("main").insertAdjacentHTML("beforeend", made.join(" "));
+        }"""
+    )
+    made = page.locator("#main > time.ago")
+    expect(made.nth(1)).to_have_text(re.compile("3 minutes ago"), timeout=15000)
+    shown = made.all_text_contents()
+    assert re.fullmatch(r"\d+ s ago", shown[0])
+    assert shown[1:] == ["3 minutes ago", "in 6 minutes", "soon", "3 days ago"]

@@ -70,4 +70,35 @@
         }
     });
     showTheme();
+
+    // Times go on while a page stays open, by the server's clock. Spans as timesince (Django) cuts them.
+    const SPANS = [
+        [31556952, "year"],
+        [2629746, "month"],
+        [604800, "week"],
+        [86400, "day"],
+        [3600, "hour"],
+        [60, "minute"],
+    ];
+    const TICK = 10_000;
+    const words = new Intl.RelativeTimeFormat(root.lang || "en", { numeric: "always" });
+    const ahead = Date.parse(document.body.dataset.now) - Date.now();
+    const relative = (seconds) => {
+        const span = SPANS.find(([length]) => Math.abs(seconds) >= length);
+        if (span) {
+            return words.format(-Math.trunc(seconds / span[0]), span[1]);
+        }
+        return seconds < 0 ? document.body.dataset.soonText : document.body.dataset.secondsText.replace("{n}", Math.floor(seconds));
+    };
+    const tick = () => {
+        for (const time of document.querySelectorAll("time.ago")) {
+            const text = relative((Date.now() + ahead - Date.parse(time.dateTime)) / 1000);
+            if (time.firstChild.data !== text) {
+                time.firstChild.data = text;
+            }
+        }
+    };
+    if (document.body.dataset.now) {
+        setInterval(tick, TICK);
+    }
 }
