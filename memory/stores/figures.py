@@ -29,9 +29,9 @@ def forget(namespace_id: int, name: str) -> None:
 
 
 def counted(access: Access, name: str, count: Callable[[], Any], *, seconds: int) -> Any:
-    """What `count` gives (JSON-able) over all that is reached, or gave to another with the same reach `seconds` ago.
+    """What `count` gives (JSON-able) over all that is reached; what it gave at most `seconds` ago serves as well.
 
-    For pages that renew themselves: all of them together count once. Without Redis each counts.
+    For pages that renew themselves: all with the same reach count once together. Without Redis each counts.
     """
     reach = "all" if access.all_namespaces else repr(sorted(access.namespace_ids))
     key = _key(0, f"{name}:{hashlib.sha256(reach.encode()).hexdigest()}")

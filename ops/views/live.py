@@ -32,13 +32,13 @@ def version_of(*values: Any) -> str:
 
 def live(request: HttpRequest, template: str, context: Mapping[str, Any], version: str) -> HttpResponse:
     """The fragment, or 204 when the page has this version already (`v=`): then nothing is rendered or exchanged."""
-    html = "" if _has(request, version) else render_to_string(template, dict(context), request)
+    html = None if _has(request, version) else render_to_string(template, dict(context), request)
     return _answer(html, version)
 
 
 def live_part(request: HttpRequest, part: Part) -> HttpResponse:
     """As `live`, of what is rendered already."""
-    return _answer("" if _has(request, part.version) else part.html, part.version)
+    return _answer(None if _has(request, part.version) else part.html, part.version)
 
 
 def live_parts(request: HttpRequest, parts: Mapping[str, Part]) -> HttpResponse:
@@ -50,7 +50,8 @@ def live_parts(request: HttpRequest, parts: Mapping[str, Part]) -> HttpResponse:
     if len(shown) != len(parts):
         shown = [""] * len(parts)
     changed = [(name, part.html) for (name, part), old in zip(parts.items(), shown, strict=True) if part.version != old]
-    return _answer(format_html_join("", '<div hx-swap-oob="innerHTML:#{}">{}</div>', changed), versions(parts))
+    html = format_html_join("", '<div hx-swap-oob="innerHTML:#{}">{}</div>', changed) if changed else None
+    return _answer(html, versions(parts))
 
 
 def versions(parts: Mapping[str, Part]) -> str:
@@ -62,7 +63,7 @@ def _has(request: HttpRequest, version: str) -> bool:
     return bool(version) and request.GET.get("v") == version
 
 
-def _answer(html: str, version: str) -> HttpResponse:
-    response = HttpResponse(html) if html else HttpResponse(status=204)
+def _answer(html: str | None, version: str) -> HttpResponse:
+    response = HttpResponse(status=204) if html is None else HttpResponse(html)
     response[VERSION] = version
     return response

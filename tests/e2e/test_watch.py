@@ -125,6 +125,18 @@ def test_what_was_chosen_stays_while_the_list_renews_itself(open_page, root, bus
     expect(page.get_by_text("1 chosen")).to_be_visible()
 
 
+def test_what_changed_while_one_typed_comes_when_one_has_done(open_page, root, busy):
+    page = open_page("/ops/pipeline/", client=root)
+    reason = page.get_by_label("Reason, for discarding")
+    reason.fill("They were asked for twice.")
+    with page.expect_response(lambda answer: "/pipeline/live/" in answer.url and answer.status == 200, timeout=15000):
+        Job.objects.filter(kind="embed_pending").update(done=5)
+    expect(page.get_by_text("3/8")).to_be_visible()
+    page.get_by_role("heading", level=1).click()
+    expect(page.get_by_text("5/8")).to_be_visible(timeout=8000)
+    expect(reason).to_have_value("They were asked for twice.")
+
+
 def test_a_dead_worker_is_named(open_page, root, busy):
     page = open_page("/ops/pipeline/", client=root)
     expect(page.get_by_text(re.compile(r"no heartbeat \d+ s"))).to_be_visible()
