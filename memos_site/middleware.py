@@ -58,8 +58,8 @@ class RequestMiddleware:
                     empty_recall=getattr(request, "empty_recall", False),
                 )
             log.log(
-                # Probes and the pages' polls come every few seconds and say nothing new.
-                logging.DEBUG if route.startswith("health") or response.status_code == 204 else logging.INFO,
+                # Probes and the polls of pages come every few seconds and say nothing new.
+                logging.DEBUG if route.startswith("health") or _is_poll(route, response) else logging.INFO,
                 "request",
                 extra={
                     "method": request.method,
@@ -93,6 +93,11 @@ class RequestMiddleware:
                 f"The body has {length} bytes; the limit is {settings.MEMOS_MAX_BODY_BYTES}. Send fewer items a batch.",
             )
         return None
+
+
+def _is_poll(route: str, response: HttpResponse) -> bool:
+    """A page that asked for changes, and there are none."""
+    return response.status_code == 204 and route.startswith("ops/")
 
 
 class PagesPolicyMiddleware:

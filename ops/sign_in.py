@@ -41,7 +41,7 @@ class SessionStore(db.SessionStore):
 
     def _validate_session_key(self, key: str) -> bool:
         # As Django makes them; others, such as with a NUL, the database would refuse.
-        return bool(key) and key.isascii() and key.isalnum()
+        return bool(key) and len(key) >= 8 and key.isascii() and key.isalnum()
 
     def _get_session_from_db(self) -> Session | None:
         rows = fetch(_SESSION, {"key": self.session_key, "now": timezone.now()}, prepared=True)

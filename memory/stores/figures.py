@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -37,12 +38,14 @@ def counted(access: Access, name: str, count: Callable[[], Any], *, seconds: int
     key = _key(0, f"{name}:{hashlib.sha256(reach.encode()).hexdigest()}")
     try:
         raw = call(lambda client: client.get(key))
-        if raw is None:
-            raw = orjson.dumps(count())
-            call(lambda client: client.set(key, raw, ex=seconds))
     except RedisAway:
         return count()
-    return orjson.loads(raw)
+    if raw is not None:
+        return orjson.loads(raw)
+    found = count()
+    with suppress(RedisAway):
+        call(lambda client: client.set(key, orjson.dumps(found), ex=seconds))
+    return found
 
 
 def _key(namespace_id: int, name: str) -> str:

@@ -49,11 +49,18 @@ def overview_live(request: HttpRequest) -> HttpResponse:
 
 
 def _part(request: HttpRequest, window: Window, *, anew: bool = False) -> Part:
-    def look() -> Look:
-        shown = _board(request, window)
+    def look(asked: HttpRequest) -> Look:
+        shown = _board(asked, window)
         return Look({"board": shown}, repr(shown))
 
-    return shared_part(request, "ops/overview/_fragment.html", look, seconds=SHARED_SECONDS[window.name], anew=anew)
+    return shared_part(
+        request,
+        "ops/overview/_fragment.html",
+        look,
+        parameters=("ns", "window"),
+        seconds=SHARED_SECONDS[window.name],
+        anew=anew,
+    )
 
 
 def _board(request: HttpRequest, window: Window) -> Board:

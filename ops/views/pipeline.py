@@ -131,8 +131,8 @@ def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Part]:
     """By the ids of their elements."""
     shared = partial(shared_part, request, seconds=SHARED_SECONDS, anew=anew)
     return {
-        "stages": shared("ops/pipeline/_columns.html", lambda: _columns(request)),
-        "jobs": shared("ops/pipeline/_jobs.html", lambda: _jobs(request)),
+        "stages": shared("ops/pipeline/_columns.html", _columns, parameters=("ns",)),
+        "jobs": shared("ops/pipeline/_jobs.html", _jobs, parameters=("ns", "window", "state", "kind", "cursor")),
     }
 
 

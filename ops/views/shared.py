@@ -7,14 +7,16 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.core.signing import BadSignature, Signer
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
@@ -26,8 +28,12 @@ from ops.views.live import Part, version_of
 
 log = logging.getLogger("memos.ops")
 
-# What nobody has asked for since is dropped by the next look.
+# What nobody has asked for since is dropped by the next look, and the oldest beyond so many.
 _DROPPED_AFTER = 60.0
+_MAX_KEPT = 200
+# No page asks more often for what is shared longer than this: its next poll may meet another process, which must not
+# answer with what is older.
+_SHORT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +61,36 @@ _lock = threading.Lock()
 
 
 def shared_part(
-    request: HttpRequest, template: str, look: Callable[[], Look], *, seconds: float, anew: bool = False
+    request: HttpRequest,
+    template: str,
+    look: Callable[[HttpRequest], Look],
+    *,
+    parameters: Sequence[str],
+    seconds: float,
+    anew: bool = False,
 ) -> Part:
-    """The part, as someone with the same reach and rights saw it at the same address less than `seconds` ago.
+    """The part, as someone with the same reach and rights saw it with the same `parameters` less than `seconds` ago.
 
-    Else, and where it is wanted `anew`, it is looked up and kept for the others. The template may use the context and
-    the address, nothing of the person: no CSRF token and no message. Without Redis each process looks for itself.
+    Else, and where it is wanted `anew`, it is looked up and kept for the others. Look and template get the request with
+    these `parameters` of its query alone, and may use its reach and rights, nothing of the person: no CSRF token and no
+    message. Without Redis each process looks for itself.
     """
-    key = _key(request, template)
+    key = _key(request, template, parameters)
     mine = _kept.get(key)
     if not anew:
-        if mine is not None and mine.serves(seconds):
+        if mine is not None and mine.serves(seconds) and seconds <= _SHORT_SECONDS:
             return mine.part
-        others = _read(key)
-        if others is not None and others.serves(seconds):
-            _keep(key, others)
-            return others.part
-    found = look()
+        newest = max((one for one in (mine, _read(key)) if one and one.serves(seconds)), key=_until, default=None)
+        if newest is not None:
+            _keep(key, newest)
+            return newest.part
+    asked = _narrowed(request, parameters)
+    found = look(asked)
     version = version_of(found.news)
-    if mine is not None and mine.part.version == version:
+    if not anew and mine is not None and mine.part.version == version:
         part = mine.part
     else:
-        part = Part(version, render_to_string(template, dict(found.context), request))
+        part = Part(version, render_to_string(template, dict(found.context), asked))
     kept = _Kept(part, time.time() + seconds)
     _keep(key, kept)
     _write(key, kept, seconds)
@@ -88,15 +102,20 @@ def forget_kept() -> None:
     _kept.clear()
 
 
-def reach(access: Access) -> tuple[Any, ...]:
-    """Which namespaces are reached, to keep apart what is kept."""
+def _reach(access: Access) -> tuple[Any, ...]:
     return ("all",) if access.all_namespaces else tuple(sorted(access.namespace_ids))
 
 
-def _key(request: HttpRequest, template: str) -> str:
-    query = sorted((name, values) for name, values in request.GET.lists() if name != "v")
-    parts = (template, query, reach(page_access(request)), _rights(request.user), get_language())
+def _key(request: HttpRequest, template: str, parameters: Sequence[str]) -> str:
+    query = [request.GET.get(name, "") for name in parameters]
+    parts = (template, query, _reach(page_access(request)), _rights(request.user), get_language())
     return f"memos:part:1:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+
+
+def _narrowed(request: HttpRequest, parameters: Sequence[str]) -> HttpRequest:
+    narrowed = copy(request)
+    narrowed.GET = QueryDict(urlencode({name: request.GET[name] for name in parameters if name in request.GET}))
+    return narrowed
 
 
 def _rights(user: AbstractUser | AnonymousUser) -> tuple[str, ...]:
@@ -109,6 +128,12 @@ def _keep(key: str, kept: _Kept) -> None:
         for old in [name for name, one in _kept.items() if one.until < dropped]:
             del _kept[old]
         _kept[key] = kept
+        while len(_kept) > _MAX_KEPT:
+            del _kept[min(_kept, key=lambda name: _kept[name].until)]
+
+
+def _until(kept: _Kept) -> float:
+    return kept.until
 
 
 def _read(key: str) -> _Kept | None:

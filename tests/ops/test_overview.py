@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import html
+import logging
 import re
 from datetime import timedelta
 
@@ -115,6 +116,14 @@ def test_a_fragment_that_did_not_change_is_not_sent_again(staff, world):
     version = first.headers["X-Fragment-Version"]
     again = staff.get(f"{URL}overview/live/", {"v": version}, headers={"HX-Request": "true"})
     assert (first.status_code, again.status_code, again.content) == (200, 204, b"")
+
+
+def test_a_poll_without_news_is_no_line_of_the_log(staff, world, caplog):
+    caplog.set_level(logging.INFO, logger="memos.request")
+    version = staff.get(f"{URL}overview/live/").headers["X-Fragment-Version"]
+    assert [record.status for record in caplog.records] == [200]
+    staff.get(f"{URL}overview/live/", {"v": version})
+    assert [record.status for record in caplog.records] == [200]
 
 
 def test_tabs_that_poll_together_cost_one_count(staff, world, django_assert_max_num_queries):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from memory.models import Job, Memory
 from memory.stores.redis import call
@@ -102,6 +104,44 @@ def test_without_redis_each_process_looks_for_itself(world, staff, redis_away):
     redis_away()
     assert staff.get(STAGES).status_code == 200
     assert "Redis does not answer" in staff.get(BOARD).content.decode()
+
+
+def test_a_page_that_is_opened_is_drawn_anew_though_nothing_has_changed(world, staff, monkeypatch):
+    Job.objects.create(kind="embed_pending", state="failed", namespace_id=world.harbour.namespace_id)
+    polled = staff.get(STAGES).content.decode()
+    later = timezone.now() + timedelta(hours=3, minutes=1)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    opened = staff.get("/ops/pipeline/").content.decode()
+    assert "s ago<" in polled
+    assert "3 hours ago<" in opened.replace("\xa0", " ")
+
+
+def test_a_long_window_takes_what_is_newer_of_another_process(world, staff):
+    url = f"{BOARD}?window=30d"
+    first = staff.get(url).headers["X-Fragment-Version"]
+    mine = dict(shared._kept)
+    Job.objects.create(kind="embed_pending", state="failed")
+    # The other process: someone opens the page there.
+    staff.get("/ops/?window=30d")
+    shared._kept.clear()
+    shared._kept.update(mine)
+    assert staff.get(url).headers["X-Fragment-Version"] != first
+
+
+def test_what_the_address_holds_beside_reaches_nobody_else(world, staff):
+    Job.objects.create(kind="embed_pending", state="failed", namespace_id=world.harbour.namespace_id)
+    page = staff.get("/ops/pipeline/", {"state": "failed", "for": "evil"}).content.decode()
+    assert "for=evil" not in page.split('id="jobs"')[1]
+    for number in range(3):
+        staff.get(STAGES, {"state": "failed", "for": str(number)})
+    assert len(shared._kept) == 2
+
+
+def test_so_many_are_kept_and_no_more(world, staff, monkeypatch):
+    monkeypatch.setattr(shared, "_MAX_KEPT", 4)
+    for kind in "abcdef":
+        staff.get(STAGES, {"kind": kind})
+    assert len(shared._kept) == 4
 
 
 def test_what_nobody_asks_for_is_dropped(world, staff, monkeypatch):

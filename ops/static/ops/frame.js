@@ -99,6 +99,9 @@
         }
     };
     if (document.body.dataset.now) {
+        tick();
         setInterval(tick, TICK);
+        document.addEventListener("htmx:afterSwap", tick);
+        document.addEventListener("htmx:oobAfterSwap", tick);
     }
 }

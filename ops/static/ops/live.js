@@ -23,7 +23,7 @@
 
     const known = (element) => {
         if (!sources.has(element)) {
-            sources.set(element, { failures: 0, next: 0, since: null });
+            sources.set(element, { failures: 0, next: 0, since: null, held: new Set() });
         }
         return sources.get(element);
     };
@@ -114,13 +114,16 @@
         const editing = active && part.contains(active) && active.matches("input, textarea, select");
         if (editing || part.querySelector("dialog[open]")) {
             event.detail.shouldSwap = false;
-            known(poller).held = true;
+            known(poller).held.add(part.id);
         } else {
             part.openDetails = [...part.querySelectorAll("details")].map((details) => details.open);
         }
     };
     const afterExchange = (event) => {
         const part = event.detail.target;
+        if (event.detail.shouldSwap === false) {
+            return;
+        }
         const details = [...part.querySelectorAll("details")];
         if (part.openDetails?.length === details.length) {
             details.forEach((one, index) => {
@@ -157,10 +160,13 @@
         if (xhr?.status === 200 || xhr?.status === 204) {
             const source = known(element);
             const version = xhr.getResponseHeader("X-Fragment-Version");
-            if (version && !source.held) {
-                element.dataset.version = version;
+            if (version) {
+                const shown = (element.dataset.version ?? "").split(".");
+                const ids = element.dataset.parts?.split(" ") ?? [element.id];
+                const now = version.split(".").map((one, index) => (source.held.has(ids[index]) ? shown[index] : one));
+                element.dataset.version = now.join(".");
             }
-            source.held = false;
+            source.held.clear();
             source.failures = 0;
             source.next = 0;
             source.since = null;
