@@ -31,8 +31,8 @@ log = logging.getLogger("memos.ops")
 # What nobody has asked for since is dropped by the next look, and the oldest beyond so many.
 _DROPPED_AFTER = 60.0
 _MAX_KEPT = 200
-# No page asks more often for what is shared longer than this: its next poll may meet another process, which must not
-# answer with what is older.
+# No part is polled more slowly. One that is shared for longer is looked for in Redis at each poll as well: another
+# process may have a newer one, and a page must not go back in time.
 _SHORT_SECONDS = 5.0
 
 
