@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from django.db import connection
 from django.db.models import Count, Exists, OuterRef
 
 from memory.enums import EmbeddingState, MemoryKind, MemoryState
 from memory.governance.strength import KIND_SQL
 from memory.models import Memory, ProjectedMemory
 from memory.models.memory import MemoryQuerySet
+from memory.models.sql import fetch
 from memory.text.analysis import terms
 from memory.types import Scope
 
@@ -33,11 +32,12 @@ _MAX_WORDS = 32
 class Points:
     """Columns of one length, in the order of the ids.
 
-    `places` float32 [rows, 3]; `occurred` seconds since 1970; `uses` capped; `kind` numbers KINDS, `state` is ACTIVE,
-    ARCHIVED or SUPERSEDED, `importance` from 0 to 255, `session` numbers `sessions` (name, points) or OTHER_SESSION.
+    `ids` 16 bytes each; `places` float32 [rows, 3]; `occurred` seconds since 1970; `uses` capped; `kind` numbers KINDS,
+    `state` is ACTIVE, ARCHIVED or SUPERSEDED, `importance` from 0 to 255, `session` numbers `sessions` (name, points),
+    or is OTHER_SESSION.
     """
 
-    ids: list[uuid.UUID]
+    ids: bytes
     places: np.ndarray
     occurred: np.ndarray
     uses: np.ndarray
@@ -49,37 +49,56 @@ class Points:
     sessions: list[tuple[str, int]]
 
 
+# A record for each point, as _POINT reads it: ten thousand rows of twelve values cost more than all the rest.
 _POINTS = f"""
-SELECT p.memory_id, p.x, p.y, p.z, p.cluster, {KIND_SQL}, m.state, m.superseded_by IS NOT NULL, m.importance,
-       least(coalesce(u.uses, 0), {MOST_USES}), extract(epoch FROM m.occurred_at)::float8, m.session
-FROM memory_projectedmemory p
-JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = %(model_state)s
-JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
-LEFT JOIN memory_memoryupkeep u ON u.namespace_id = p.namespace_id AND u.memory_id = p.memory_id
-WHERE p.namespace_id = %(namespace_id)s
-ORDER BY p.memory_id
+SELECT string_agg(
+           uuid_send(memory_id) || float4send(x) || float4send(y) || float4send(z) || int2send(cluster)
+               || int2send(kind) || int2send(state) || int4send(uses) || float8send(importance) || float8send(occurred),
+           ''),
+       array_agg(session)
+FROM (
+    SELECT p.memory_id, p.x::float4, p.y::float4, p.z::float4, p.cluster::int2,
+           (array_position(%(kinds)s::text[], {KIND_SQL}) - 1)::int2 AS kind,
+           (CASE WHEN m.state = %(archived)s THEN {ARCHIVED} WHEN m.superseded_by IS NULL THEN {ACTIVE}
+                 ELSE {SUPERSEDED} END)::int2 AS state,
+           least(coalesce(u.uses, 0), {MOST_USES})::int4 AS uses, m.importance::float8,
+           extract(epoch FROM m.occurred_at)::float8 AS occurred, m.session
+    FROM memory_projectedmemory p
+    JOIN memory_embeddingmodel e ON e.id = p.model_id AND e.state = %(model_state)s
+    JOIN memory_memory m ON m.namespace_id = p.namespace_id AND m.id = p.memory_id
+    LEFT JOIN memory_memoryupkeep u ON u.namespace_id = p.namespace_id AND u.memory_id = p.memory_id
+    WHERE p.namespace_id = %(namespace_id)s
+    ORDER BY p.memory_id
+) AS point
 """  # noqa: S608 - put together from constants
+_POINT = np.dtype(
+    [("id", "V16"), ("place", ">f4", 3), ("cluster", ">i2"), ("kind", ">i2"), ("state", ">i2"), ("uses", ">i4"),
+     ("importance", ">f8"), ("occurred", ">f8")]
+)  # fmt: skip
 
 
 def points(scope: Scope) -> Points:
     """The points of the namespace's map; none while there is no map."""
-    with connection.cursor() as cursor:
-        cursor.execute(_POINTS, {"namespace_id": scope.namespace_id, "model_state": EmbeddingState.ACTIVE.value})
-        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
-    named = _largest(Counter(row[11] for row in rows))
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "model_state": EmbeddingState.ACTIVE.value,
+        "archived": MemoryState.ARCHIVED.value,
+        "kinds": [kind.value for kind in KINDS],
+    }
+    [(records, names)] = fetch(_POINTS, parameters, prepared=False, binary=True)
+    found, of_session = np.frombuffer(records or b"", dtype=_POINT), names or []
+    named = _largest(Counter(of_session))
     numbers = {name: number for number, (name, _) in enumerate(named)}
-    kinds = {kind.value: number for number, kind in enumerate(KINDS)}
-    states = [ARCHIVED if row[6] == MemoryState.ARCHIVED else SUPERSEDED if row[7] else ACTIVE for row in rows]
     return Points(
-        ids=[row[0] for row in rows],
-        places=np.array([row[1:4] for row in rows], dtype=np.float32).reshape(-1, 3),
-        occurred=np.array([max(0, min(row[10], 2**32 - 1)) for row in rows], dtype=np.uint32),
-        uses=np.array([row[9] for row in rows], dtype=np.uint16),
-        kind=np.array([kinds[row[5]] for row in rows], dtype=np.uint8),
-        state=np.array(states, dtype=np.uint8),
-        importance=np.array([round(row[8] * 255) for row in rows], dtype=np.uint8),
-        session=np.array([numbers.get(row[11], OTHER_SESSION) for row in rows], dtype=np.uint8),
-        cluster=np.array([row[4] for row in rows], dtype=np.uint8),
+        ids=found["id"].tobytes(),
+        places=found["place"].astype(np.float32),
+        occurred=found["occurred"].clip(0, 2**32 - 1).astype(np.uint32),
+        uses=found["uses"].astype(np.uint16),
+        kind=found["kind"].astype(np.uint8),
+        state=found["state"].astype(np.uint8),
+        importance=(found["importance"] * 255).round().astype(np.uint8),
+        session=np.array([numbers.get(name, OTHER_SESSION) for name in of_session], dtype=np.uint8),
+        cluster=found["cluster"].astype(np.uint8),
         sessions=named,
     )
 

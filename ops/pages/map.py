@@ -85,12 +85,12 @@ def binary(points: Points) -> bytes:
     session, cluster (uint8 each), ids (16 bytes each); each a column of all points.
     """
     columns = [
-        struct.pack("<I", len(points.ids)),
+        struct.pack("<I", len(points.places)),
         *(points.places[:, axis].astype("<f4").tobytes() for axis in range(3)),
         points.occurred.astype("<u4").tobytes(),
         points.uses.astype("<u2").tobytes(),
         *(getattr(points, name).tobytes() for name in ("kind", "state", "importance", "session", "cluster")),
-        b"".join(one.bytes for one in points.ids),
+        points.ids,
     ]
     return b"".join(columns)
 

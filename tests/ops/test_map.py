@@ -196,7 +196,7 @@ def test_looking_changes_nothing(staff, drawn):
 def test_the_page_costs_the_same_with_more_points(staff, drawn, django_assert_max_num_queries):
     turns(drawn.harbour, "more", *(f"Container number{one} stands on the quay." for one in range(100)))
     projection.project(drawn.harbour, now=datetime.now(UTC))
-    assert len(projected.points(drawn.harbour).ids) == 134
+    assert len(projected.points(drawn.harbour).places) == 134
     with django_assert_max_num_queries(20):
         staff.get(URL, {"ns": "harbour"})
     with django_assert_max_num_queries(6):
