@@ -11,6 +11,7 @@ from memory.governance.policy import nested
 from memory.services import due
 from memory.services.policy import governing, proposed
 from memory.services.sweep import Tally, would_do
+from memory.services.tenant_figures import searchable
 from memory.types import Scope
 
 SHOWN = 50
@@ -23,19 +24,18 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
     Raises InvalidInput.
     """
     would_be = proposed(wanted)
-    policy = would_be.policy
+    policy, present = would_be.policy, governing(scope.namespace_id).effective.policy
+    # Each of these computes the strength of every memory.
+    would = would_do(scope.namespace_id, policy, now=now)
+    without_change = would if policy == present else would_do(scope.namespace_id, present, now=now)
+    first = due.page(scope.namespace_id, policy, limit=SHOWN, now=now) if would.decayed + would.expired else []
     return {
         "namespace": scope.namespace,
         "policy": nested(would_be.values),
-        "active_memories": due.counts(scope.namespace_id, policy, now=now).active,
-        "would": _counted(would_do(scope.namespace_id, policy, now=now)),
-        "without_change": _counted(
-            would_do(scope.namespace_id, governing(scope.namespace_id).effective.policy, now=now)
-        ),
-        "memories": [
-            {"memory_id": str(found.memory_id), **found.explained(policy)}
-            for found in due.page(scope.namespace_id, policy, limit=SHOWN, now=now)
-        ],
+        "active_memories": searchable(scope.namespace_id),
+        "would": _counted(would),
+        "without_change": _counted(without_change),
+        "memories": [{"memory_id": str(found.memory_id), **found.explained(policy)} for found in first],
     }
 
 

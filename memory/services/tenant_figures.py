@@ -74,7 +74,7 @@ def held(namespace: Namespace) -> Held:
     """Ten counts, each in an index that the namespace leads."""
     memories = Memory.objects.filter(namespace=namespace)
     return Held(
-        active=searchable(namespace),
+        active=searchable(namespace.pk),
         archived=memories.filter(state=MemoryState.ARCHIVED).count(),
         review=memories.exclude(review="").count(),
         pinned=memories.filter(pinned=True).count(),
@@ -87,9 +87,9 @@ def held(namespace: Namespace) -> Held:
     )
 
 
-def searchable(namespace: Namespace) -> int:
+def searchable(namespace_id: int) -> int:
     """Memories that retrieval may return, from the counters that their writers keep."""
-    return NamespaceStat.objects.filter(namespace=namespace).aggregate(n=Sum("memories"))["n"] or 0
+    return NamespaceStat.objects.filter(namespace_id=namespace_id).aggregate(n=Sum("memories"))["n"] or 0
 
 
 _GROWTH = """

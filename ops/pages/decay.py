@@ -154,9 +154,10 @@ def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None =
     """What a sweep in 7 days would archive; `counted`: how many that is, if it is known."""
     policy, soon = governing(scope.namespace_id).effective.policy, now + SOON
     counted = counted or due.counts(scope.namespace_id, policy, now=soon)
+    count = counted.decayed + counted.expired
     return LeavingSoon(
-        fading.leaving(scope, policy, at=soon, limit=LISTED),
-        counted.decayed + counted.expired,
+        fading.leaving(scope, policy, at=soon, limit=LISTED) if count else [],
+        count,
         picked.link(scope, picked.due_at(soon)),
     )
 
