@@ -106,7 +106,7 @@ def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
 
 _MEMORY_COLUMNS = (
     "id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state, occurred_at, created_at, "
-    "content_hash, terms, length, tokens"
+    "content_hash, terms, length, tokens, embedded"
 )
 _VECTOR_COLUMNS = "namespace_id, model_id, memory_id, embedding, searchable, filed"
 _POSTING_COLUMNS = "namespace_id, term, memory_id, frequency, length"
@@ -144,7 +144,7 @@ def _memory_lines(namespace_id: int, ids: np.ndarray, texts: list[np.ndarray], s
         distinct = ",".join(dict.fromkeys(words))
         yield (
             f"{ids[row].tobytes().hex()}\t{namespace_id}\ts{session}\t{turn + 1}\tuser\t\t{text}\t{{}}\t0.5\tL2\tactive"
-            f"\t{when}\t{when}\t\\\\x{content_hash(text).hex()}\t{{{distinct}}}\t{len(words)}\t{3 * len(words)}\n"
+            f"\t{when}\t{when}\t\\\\x{content_hash(text).hex()}\t{{{distinct}}}\t{len(words)}\t{3 * len(words)}\tt\n"
         ).encode()
 
 

@@ -23,6 +23,7 @@ from memory.services import (
     audit_chain,
     audit_proof,
     condense,
+    embedded_marks,
     embedding,
     entities,
     erasing,
@@ -98,6 +99,15 @@ def embed_pending() -> int:
     except EmbeddingUnavailable as error:
         log.warning("memories still wait for their vectors", extra={"reason": error.message})
         return 0
+
+
+@job
+def check_embedded_marks() -> int:
+    """Sets right which memories are said to have vectors; returns of how many that was wrong."""
+    changed = embedded_marks.set_right()
+    if changed:
+        log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
+    return changed
 
 
 @job

@@ -35,6 +35,10 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         """What retrieval may return."""
         return self.filter(state=MemoryState.ACTIVE)
 
+    def awaiting_vector(self) -> Self:
+        """What retrieval finds by its words only, until the worker has embedded it."""
+        return self.active().filter(embedded=False)
+
     def in_session(self, session: str) -> Self:
         return self.filter(session=session)
 
@@ -49,7 +53,8 @@ class Memory(models.Model):
 
     It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
     told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`
-    counts its changes, whoever makes them.
+    counts its changes, whoever makes them. `embedded` says that its vectors under the active embedding model are there;
+    who stores or removes vectors keeps it in the same transaction.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -84,6 +89,7 @@ class Memory(models.Model):
     pinned = models.BooleanField(default=False, db_default=False, help_text="No sweep takes it away")
     review = models.CharField(max_length=16, choices=Review.choices, blank=True, default="", db_default="")
     revision = models.IntegerField(default=1, db_default=1)
+    embedded = models.BooleanField(default=False, db_default=False, editable=False)
 
     objects = MemoryQuerySet.as_manager()
 
@@ -101,8 +107,17 @@ class Memory(models.Model):
             models.Index(
                 fields=["namespace", "-id"], name="memory_archived", condition=models.Q(state=MemoryState.ARCHIVED)
             ),
+            # The namespace does not lead it: for staff who look at all of them at once.
+            models.Index(fields=["-id"], name="memory_archived_newest", condition=models.Q(state=MemoryState.ARCHIVED)),
             models.Index(fields=["namespace", "-id"], name="memory_pinned", condition=models.Q(pinned=True)),
             models.Index(fields=["namespace", "-id"], name="memory_to_review", condition=~models.Q(review="")),
+            # The namespace does not lead it: the worker takes the oldest first, whosever they are.
+            models.Index(
+                fields=["id"],
+                include=["namespace", "state"],
+                name="memory_without_vector",
+                condition=models.Q(embedded=False),
+            ),
             # The namespace does not lead it: a GIN index takes a number only with the extension btree_gin. It holds the
             # few memories that staff tagged, and what another tenant tagged alike is filtered out by the row.
             GinIndex(

@@ -9,9 +9,15 @@ from django.utils import timezone
 from pgvector.django import HalfVectorField
 
 from memory.enums import EmbeddingState
-from memory.models.memory import Memory, MemoryQuerySet
+from memory.models.memory import Memory
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
+
+
+class EmbeddingModelManager(models.Manager["EmbeddingModel"]):
+    def in_use(self, model_id: int) -> bool:
+        """Whether search uses this one."""
+        return self.filter(pk=model_id, state=EmbeddingState.ACTIVE).exists()
 
 
 class EmbeddingModel(models.Model):
@@ -24,6 +30,8 @@ class EmbeddingModel(models.Model):
     state = models.CharField(max_length=10, choices=EmbeddingState.choices)
     created_at = models.DateTimeField(default=timezone.now)
     activated_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EmbeddingModelManager()
 
     class Meta:
         constraints = [
@@ -90,9 +98,10 @@ class Posting(models.Model):
         return f"{self.term} in {self.memory_id}"
 
 
-def lacking_vector(memories: MemoryQuerySet, model_id: int) -> MemoryQuerySet:
-    """The memories among `memories` that the embedding model `model_id` has no vector of yet."""
-    of_model = MemoryVector.objects.filter(
-        namespace_id=models.OuterRef("namespace_id"), model_id=model_id, memory_id=models.OuterRef("pk")
+def has_vector(model_id: int | models.Subquery) -> models.Exists:
+    """Whether a memory has a vector of a model. Compares tables; of the active one `Memory.embedded` says so."""
+    return models.Exists(
+        MemoryVector.objects.filter(
+            namespace_id=models.OuterRef("namespace_id"), model_id=model_id, memory_id=models.OuterRef("pk")
+        )
     )
-    return memories.filter(~models.Exists(of_model))

@@ -13,11 +13,10 @@ from django.db import transaction
 from django.db.models import F
 
 from memory import audit
-from memory.enums import AuditEvent, EmbeddingState, MemoryState
+from memory.enums import AuditEvent, MemoryState
 from memory.errors import InvalidInput, NotFound
-from memory.models import EmbeddingModel, Memory, Namespace, RetiredStatement
+from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
-from memory.models.search import lacking_vector
 from memory.services import index, queue, upkeep
 from memory.services.admission import allowed_text
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
@@ -262,7 +261,7 @@ def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     index.mark_searchable(memories, searchable=True)
     _keep_new_terms(memories, entries)
     index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
-    if _any_without_vector(memories):
+    if _rows(memories).filter(embedded=False).exists():
         queue.enqueue(queue.EMBED_PENDING)
 
 
@@ -326,11 +325,6 @@ def _put_text(memory: Memory, text: str) -> None:
     RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).delete()
     memory.retired_spans = []
     memory.tokens = count_tokens(text, settings.MEMOS_TOKENIZER)
-
-
-def _any_without_vector(memories: Sequence[Memory]) -> bool:
-    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-    return model is None or lacking_vector(_rows(memories), model.pk).exists()
 
 
 def _record(

@@ -14,14 +14,13 @@ from django.db import transaction
 from django.db.models import Count
 
 from memory import audit
-from memory.enums import AuditEvent, DocumentFormat, EmbeddingState, GateDecision, Role
+from memory.enums import AuditEvent, DocumentFormat, GateDecision, Role
 from memory.errors import InvalidInput, NotFound
 from memory.gate.judgement import Judgement
 from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.search import lacking_vector
 from memory.models.sql import fetch
 from memory.services import idempotency as answers
 from memory.services import index, queue, quota
@@ -232,9 +231,8 @@ def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict
         )
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
     rows = list(of_document.filter(index__gte=cursor).order_by("index").select_related("memory")[: limit + 1])
-    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-    memories = Memory.objects.in_scope(scope).active().filter(pk__in=of_document.values("memory_id"))
-    pending = lacking_vector(memories, model.pk).count() if model else memories.count()
+    memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
+    pending = memories.awaiting_vector().count()
     return {
         "document": {**_shown(row, of_document.count()), "pending_embeddings": pending},
         "chunks": [
@@ -316,12 +314,14 @@ def _insert(
 ) -> None:
     """Writes the chunks of a document that has none, with their postings, vectors and counts."""
     own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
+    made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)
     for position, (memory, entry, place) in enumerate(zip(memories, entries, places, strict=True)):
         memory.session = row.chunk_session
         memory.turn = position - len(memories)
         memory.terms, memory.length = list(entry.frequencies), entry.length
         memory.importance = importance(memory.text, memory.role, memory.terms).value
         memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
+        memory.embedded = made
     Memory.objects.bulk_create(memories, batch_size=500)
     DocumentChunk.objects.bulk_create(
         [

@@ -20,9 +20,10 @@ from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.memory import spans_of
-from memory.models.search import lacking_vector
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.search import has_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.services import embedded_marks
 from memory.services.alone import alone
 from memory.stores import model_calls
 from memory.text.passages import passages
@@ -158,8 +159,7 @@ def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
 
 def pending_count() -> int:
     """Active memories that wait for their vector."""
-    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-    return lacking_vector(Memory.objects.active(), row.pk).count() if row else 0
+    return Memory.objects.awaiting_vector().count()
 
 
 def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
@@ -171,7 +171,7 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     deadline = time.monotonic() + seconds
     with alone(_RUN_LOCK) as only:
         made = 0
-        for batch in _fill(active_model(), limit=limit) if only else ():
+        for batch in _fill(active_model(), Memory.objects.awaiting_vector(), limit=limit) if only else ():
             made += batch
             if time.monotonic() > deadline:
                 break
@@ -194,7 +194,8 @@ def reembed(
     total = Memory.objects.count()
     done = MemoryVector.objects.filter(model_id=target.pk, passage=0).count()
     progress(done, total)
-    for made in _fill(model, limit=None, every_state=True):
+    lacking = Memory.objects.filter(~has_vector(target.pk))
+    for made in _fill(model, lacking):
         done += made
         progress(min(done, total), total)
     with transaction.atomic():
@@ -208,12 +209,14 @@ def reembed(
             details={"from": str(former) if former else None, "to": str(target), "vectors": done},
             now=now(),
         )
+    embedded_marks.set_right()
     forget_active_model()
     # Processes that still know the former model may have stored memories with its vectors only.
     time.sleep(KNOWN_SECONDS + 0.5)
-    for made in _fill(model, limit=None, every_state=True):
+    for made in _fill(model, lacking):
         done += made
         progress(done, max(done, total))
+    embedded_marks.set_right()
     target.refresh_from_db()
     return target
 
@@ -246,15 +249,15 @@ def _model_row(provider: str, name: str) -> EmbeddingModel:
     return row
 
 
-def _fill(model: ActiveModel, *, limit: int | None, every_state: bool = False) -> Iterator[int]:
-    """Makes missing vectors batch by batch, oldest memories first; yields of how many memories each batch made them."""
-    wanted = Memory.objects.all() if every_state else Memory.objects.active()
+def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf")) -> Iterator[int]:
+    """Makes the vectors that are `lacking` batch by batch, oldest memories first; yields how many memories got theirs.
+
+    Asks anew for every batch.
+    """
     made = 0
     last_id = None
-    while limit is None or made < limit:
-        rows = lacking_vector(wanted, model.id)
-        if last_id is not None:
-            rows = rows.filter(pk__gt=last_id)
+    while made < limit:
+        rows = lacking if last_id is None else lacking.filter(pk__gt=last_id)
         columns = ("pk", "namespace_id", "content_hash", "retired_spans", "text", "speaker", "context")
         found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
         if not found:
@@ -273,13 +276,15 @@ class _Pending(NamedTuple):
     namespace_id: int
     content_hash: bytes
     retired_spans: list[int]
+    speaker: str
+    context: str
     passages: list[str]
 
 
 def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str]) -> _Pending:
     memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
     passages = embedded_passages(live_text(text, spans_of(retired_spans)), speaker, context)
-    return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, passages)
+    return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, speaker, context, passages)
 
 
 def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
@@ -316,25 +321,38 @@ def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarra
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
-            SELECT m.namespace_id, %s, m.id, v.passage, v.embedding::halfvec, m.state = %s
-            FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::smallint[], %s::text[])
-                 AS v (memory_id, namespace_id, content_hash, retired, passage, embedding)
-            JOIN memory_memory m
-              ON m.namespace_id = v.namespace_id AND m.id = v.memory_id AND m.content_hash = v.content_hash
-             AND m.retired_spans = v.retired::int[]
-            ORDER BY m.id, v.passage
-            FOR SHARE OF m
-            ON CONFLICT DO NOTHING
+            WITH input AS (
+                SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::text[], %s::text[],
+                                     %s::smallint[], %s::text[])
+                    AS v (memory_id, namespace_id, content_hash, retired, speaker, context, passage, embedding)
+            ), own AS MATERIALIZED (
+                SELECT m.namespace_id, m.id, m.state, m.embedded FROM input i
+                JOIN memory_memory m
+                  ON m.namespace_id = i.namespace_id AND m.id = i.memory_id AND m.content_hash = i.content_hash
+                 AND m.retired_spans = i.retired::int[] AND m.speaker = i.speaker AND m.context = i.context
+                WHERE i.passage = 0
+                ORDER BY m.id
+                FOR NO KEY UPDATE OF m
+            ), vectors AS (
+                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+                SELECT o.namespace_id, %s, o.id, i.passage, i.embedding::halfvec, o.state = %s
+                FROM own o JOIN input i ON i.namespace_id = o.namespace_id AND i.memory_id = o.id
+                ON CONFLICT DO NOTHING
+            )
+            UPDATE memory_memory m SET embedded = true FROM own o
+            WHERE m.namespace_id = o.namespace_id AND m.id = o.id AND NOT o.embedded
+              AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %s AND state = %s)
             """,
             [
-                model_id,
-                MemoryState.ACTIVE,
                 [memory.memory_id for memory, _ in places],
                 [memory.namespace_id for memory, _ in places],
                 [memory.content_hash for memory, _ in places],
                 ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
+                [memory.speaker for memory, _ in places],
+                [memory.context for memory, _ in places],
                 [passage for _, passage in places],
                 [halfvec_literal(vector) for vector in vectors],
+                *(model_id, MemoryState.ACTIVE),
+                *(model_id, EmbeddingState.ACTIVE),
             ],
         )

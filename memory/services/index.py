@@ -15,7 +15,7 @@ from typing import Any, Self
 from django.db import connection
 
 from memory.enums import MemoryState
-from memory.models import EntityWatermark, Memory, NamespaceStat, RetiredStatement, Session
+from memory.models import EmbeddingModel, EntityWatermark, Memory, NamespaceStat, RetiredStatement, Session
 from memory.services import vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
@@ -147,7 +147,10 @@ def forget_entities(memory: Memory) -> None:
 
 
 def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bool) -> None:
-    """Leaves the memory with the vectors of its present text only; with none at all when there are none yet."""
+    """Leaves the memory with the vectors of its present text only; with none at all when there are none yet.
+
+    Sets `embedded`, in the row too.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM memory_memoryvector WHERE namespace_id = %s AND memory_id = %s",
@@ -155,10 +158,17 @@ def replace_vectors(memory: Memory, embedded: Embedded | None, *, searchable: bo
         )
     if embedded is not None:
         insert_vectors([memory], embedded, searchable=searchable)
+    made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)
+    if memory.embedded != made:
+        memory.embedded = made
+        Memory.objects.filter(namespace_id=memory.namespace_id, pk=memory.pk).update(embedded=made)
 
 
 def insert_vectors(memories: Sequence[Memory], embedded: Embedded, *, searchable: bool) -> None:
-    """Writes the vectors of memories that have none; `embedded` holds them in the memories' order."""
+    """Writes the vectors of memories that have none; `embedded` holds them in the memories' order.
+
+    Whether their rows say so is the caller's.
+    """
     owners = [memories[memory] for memory, _ in embedded.places]
     with connection.cursor() as cursor:
         cursor.execute(

@@ -14,11 +14,10 @@ from typing import Any
 
 from django.db.models import Min
 
-from memory.enums import EmbeddingState, JobState, QuarantineState
-from memory.models import EmbeddingModel, Job, Memory, QuarantinedItem
+from memory.enums import JobState, QuarantineState
+from memory.models import Job, Memory, QuarantinedItem
 from memory.models.document import SESSION_PREFIX
 from memory.models.keys import first_id_of
-from memory.models.search import lacking_vector
 from memory.models.sql import capped_counts, fetch
 from memory.services import stats
 from memory.types import Access
@@ -72,15 +71,12 @@ class Row:
 # Of what was released from quarantine the memory is counted, which has the item's id.
 _CAME = """
 WITH came AS MATERIALIZED (
-    SELECT namespace_id, id, session, turn, state, created_at FROM memory_memory
+    SELECT namespace_id, id, session, turn, state, embedded, created_at FROM memory_memory
     WHERE id >= %(first)s AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
     ORDER BY id DESC LIMIT %(most)s
 ), judged AS MATERIALIZED (
     SELECT c.*,
-        c.state <> 'active' OR EXISTS (
-            SELECT 1 FROM memory_memoryvector v
-            WHERE v.namespace_id = c.namespace_id AND v.model_id = %(model)s AND v.memory_id = c.id
-        ) AS embedded,
+        c.state <> 'active' OR c.embedded AS has_vector,
         c.turn <= 0 OR coalesce(s.summarised_turn >= c.turn, false) AS condensed,
         CASE WHEN c.turn > 0 THEN coalesce(s.settled_turn >= c.turn AND w.turn >= c.turn, false)
              ELSE coalesce(w.turn > 0, false) END AS linked
@@ -92,14 +88,14 @@ WITH came AS MATERIALIZED (
 _PASSED = {
     Stage.ACCEPTED: "true",
     Stage.SCREENED: "true",
-    Stage.EMBEDDED: "embedded",
+    Stage.EMBEDDED: "has_vector",
     Stage.CONDENSED: "condensed",
     Stage.LINKED: "linked",
-    Stage.STORED: "embedded AND condensed AND linked",
+    Stage.STORED: "has_vector AND condensed AND linked",
 }
 _HOUR = f"""{_CAME}
-SELECT count(*), count(*) FILTER (WHERE embedded), count(*) FILTER (WHERE condensed), count(*) FILTER (WHERE linked),
-       count(*) FILTER (WHERE embedded AND condensed AND linked)
+SELECT count(*), count(*) FILTER (WHERE has_vector), count(*) FILTER (WHERE condensed), count(*) FILTER (WHERE linked),
+       count(*) FILTER (WHERE has_vector AND condensed AND linked)
 FROM judged
 """  # noqa: S608 - put together from constants of this file
 
@@ -153,7 +149,7 @@ def _passed_in_hour(access: Access, *, apart: int, now: datetime) -> dict[Stage,
 
 
 def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[StageState]:
-    """Every stage. `backlog` may be some seconds old: which memories lack a vector costs more than all the rest."""
+    """Every stage. `backlog` may be some seconds old."""
     apart = QuarantinedItem.objects.reachable_by(access).pending()
     failed = Job.objects.reachable_by(access).failed()
     lately = [_apart_in_hour(access, now), _failed_in_hour(access, now)]
@@ -189,9 +185,11 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row]
         found = items.values_list("pk", "namespace_id", "session", "created_at")[:limit]
         rows = [Row("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found]
         return rows, capped_counts(items, most=COUNTED_AT_MOST)[0]
-    if stage is Stage.EMBEDDED and (lacking := _without_vector(access)) is not None:
-        rows = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
-        return [Row("memory", str(pk), *rest) for pk, *rest in rows], lacking.order_by()[:COUNTED_AT_MOST].count()
+    if stage is Stage.EMBEDDED:
+        lacking = Memory.objects.reachable_by(access).awaiting_vector()
+        waiting = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
+        rows = [Row("memory", str(pk), owner, session, at) for pk, owner, session, at in waiting]
+        return rows, capped_counts(lacking, most=COUNTED_AT_MOST)[0]
     return [], 0
 
 
@@ -233,12 +231,7 @@ def _reach(access: Access) -> dict[str, Any]:
 
 
 def _parameters(access: Access, now: datetime) -> dict[str, Any]:
-    return {**_reach(access), "first": first_id_of(now - HOUR), "most": COUNTED_AT_MOST, "model": _model() or 0}
-
-
-def _model() -> int | None:
-    active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE)
-    return active.values_list("pk", flat=True).first()
+    return {**_reach(access), "first": first_id_of(now - HOUR), "most": COUNTED_AT_MOST}
 
 
 def _apart_in_hour(access: Access, now: datetime) -> Any:
@@ -250,13 +243,9 @@ def _failed_in_hour(access: Access, now: datetime) -> Any:
     return Job.objects.reachable_by(access).failed().filter(finished_at__gte=now - HOUR)
 
 
-def _without_vector(access: Access) -> Any:
-    rows, model = Memory.objects.reachable_by(access).active(), _model()
-    return rows if model is None else lacking_vector(rows, model)
-
-
 def _oldest_without_vector(access: Access) -> datetime | None:
-    oldest: datetime | None = _without_vector(access).order_by("pk").values_list("created_at", flat=True).first()
+    rows = Memory.objects.reachable_by(access).awaiting_vector()
+    oldest: datetime | None = rows.order_by("pk").values_list("created_at", flat=True).first()
     return oldest
 
 

@@ -12,9 +12,8 @@ from django_q.models import OrmQ
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
-from memory.enums import EmbeddingState, MemoryState
-from memory.models import EmbeddingModel, Job, Memory, MemoryVector, NamespaceStat, Session
-from memory.models.search import lacking_vector
+from memory.enums import MemoryState
+from memory.models import Job, Memory, NamespaceStat, Session
 from memory.models.sql import fetch
 from memory.stores import figures
 from memory.stores.redis import RedisAway, call
@@ -118,17 +117,10 @@ def recent_summary_tokens(access: Access) -> Tokens:
 
 
 def backlog(access: Access) -> Backlog:
-    """Archived memories and memories without a vector. Costs an index-only count of vectors, not for every second."""
-    rows, searchable = Memory.objects.reachable_by(access), searchable_memories(access)
+    """Archived memories and memories without a vector."""
+    rows = Memory.objects.reachable_by(access)
     archived = rows.filter(state=MemoryState.ARCHIVED).count()
-    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-    pending = 0
-    if model is None:
-        pending = searchable
-    elif MemoryVector.objects.reachable_by(access).filter(model_id=model.pk, passage=0).count() < searchable + archived:
-        # Only when a vector is missing at all is it worth asking which are.
-        pending = lacking_vector(rows.active(), model.pk).count()
-    return Backlog(archived=archived, pending_embeddings=pending)
+    return Backlog(archived=archived, pending_embeddings=rows.awaiting_vector().count())
 
 
 def recent_backlog(access: Access) -> Backlog:

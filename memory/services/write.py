@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import AuditEvent, MemoryState, Tier
+from memory.enums import AuditEvent, EmbeddingState, MemoryState, Tier
 from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
@@ -101,11 +101,12 @@ WITH input AS (
               AS summary_due
 ), memories AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
-                               occurred_at, created_at, content_hash, terms, length, tokens)
+                               occurred_at, created_at, content_hash, terms, length, tokens, embedded)
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
            i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
-           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens
+           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens,
+           EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
     INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
@@ -179,6 +180,7 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "passage": [passage for _, passage in places],
         "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
         "model_id": embedded.model_id if embedded else None,
+        "in_use": EmbeddingState.ACTIVE.value,
         "now": now,
         # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
         "refresh": max(settings.MEMOS_SUMMARY_REFRESH_MESSAGES, settings.MEMOS_WINDOW_MESSAGES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -11,11 +11,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memory.enums import EmbeddingState, LinkKind, MemoryKind, Review, Role
+from memory.enums import LinkKind, MemoryKind, Review, Role
 from memory.governance.importance import EPISODE_BELOW
-from memory.models import EmbeddingModel, Memory, MemoryLink, MemoryUpkeep, Session
-from memory.models.memory import MemoryQuerySet
-from memory.models.search import lacking_vector
+from memory.models import Memory, MemoryLink, MemoryUpkeep, Session
 from memory.services.tagging import TAGS_KEY
 from ops.admin.filters import TypedFilter
 from ops.model_words import value_word
@@ -65,8 +63,7 @@ class VectorFilter(_Choice):
     options = (("missing", _("Missing")),)
 
     def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
-        model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-        return lacking_vector(cast(MemoryQuerySet, rows), model.pk) if model else rows
+        return rows.filter(embedded=False)
 
 
 class SourceFilter(_Choice):

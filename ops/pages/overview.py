@@ -16,6 +16,7 @@ from memory.models import Job
 from memory.services import health, movement, quota, request_figures, schedule_runs, standing, stats
 from memory.services.health import OK
 from memory.services.request_figures import Moment
+from memory.services.stages import Stage
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
@@ -250,8 +251,8 @@ def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]
                 "%(count)s memories have no vector yet: only words find them",
                 backlog.pending_embeddings,
             ),
-            "",
-            "",
+            page_link("ops:pipeline_rows", ns=ns, stage=Stage.EMBEDDED),
+            _("Look at it"),
         ),
     ]
     return [

@@ -10,13 +10,14 @@ from django.apps import apps
 from django.test import override_settings
 from django.utils import timezone
 
-from memory.models import EmbeddingModel, Memory, MemoryVector, Namespace
+from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services import curation, embedding
 from memory.services.ingest import ingest_batch
 from memory.types import NewMemory, system_access
+from tests.vectorless import take_vectors
 
 UNKNOWN = "01a1f915-2054-75a1-9f3a-d010f79b72ce"
 QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "memory_id": UNKNOWN}
@@ -235,7 +236,7 @@ def test_archived(alice, remember):
 def test_a_memory_without_a_vector_says_so(alice, remember):
     memory = remember(alice, "Ann moved to Lisbon.")
     remember(alice, "The weather is nice today.")
-    MemoryVector.objects.filter(memory_id=memory).delete()
+    take_vectors(memory)
 
     found = why(alice, memory)
 

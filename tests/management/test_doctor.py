@@ -15,7 +15,7 @@ from django_q.models import OrmQ, Schedule
 
 from memory.demo.seed import seed_demo_namespace
 from memory.errors import EmbeddingUnavailable
-from memory.models import ApiKey, Job, MemoryVector, NamespaceStat
+from memory.models import ApiKey, Job, Memory, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
 from memory.services import idempotency, stats
 from memory.services.diagnosis import host, search
@@ -23,6 +23,7 @@ from memory.stores import redis as redis_store
 from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access
 from tests.providers.cross_encoder import build
+from tests.vectorless import take_vectors
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.NO_HEARTBEAT)
     monkeypatch.setattr(host, "LOW_DISK", 2**60)
     monkeypatch.setattr(host, "FULL_DISK", 2**60)
-    MemoryVector.objects.filter(pk__in=list(MemoryVector.objects.values_list("pk", flat=True)[:3])).delete()
+    take_vectors(*Memory.objects.values_list("pk", flat=True)[:3])
     NamespaceStat.objects.update(memories=70)
     OrmQ.objects.create(key="memos", payload="x", lock=now - timedelta(hours=1))
     Job.objects.create(kind="condense_session", state="failed", finished_at=now, error_type="KeyError", error="Boom")
@@ -113,6 +114,17 @@ def test_wrong_counters_can_be_set_right() -> None:
     assert [sum(column) for column in zip(*before, strict=True)] == [
         sum(column) for column in zip(*NamespaceStat.objects.values_list("memories", "terms"), strict=True)
     ]
+
+
+def test_a_memory_that_is_wrongly_said_to_have_a_vector_can_be_set_right() -> None:
+    MemoryVector.objects.filter(memory_id=Memory.objects.values("pk")[:1]).delete()
+    status, what, fix = examine()[1]["vectors"]
+    assert (status, what.split()[:4]) == ("warn", ["1", "memories", "are", "said"])
+    assert "manage.py doctor --recount" in fix
+
+    status, what, _ = examine("--recount")[1]["vectors"]
+
+    assert (status, what) == ("warn", "1 memories have none and are found by their words only")
 
 
 def test_a_database_that_is_away_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

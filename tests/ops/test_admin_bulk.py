@@ -21,6 +21,7 @@ from ops import bulk, tasks
 from ops.admin import export
 from ops.models import BulkAction, BulkState
 from tests.ops.conftest import HOSTILE, NOW, turns
+from tests.vectorless import take_vectors
 
 LIST = "/admin/memory/memory/"
 
@@ -153,7 +154,7 @@ class TestTags:
 
 
 def test_vectors_are_made_anew(staff, world):
-    MemoryVector.objects.filter(memory_id=world.ids[1]).delete()
+    take_vectors(world.ids[1])
     before = MemoryVector.objects.count()
     assert "2 memories were embedded anew." in act(staff, world.ids[:2], "reembed_selected").content.decode()
     assert MemoryVector.objects.count() == before + 1

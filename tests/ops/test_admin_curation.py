@@ -11,13 +11,14 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.enums import LinkKind, MemoryState
-from memory.models import AuditLog, Memory, MemoryLink, MemoryUpkeep, MemoryVector, QuarantinedItem
+from memory.models import AuditLog, Memory, MemoryLink, MemoryUpkeep, QuarantinedItem
 from memory.services import curation, nearness
 from memory.services.ingest import ingest_batch
 from memory.types import NewMemory, system_access
 from ops.admin.review import Piece, pieces_of
 from ops.models import SavedView
 from tests.ops.conftest import NOW, scope_of, turns
+from tests.vectorless import take_vectors
 
 LIST = "/admin/memory/memory/"
 REVIEW = "/admin/memory/quarantineditem/review/"
@@ -58,7 +59,7 @@ class TestFilters:
         own = {"namespace_id": scope.namespace_id}
         MemoryUpkeep.objects.create(**own, memory_id=world.ids[0], expires_at=now + timedelta(days=3), repeats=2)
         MemoryUpkeep.objects.create(**own, memory_id=world.ids[1], expires_at=now - timedelta(days=3))
-        MemoryVector.objects.filter(memory_id=world.ids[2]).delete()
+        take_vectors(world.ids[2])
         Memory.objects.filter(pk=world.ids[3]).update(review="outdated", pinned=True, importance=0.95)
         MemoryLink.objects.create(**own, memory_id=world.ids[0], other_id=world.ids[1], kind=LinkKind.CONTRADICTS,
                                   reason="x", actor="x")  # fmt: skip

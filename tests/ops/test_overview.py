@@ -17,6 +17,7 @@ from memory.services.ingest import ingest_batch
 from memory.stores import model_calls
 from memory.types import NewMemory, system_access
 from tests.ops.conftest import NOW, scope_of, turns
+from tests.vectorless import take_vectors
 
 URL = "/ops/"
 TILE = r'tile-title">(?:<a[^>]*>)?([^<]+?)(?:</a>)?</span>\s*<span class="tile-line"><span class="tile-value">([^<]+)<'
@@ -62,6 +63,15 @@ def test_what_needs_attention_leads_to_where_it_is_decided(staff, world):
     Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
     page = html.unescape(staff.get(URL, {"ns": "harbour"}).content.decode())
     assert 'href="/ops/quarantine/?ns=harbour&review=contradiction"' in page
+
+
+def test_memories_without_a_vector_are_listed_where_the_overview_counts_them(staff, world):
+    take_vectors(*world.ids[:2])
+    page = html.unescape(staff.get(URL, {"ns": "harbour"}).content.decode())
+    [link] = re.findall(r'2 memories have no vector yet: only words find them.*?href="([^"]+)"', page, re.S)
+    listed = staff.get(link).content.decode()
+    assert all(str(one) in listed for one in world.ids[:2])
+    assert str(world.ids[2]) not in listed
 
 
 def test_tiles_show_what_the_services_count(staff, world):

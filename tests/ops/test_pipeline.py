@@ -7,11 +7,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memory.models import AuditLog, Condensation, Entity, Job, Memory, MemoryVector, Session
+from memory.models import AuditLog, Condensation, Entity, Job, Memory, Session
 from memory.services.condense import condense_session
 from memory.services.quarantine import QuarantinedItem
 from ops.pages.condensations import Saved, word_changes
 from tests.ops.conftest import HOSTILE, NOW, turns
+from tests.vectorless import take_vectors
 
 URL = "/ops/pipeline/"
 COLUMN = r'<h3 class="stage-title">.*?</svg>([^<]+)</h3>\s*<p class="stage-value">(?:<a href="([^"]*)">)?([^<]+)<'
@@ -56,7 +57,7 @@ def test_it_needs_the_console_and_its_namespaces(world, grant_console, db, djang
 def test_columns_count_rows_and_lead_to_as_many(world, staff):
     turns(world.harbour, "day shift", "The pilot boat is painted green.", "The tide turns at four.")
     quarantined(world.harbour)
-    MemoryVector.objects.filter(memory_id=world.ids[0]).delete()
+    take_vectors(world.ids[0])
     failed_job(world.harbour)
     shown = columns(staff)
     memories = Memory.objects.count()

@@ -20,6 +20,7 @@ from memory.services import curation, queue
 from memory.services.embedding import active_model, forget_active_model
 from memory.services.ingest import ingest_batch
 from memory.types import Access, NewMemory, Scope, system_access
+from tests.vectorless import take_vectors
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 STAFF = system_access("staff:ann")
@@ -163,7 +164,7 @@ class TestRestore:
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
         archive([memory_id])
-        MemoryVector.objects.filter(memory_id=memory_id).delete()
+        take_vectors(memory_id)
         queued.clear()
         restore([memory_id])
         assert queued == [queue.EMBED_PENDING]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector
 from memory.providers.embedding import provider_for
 from memory.providers.hashing import HashEmbedding
-from memory.services import curation, embedding
+from memory.services import curation, embedded_marks, embedding
 from memory.services.embedding import active_model, embed_or_none, embed_pending, pending_count, prune_retired, reembed
 from memory.services.query import query
 from memory.services.search import Ask
@@ -47,6 +47,12 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
     monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
     monkeypatch.setattr(embedding, "BATCH", 4)
+
+
+@pytest.fixture(autouse=True)
+def _marks_stay_right(db: None) -> Iterator[None]:
+    yield
+    assert not embedded_marks.wrong()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from memory.services.embedding import embed_memories, embed_pending, embedded_pa
 from memory.services.erasing import carry_out
 from memory.services.reset import reset_session
 from memory.types import system_access
+from tests.vectorless import take_vectors
 
 MARCH, APRIL, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 4, 5))
 OLD = "I love chess problems. My oboe is mended at last."
@@ -182,7 +183,7 @@ def test_a_vector_made_later_is_of_what_is_left(alice, told, settings):
     old, _ = told
     settle()
     kept = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
-    MemoryVector.objects.in_scope(alice.scope).filter(memory_id=old).delete()
+    take_vectors(old)
 
     assert embed_pending() == 1
     assert MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding == kept

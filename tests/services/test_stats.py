@@ -7,13 +7,14 @@ import redis
 from django_q.models import OrmQ
 
 from memory.enums import SummaryTrigger
-from memory.models import Condensation, Memory, MemoryVector, Namespace, Session
+from memory.models import Condensation, Memory, Namespace, Session
 from memory.models.sql import capped_counts
 from memory.services import curation, stats
 from memory.services.embedding import forget_active_model
 from memory.services.ingest import ingest_batch
 from memory.stores import redis as redis_store
 from memory.types import Access, NewMemory, Scope, system_access
+from tests.vectorless import take_vectors
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -109,7 +110,7 @@ def test_backlog_counts_archived_and_memories_without_a_vector():
     scope = scope_of("stats-here")
     ids = remember(scope, "a", 4)
     curation.archive(EVERYWHERE, memory_ids=ids[:1], reason="junk", now=NOW)
-    MemoryVector.objects.filter(memory_id__in=ids[:3]).delete()
+    take_vectors(*ids[:3])
     assert stats.backlog(EVERYWHERE) == stats.Backlog(archived=1, pending_embeddings=2)
     assert stats.backlog(only(scope_of("stats-there"))) == stats.Backlog(0, 0)
 

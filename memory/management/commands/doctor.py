@@ -9,6 +9,7 @@ from django.core.management.color import no_style
 from django.utils import timezone
 
 from memory.schedules import SCHEDULES
+from memory.services import embedded_marks
 from memory.services.diagnosis import FAIL, OK, WARN, diagnose
 from memory.services.recount import recount
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--recount", action="store_true", help="first set the namespaces' counters right; writers wait meanwhile"
+            "--recount", action="store_true", help="first set right what is counted and marked; writers wait meanwhile"
         )
 
     def handle(self, *, recount: bool, **_: Any) -> None:
@@ -45,3 +46,5 @@ class Command(BaseCommand):
                 f"{wrong.namespace}: {wrong.counters[0]} memories became {wrong.rows[0]}, "
                 f"{wrong.counters[1]} terms became {wrong.rows[1]}"
             )
+        if marked := embedded_marks.set_right():
+            self.stdout.write(f"{marked} memories were wrongly said to have a vector, or to have none")

@@ -8,10 +8,11 @@ from django.conf import settings
 
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
-from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models import EmbeddingModel, MemoryVector
 from memory.providers.embedding import configured, provider_for
 from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
+from memory.services import embedded_marks
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.embedding import pending_count
 
@@ -69,10 +70,13 @@ def embedding_agrees() -> Finding:
 
 
 def vectors() -> Finding:
-    pending = pending_count() if _active_model() else Memory.objects.active().count()
+    pending = pending_count()
     if pending:
         what = f"{pending} memories have none and are found by their words only"
         return Finding(WARN, "vectors", what, f"the worker makes them, once the model works; {START_WORKER}")
+    if mismarked := embedded_marks.wrong():
+        what = f"{mismarked} memories are said to have one and have none, or the other way round"
+        return Finding(WARN, "vectors", what, "manage.py doctor --recount, or wait for the worker's hourly check")
     return Finding(OK, "vectors", "every memory has one")
 
 
