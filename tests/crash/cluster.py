@@ -1,0 +1,101 @@
+"""Workers of a real cluster on the tests' database, to be killed while they carry a job out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.db import connection
+
+from tests.crash.server import wait_for
+from tests.providers.endpoint import Endpoint, serving
+
+ROOT = Path(__file__).resolve().parents[2]
+ATTEMPTS = 2
+
+
+class Cluster:
+    """`manage.py qcluster` on the tests' database, whose language model answers when `may_answer` is set."""
+
+    def __init__(self, endpoint: Endpoint, log: Path) -> None:
+        base, _, query = os.environ["DATABASE_URL"].partition("?")
+        database = base.rpartition("/")[0] + f"/{connection.settings_dict['NAME']}" + (f"?{query}" if query else "")
+        settings = {
+            "DATABASE_URL": database,
+            "MEMOS_JOB_WORKERS": "1",
+            "MEMOS_JOB_TIMEOUT_SECONDS": "4",
+            "MEMOS_JOB_RETRY_SECONDS": "6",
+            "MEMOS_JOB_ATTEMPTS": str(ATTEMPTS),
+            "MEMOS_LLM_ENABLED": "1",
+            "MEMOS_LLM_API_KEY": "any",
+            "MEMOS_LLM_BASE_URL": endpoint.url,
+            "MEMOS_LLM_TIMEOUT_SECONDS": "2",
+        }
+        self._log = log.open("wb")
+        self.process = psutil.Popen(
+            [sys.executable, "manage.py", "qcluster"],
+            cwd=ROOT,
+            env={**os.environ, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+
+    def kill(self) -> None:
+        """kill -9 of the whole cluster, so that nobody takes over."""
+        _kill(self._everyone())
+
+    def stop(self) -> None:
+        everyone = self._everyone()
+        with suppress(psutil.NoSuchProcess):
+            self.process.terminate()
+        _, alive = psutil.wait_procs(everyone, timeout=15)
+        _kill(alive)
+        self._log.close()
+
+    def _everyone(self) -> list[psutil.Process]:
+        try:
+            return [self.process, *self.process.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, timeout=10)
+
+
+@contextmanager
+def waiting_model() -> Iterator[tuple[Endpoint, threading.Event]]:
+    """A language model that keeps everyone waiting until the event is set; then it answers nonsense."""
+    may_answer = threading.Event()
+
+    def answer(_: dict[str, Any]) -> tuple[int, Any]:
+        while not may_answer.wait(0.05) and not endpoint.closing.is_set():
+            pass
+        return 200, {"choices": []}
+
+    with serving(answer) as endpoint:
+        yield endpoint, may_answer
+
+
+def worker_of(cluster: Cluster, endpoint: Endpoint) -> psutil.Process:
+    """The process that waits for the language model."""
+    port = int(endpoint.url.split(":")[2].split("/")[0])
+
+    def asking() -> psutil.Process | None:
+        for process in cluster.process.children(recursive=True):
+            if any(link.raddr and link.raddr.port == port for link in process.net_connections("tcp")):
+                return process
+        return None
+
+    return wait_for(asking, what="a worker that asks the language model")

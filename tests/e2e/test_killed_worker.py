@@ -1,0 +1,32 @@
+"""A worker that is killed while someone watches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from memory.services.queue import CONDENSE, enqueue
+from tests.crash.cluster import Cluster, waiting_model, worker_of
+from tests.ops.conftest import turns
+
+
+def test_a_worker_that_is_killed_is_named_without_a_reload(open_page, root, world, settings, tmp_path: Path):
+    settings.MEMOS_JOB_TIMEOUT_SECONDS, settings.MEMOS_JOB_RETRY_SECONDS = 4, 6
+    turns(world.harbour, "day shift", *(f"Crate {number} stands in hall {number}." for number in range(6)))
+    enqueue(CONDENSE, world.harbour.namespace_id, "day shift")
+    with waiting_model() as (endpoint, _):
+        cluster = Cluster(endpoint, tmp_path / "cluster.log")
+        try:
+            worker_of(cluster, endpoint)
+            page = open_page("/ops/pipeline/", client=root)
+            row = page.get_by_role("row").filter(has_text="condense_session").filter(has_text="running")
+            expect(row).to_be_visible(timeout=15000)
+            expect(row).not_to_contain_text("no heartbeat")
+
+            cluster.kill()
+
+            expect(row).to_contain_text(re.compile(r"no heartbeat \d+ s"), timeout=30000)
+        finally:
+            cluster.stop()
