@@ -1,0 +1,117 @@
+"""What a page asks of the database does not grow with the rows: as many statements at ten rows as at thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from memory.models import Entity, NamespaceStat, RequestMinute
+from tests.ops.addresses import addresses
+from tests.ops.conftest import NOW
+from tests.ops.test_pipeline import failed_job, quarantined
+
+# Below what makes a namespace a large one, of which some pages load parts afterwards.
+MANY = 9_900
+
+
+def copied(column: str) -> str:
+    """The id of copy g, made of the original's: SQL."""
+    return f"(left(one.{column}::text, 24) || lpad(to_hex(1000000 + g), 12, '0'))::uuid"
+
+
+def multiply(table: str, condition: str, first: int, last: int, **changed: str) -> None:
+    """Copies one row of the table for each number g from `first` to `last`, with other values (SQL) in some columns."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table])
+        columns = [name for (name,) in cursor.fetchall()]
+        values = ", ".join(changed.get(name, f'one."{name}"') for name in columns)
+        names = ", ".join(f'"{name}"' for name in columns)
+        cursor.execute(
+            f"INSERT INTO {table} ({names}) SELECT {values} "
+            f"FROM (SELECT * FROM {table} WHERE {condition} LIMIT 1) one, generate_series({first}, {last}) g"
+        )
+        assert cursor.rowcount == last - first + 1, table
+
+
+def grow(world, first: int, last: int) -> None:
+    """More of everything that lists and counts are made of."""
+    own = f"namespace_id = {world.harbour.namespace_id}"
+    memory = f"{own} AND id = '{world.ids[0]}'"
+    # Equal texts would be folded into one by a search, which then reads others in their place.
+    text = "md5(g::text) || ' ' || md5((g + 1)::text)"
+    multiply("memory_memory", memory, first, last, id=copied("id"), turn="1000 + g", text=text)
+    of_memory = f"{own} AND memory_id = '{world.ids[0]}'"
+    for table in ("memory_memoryvector", "memory_projectedmemory"):
+        multiply(table, of_memory, first, last, memory_id=copied("memory_id"))
+    NamespaceStat.objects.filter(namespace_id=world.harbour.namespace_id, shard=0).update(
+        memories=F("memories") + last - first + 1
+    )
+    multiply("memory_session", f"{own} AND name = 'night shift'", first, last, name="'berth ' || g")
+    multiply("memory_condensation", own, first, last, id=copied("id"), number="100 + g")
+    for table in ("memory_contextpack", "memory_quarantineditem", "memory_auditlog"):
+        multiply(table, own, first, last, id=copied("id"))
+    multiply("memory_job", f"{own} AND state = 'failed'", first, last, id=copied("id"), once="false")
+    multiply("memory_namespace", "name = 'bakery'", first, last, id="1000000 + g", name="'shop ' || g")
+    multiply("memory_evaluationrun", "namespace = 'harbour'", first, last, id=copied("id"))
+    multiply("memory_requestminute", own, first, last, minute="one.minute - g * interval '1 minute'")
+    tove = Entity.objects.get(name="Tove")
+    multiply("memory_entity", f"{own} AND id = '{tove.id}'", first, last, id=copied("id"), name="'Tove ' || g")
+    alias = {"id": copied("id"), "key": "'tove ' || g", "entity": copied("entity")}
+    multiply("memory_entityalias", f"{own} AND entity = '{tove.id}'", first, last, **alias)
+    mention = {"id": copied("id"), "memory_id": copied("memory_id")}
+    multiply("memory_entitymention", of_memory, first, last, **mention)
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """What is sent to PostgreSQL within: by Django and beside it."""
+    sent: list[str] = []
+    whole = psycopg.Cursor.execute
+
+    def execute(cursor: psycopg.Cursor, query: object, *arguments: object, **options: object) -> object:
+        sent.append(str(query))
+        return whole(cursor, query, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", execute)
+        yield sent
+
+
+def costs(client, every: dict[str, tuple[str, dict[str, object]]]) -> dict[str, list[str]]:
+    """The statements of each address, the second time it is opened."""
+    found = {}
+    for name, (path, query) in every.items():
+        if client.get(path, query).status_code == 405:
+            continue
+        with statements() as sent:
+            assert client.get(path, query).status_code in (200, 204, 302), path
+        found[name] = sent
+    return found
+
+
+def test_every_address_of_the_console_asks_as_often_at_thousands_of_rows(world, staff):
+    failed_job(world.harbour)
+    quarantined(world.harbour)
+    minute = NOW.replace(second=0, microsecond=0)
+    RequestMinute.objects.create(
+        namespace_id=world.harbour.namespace_id, minute=minute, route="v1/query", count=1, errors=0, empty_recalls=0,
+        latency=[0] * 20,
+    )  # fmt: skip
+    every = addresses(world)
+    grow(world, 1, 10)
+    few = costs(staff, every)
+    grow(world, 11, MANY)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+    many = costs(staff, every)
+
+    assert len(few) > 35
+    assert max(map(len, few.values())) <= 40
+    grown = {name: (len(few[name]), len(many[name])) for name in few if len(many[name]) > len(few[name])}
+    assert grown == {}
