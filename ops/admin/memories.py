@@ -234,8 +234,9 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         )
 
     @admin.display(description=gettext_lazy("importance"))
-    def weight(self, memory: Memory) -> str:
-        return f"{memory.importance:.2f}"
+    def weight(self, memory: Memory) -> SafeString:
+        """With its name, which the head of the column says where there is one."""
+        return format_html('<span class="mos-cell-name">{} </span>{}', _("importance"), f"{memory.importance:.2f}")
 
     @admin.display(description=gettext_lazy("state"))
     def standing(self, memory: Memory) -> SafeString:

@@ -96,3 +96,16 @@ def test_a_similar_memory_is_merged_from_the_page(open_page, root, world):
     page.click("[name=confirmed]")
     expect(page.locator("[data-toast]")).to_contain_text("1 memory was merged into another.")
     assert Memory.objects.exclude(superseded_by=None).count() == 1
+
+
+def test_a_phone_shows_memories_as_cards_and_every_filter(open_page, root, world):
+    page = open_page(LIST, client=root, width=390)
+    card = page.locator("#result_list tbody tr").first
+    expect(card.get_by_text("importance")).to_be_visible()
+    for part in (".results", "#changelist-filter"):
+        hidden = page.locator(part).evaluate(
+            "one => Math.max(one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight)"
+        )
+        assert hidden <= 1, part
+    page.locator("#action-toggle").check()
+    expect(page.locator(".action-counter")).to_contain_text("5 of 5 selected")
