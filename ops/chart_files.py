@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 
-from ops.charts import Histogram, LineChart, Value
+from ops.charts import BarChart, Histogram, LineChart, StackedBar, Value
 from ops.pages.audit import guarded
 
 PARAMETER = "csv"
-Chart = LineChart | Histogram
+Chart = LineChart | Histogram | BarChart | StackedBar
 
 
 def chart_file(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse:
@@ -41,6 +41,11 @@ def _rows(chart: Chart) -> Iterator[list[str | Value]]:
         yield ["", guarded(str(chart.header))]
         for column in chart.columns:
             yield [guarded(column.key or column.label), column.value]
+        return
+    if isinstance(chart, BarChart | StackedBar):
+        yield ["", guarded(str(chart.title))]
+        for part in chart.bars if isinstance(chart, BarChart) else chart.segments:
+            yield [guarded(str(part.label)), part.value]
         return
     yield ["", *(guarded(str(header)) for header in chart.headers)]
     for key, values in zip(chart.keys, chart.values, strict=True):

@@ -125,6 +125,7 @@ class Segment:
     """A part as it is drawn: where it begins and how wide it is, in percent of the whole."""
 
     label: Words
+    value: float
     shown: str
     share: str
     tone: str
@@ -254,7 +255,10 @@ def stacked_bar(
     for part in parts:
         share = max(0.0, part.value) / whole if whole else 0.0
         segments.append(
-            Segment(part.label, show(part.value), f"{share:.0%}", part.tone, f"{begun:.2%}", f"{share:.2%}", part.link)
+            Segment(
+                *(part.label, part.value, show(part.value), f"{share:.0%}"),
+                *(part.tone, f"{begun:.2%}", f"{share:.2%}", part.link),
+            )
         )
         begun += share
     return StackedBar(title, description, segments, show(whole), csv)

@@ -369,6 +369,7 @@ def _timeline(months: list[tuple[datetime, int]], url: str) -> Histogram | None:
         values=[count for _month, count in months],
         header=_("Mentions"),
         links=[f"{url}&month={name}#mentions" for name in names],
+        csv=f"{url}&csv=mentions",
     )
 
 

@@ -199,10 +199,14 @@ def shown(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Sho
         run=_run(run, ns),
         tiles=_tiles(metrics) if overall else [],
         by_type=by_type,
-        type_chart=_recall_bars(_("R@10 by type of question"), by_type, "blue") if len(by_type) > 1 else None,
+        type_chart=_recall_bars(_("R@10 by type of question"), by_type, "blue", _file(run, ns, "types"))
+        if len(by_type) > 1
+        else None,
         arms=arms,
-        arms_chart=_recall_bars(_("R@10 with parts of the search"), arms, "purple") if arms else None,
-        weights=_weights(configuration),
+        arms_chart=_recall_bars(_("R@10 with parts of the search"), arms, "purple", _file(run, ns, "parts"))
+        if arms
+        else None,
+        weights=_weights(configuration, _file(run, ns, "weights")),
         configuration=_configuration(run),
         notes=[str(note) for note in run.notes],
         worst=_worst(run, readable=readable),
@@ -323,12 +327,17 @@ def _by_part(row: Scored) -> tuple[bool, bool, float]:
     return row.title.startswith("without "), "+" in row.title, row.figures[NAMES.index("R@10")]
 
 
-def _recall_bars(title: Words, rows: Sequence[Scored], tone: str) -> BarChart:
-    at = NAMES.index("R@10")
-    return bar_chart(title, [Part(row.title, row.figures[at], tone) for row in rows], show=lambda value: f"{value:.1%}")
+def _file(run: EvaluationRun, ns: str, name: str) -> str:
+    query = {**({"ns": ns} if ns else {}), "csv": name}
+    return f"{reverse('ops:evaluation_run', args=[run.pk])}?{urlencode(query)}"
 
 
-def _weights(configuration: Mapping[str, Any]) -> BarChart | None:
+def _recall_bars(title: Words, rows: Sequence[Scored], tone: str, csv: str) -> BarChart:
+    parts = [Part(row.title, row.figures[NAMES.index("R@10")], tone) for row in rows]
+    return bar_chart(title, parts, show=lambda value: f"{value:.1%}", csv=csv)
+
+
+def _weights(configuration: Mapping[str, Any], csv: str) -> BarChart | None:
     weights = {**configuration.get("weights", {}), **configuration.get("signals", {})}
     numbers = {name: value for name, value in weights.items() if isinstance(value, int | float)}
     if not numbers:
@@ -338,6 +347,7 @@ def _weights(configuration: Mapping[str, Any]) -> BarChart | None:
         [Part(name, value, "green") for name, value in sorted(numbers.items(), key=lambda one: -one[1])],
         description=_("Of the search arms, as a mean over the questions, and of the signals"),
         show=lambda value: f"{value:.3g}",
+        csv=csv,
     )
 
 

@@ -161,6 +161,7 @@ def _states(held: Held, user: Staff, ns: str) -> StackedBar:
             ),
         ],
         description=_("Active memories take part in retrieval; archived ones are kept out of it"),
+        csv=page_link("ops:namespaces", ns=ns, csv="states"),
     )
 
 

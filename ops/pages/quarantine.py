@@ -19,6 +19,7 @@ from memory.services import review_list
 from memory.services.review_list import Doubted, Quarantine
 from memory.types import Access
 from ops.charts import BarChart, Histogram, Part, bar_chart, histogram
+from ops.pages.links import page_link
 from ops.pages.rows import Staff, row_link
 from ops.words import Words
 
@@ -111,10 +112,12 @@ def board(access: Access, user: Staff, *, ns: str, now: datetime) -> Board:
         by_rule=bar_chart(
             _("By rule"),
             [Part(rule, count, "amber", queue_link(user, ns, rule=rule)) for rule, count in counted.by_rule[:BARS]],
+            csv=page_link("ops:quarantine", ns=ns, csv="rules"),
         ),
         by_namespace=bar_chart(
             _("By namespace"),
             [Part(name, count, "blue", queue_link(user, name)) for name, count in counted.by_namespace[:BARS]],
+            csv=page_link("ops:quarantine", ns=ns, csv="namespaces"),
         ),
         by_age=histogram(
             _("By age"),
@@ -122,6 +125,7 @@ def board(access: Access, user: Staff, *, ns: str, now: datetime) -> Board:
             values=counted.by_age,
             header=_("Items"),
             tone="amber",
+            csv=page_link("ops:quarantine", ns=ns, csv="ages"),
         ),
         newest=[
             Item(

@@ -19,6 +19,7 @@ from memory.services import entity_browsing, entity_curation
 from memory.services.entity_browsing import Rank
 from memory.services.entity_listing import Cursor
 from ops.access import chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
+from ops.chart_files import PARAMETER, chart_file
 from ops.moments import read_moment
 from ops.pages import entities as page
 from ops.views.page import console_action, console_page
@@ -62,6 +63,8 @@ def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
         month=_month(request.GET.get("month", "")),
         cursor=_cursor(request.GET.get("cursor", "")),
     )
+    if PARAMETER in request.GET:
+        return chart_file(request, [shown.timeline])
     context = {
         "shown": shown,
         "readable": reads_text(request),

@@ -52,6 +52,8 @@ def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """One run."""
     run = _found(request, run_id)
     shown = page.shown(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
+    if PARAMETER in request.GET:
+        return chart_file(request, [shown.type_chart, shown.arms_chart, shown.weights])
     return render(request, "ops/evaluation/run.html", {"shown": shown, "names": page.NAMES, **_reading(request)})
 
 

@@ -24,7 +24,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
     if chosen is not None:
         tenant = page.tenant(chosen, request, now=timezone.now())
         if PARAMETER in request.GET:
-            return chart_file(request, [tenant.growth])
+            return chart_file(request, [tenant.growth, tenant.states])
         context = {"namespace": chosen, "tenant": tenant}
         return render(request, "ops/namespace.html", context)
     after, prefix = request.GET.get("cursor", ""), request.GET.get("q", "").strip()[:128]

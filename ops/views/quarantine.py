@@ -18,6 +18,7 @@ from memory.errors import MemosError
 from memory.services.reviewing import Decision, decide
 from memory.types import ChangeTerms
 from ops.access import page_access, permission_title, reads_text, request_id, staff_access
+from ops.chart_files import PARAMETER, chart_file
 from ops.pages import quarantine as page
 from ops.views.page import back, console_action, console_page
 
@@ -34,11 +35,14 @@ DONE = {
 def quarantine(request: HttpRequest) -> HttpResponse:
     """Both lists, of the chosen namespace or of all that are reached."""
     access, ns, review = page_access(request), request.GET.get("ns", ""), request.GET.get("review", "")
+    board = page.board(access, request.user, ns=ns, now=timezone.now())
+    if PARAMETER in request.GET:
+        return chart_file(request, [board.by_rule, board.by_namespace, board.by_age])
     review = review if review in Review.values else ""
     cursor = _uuid(request.GET.get("cursor", ""))
     cases, following, counted = page.cases(access, request.user, review=review, cursor=cursor)
     context = {
-        "board": page.board(access, request.user, ns=ns, now=timezone.now()),
+        "board": board,
         "cases": cases,
         "following": following,
         "paged": cursor is not None,

@@ -11,10 +11,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from memory.models import EvaluationRun, RequestMinute
+from memory.models import Entity, EvaluationRun, Memory, RequestMinute
+from memory.services import judgements
+from memory.services.entities import index_pending
 from memory.services.request_log import BOUNDS
 from ops.chart_files import chart_file
 from ops.charts import histogram
+from tests.ops.conftest import NOW
+from tests.ops.test_evaluation_page import measured
+from tests.ops.test_pipeline import quarantined
 
 
 def links(page: str) -> list[str]:
@@ -68,11 +73,50 @@ def test_the_trend_of_evaluations_is_a_file(staff, world):
 
 def test_columns_are_a_file_too(staff, world):
     for page in ("/ops/ns/?ns=harbour", "/ops/audit/?ns=harbour&window=all"):
-        [link] = links(staff.get(page).content.decode())
+        link = links(staff.get(page).content.decode())[0]
         assert sum(int(row[1]) for row in table(staff, link)[1:]) > 0
 
 
-@pytest.mark.parametrize("page", ["/ops/", "/ops/decay/?ns=harbour", "/ops/evaluation/", "/ops/ns/?ns=harbour"])
+def test_parts_of_a_whole_are_a_file(staff, world):
+    Memory.objects.filter(pk=world.ids[0]).update(state="archived")
+    found = table(staff, "/ops/ns/?ns=harbour&csv=states")
+    assert found[0] == ["", "Memories by state"]
+    assert ["Archived", "1"] in found
+    assert "/ops/ns/?ns=harbour&csv=states" in links(staff.get("/ops/ns/?ns=harbour").content.decode())
+
+
+def test_what_waits_in_quarantine_is_three_files(staff, world):
+    quarantined(world.harbour)
+    found = {link: table(staff, link) for link in links(staff.get("/ops/quarantine/?ns=harbour").content.decode())}
+    assert [link.rpartition("=")[2] for link in found] == ["rules", "ages", "namespaces"]
+    assert [sum(int(count) for _label, count in rows[1:]) for rows in found.values()] == [1, 1, 1]
+    assert ["harbour", "1"] in found["/ops/quarantine/?ns=harbour&csv=namespaces"]
+
+
+def test_an_entitys_months_are_a_file(staff, world):
+    index_pending(now=NOW)
+    entity = Entity.objects.get(name="Tove")
+    [link] = links(staff.get(f"/ops/entities/{entity.id}/", {"ns": "harbour"}).content.decode())
+    head, *rows = table(staff, link)
+    assert head == ["", "Mentions"]
+    assert sum(int(count) for _month, count in rows) > 0
+
+
+def test_the_bars_of_an_evaluation_are_files(staff, world):
+    marks = [judgements.Mark(world.ids[0], True)]
+    judgements.judge(world.harbour, query_text="Who boards?", marks=marks, now=NOW)
+    run = measured(world.harbour)
+    page = f"/ops/evaluation/{run.pk}/?ns=harbour"
+    found = {link.rpartition("=")[2]: table(staff, link) for link in links(staff.get(page).content.decode())}
+    weights = {**run.configuration.get("weights", {}), **run.configuration.get("signals", {})}
+    numbers = {name: value for name, value in weights.items() if isinstance(value, int | float)}
+    assert {name: float(value) for name, value in found["weights"][1:]} == numbers
+
+
+DRAWING = ("/ops/", "/ops/decay/?ns=harbour", "/ops/evaluation/", "/ops/ns/?ns=harbour", "/ops/quarantine/")
+
+
+@pytest.mark.parametrize("page", DRAWING)
 def test_a_chart_that_the_page_does_not_draw_is_not_found(staff, world, page):
     assert staff.get(page + ("&" if "?" in page else "?") + "csv=nothing").status_code == 404
 
