@@ -119,7 +119,9 @@ def main() -> None:
         for path in paths:
             took.setdefault(path, []).append(console.open(path)[0])
         if number == 0:
-            paths += first_of_lists(console, namespace)
+            for path in first_of_lists(console, namespace):
+                took[path] = [console.open(path)[0]]
+                paths.append(path)
     measured = {}
     for path, (first, *later) in took.items():
         counted = later or [first]

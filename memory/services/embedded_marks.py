@@ -1,7 +1,8 @@
 """Compares `Memory.embedded` with the vectors that are stored, and sets it right.
 
-Who stores or removes vectors keeps the mark in the same transaction. Two cases are left to this: a write that began
-before a switch of models and ends after it, and a process of an older version that still runs after an upgrade.
+Who stores or removes vectors keeps the mark in the same transaction. What is left to this: the switch to another model,
+also one that was killed in its middle; a write that began before a switch and ends after it; and a process of an older
+version that still runs after an upgrade.
 """
 
 from __future__ import annotations

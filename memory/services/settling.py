@@ -260,7 +260,8 @@ def _embedded(memory: Memory, going: Sequence[Going]) -> Embedded | None:
 def _as_read(row: Memory, read: Memory) -> bool:
     if row.state != MemoryState.ACTIVE or row.superseded_by is not None:
         return False
-    return bytes(row.content_hash) == bytes(read.content_hash) and row.retired_spans == read.retired_spans
+    said = bytes(row.content_hash) == bytes(read.content_hash) and row.retired_spans == read.retired_spans
+    return said and (row.speaker, row.context) == (read.speaker, read.context)
 
 
 def _retire(

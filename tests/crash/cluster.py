@@ -22,9 +22,9 @@ ATTEMPTS = 2
 
 
 class Cluster:
-    """`manage.py qcluster` on the tests' database, whose language model answers when `may_answer` is set."""
+    """`manage.py qcluster` on the tests' database, with a language model and other settings (`environment`)."""
 
-    def __init__(self, endpoint: Endpoint, log: Path) -> None:
+    def __init__(self, endpoint: Endpoint, log: Path, **environment: str) -> None:
         base, _, query = os.environ["DATABASE_URL"].partition("?")
         database = base.rpartition("/")[0] + f"/{connection.settings_dict['NAME']}" + (f"?{query}" if query else "")
         settings = {
@@ -42,7 +42,7 @@ class Cluster:
         self.process = psutil.Popen(
             [sys.executable, "manage.py", "qcluster"],
             cwd=ROOT,
-            env={**os.environ, **settings},
+            env={**os.environ, **settings, **environment},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,

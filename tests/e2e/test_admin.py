@@ -109,3 +109,13 @@ def test_a_phone_shows_memories_as_cards_and_every_filter(open_page, root, world
         assert hidden <= 1, part
     page.locator("#action-toggle").check()
     expect(page.locator(".action-counter")).to_contain_text("5 of 5 selected")
+
+
+def test_a_phone_shows_cards_to_those_who_may_only_look(open_page, grant_console, world):
+    client = grant_console("harbour", permissions=("memory.view_memory", "ops.view_memory_text"))
+    page = open_page(LIST, client=client, width=390)
+    card = page.locator("#result_list tbody tr").first
+    expect(card).to_be_visible()
+    expect(page.locator("input.action-select")).to_have_count(0)
+    widths = card.locator("td, th").evaluate_all("cells => cells.map(one => one.getBoundingClientRect().width)")
+    assert min(widths) > 120

@@ -70,13 +70,12 @@ def embedding_agrees() -> Finding:
 
 
 def vectors() -> Finding:
-    pending = pending_count()
-    if pending:
-        what = f"{pending} memories have none and are found by their words only"
-        return Finding(WARN, "vectors", what, f"the worker makes them, once the model works; {START_WORKER}")
     if mismarked := embedded_marks.wrong():
         what = f"{mismarked} memories are said to have one and have none, or the other way round"
         return Finding(WARN, "vectors", what, "manage.py doctor --recount, or wait for the worker's hourly check")
+    if pending := pending_count():
+        what = f"{pending} memories have none and are found by their words only"
+        return Finding(WARN, "vectors", what, f"the worker makes them, once the model works; {START_WORKER}")
     return Finding(OK, "vectors", "every memory has one")
 
 
