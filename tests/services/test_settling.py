@@ -179,6 +179,27 @@ def test_archiving_and_restoring_keeps_it_out(alice, told):
     assert Posting.objects.in_scope(alice.scope).filter(memory_id=old, term__startswith="obo").exists()
 
 
+def test_a_speaker_that_is_named_while_it_is_judged_is_in_the_vector(alice, told, monkeypatch):
+    old, _ = told
+    whole = settling._embedded
+
+    def renamed_before(*arguments):
+        monkeypatch.setattr(settling, "_embedded", whole)
+        embedded = whole(*arguments)
+        curation.edit(system_access("t"), memory_id=uuid.UUID(old), speaker="Anna", reason="it was she", now=MAY)
+        return embedded
+
+    monkeypatch.setattr(settling, "_embedded", renamed_before)
+    settle()
+    settle()
+
+    memory = Memory.objects.get(pk=old)
+    assert memory.speaker == "Anna"
+    expected = embed_memories([embedded_passages(memory.live, "Anna")]).vectors[0]
+    stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
+    assert stored == pytest.approx(expected, abs=1e-3)
+
+
 def test_a_vector_made_later_is_of_what_is_left(alice, told, settings):
     old, _ = told
     settle()
