@@ -38,6 +38,9 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
     may_issue = user.has_perm("memory.add_apikey")
     asked = ContextPack.objects.reachable_by(access).exists()
     radar, inspector = _page(user, "ops:radar"), _page(user, "ops:inspector")
+    condensed = Condensation.objects.reachable_by(access).exists()
+    by_itself = _("The worker does it by itself, about a minute after the first messages.")
+    or_demo = _("Or fill the server with a demo:")
     found = [
         Step(
             _("Issue an API key"),
@@ -64,8 +67,8 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
         ),
         Step(
             _("Get a session condensed"),
-            Condensation.objects.reachable_by(access).exists(),
-            _("The worker does it by itself, about a minute after the first messages. Or fill the server with a demo:"),
+            condensed,
+            by_itself if condensed else f"{by_itself} {or_demo}",
             command="python manage.py seed_demo",
             link=_page(user, "ops:pipeline_condensations"),
             link_text=_("Look at the summaries"),
