@@ -99,7 +99,7 @@ class Posting(models.Model):
 
 
 def has_vector(model_id: int | models.Subquery) -> models.Exists:
-    """Whether a memory has a vector of a model. Compares tables; of the active one `Memory.embedded` says so."""
+    """Whether a memory has a vector of a model, by comparing tables; for the active model see `Memory.embedded`."""
     return models.Exists(
         MemoryVector.objects.filter(
             namespace_id=models.OuterRef("namespace_id"), model_id=model_id, memory_id=models.OuterRef("pk")
