@@ -38,6 +38,16 @@ def away(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+_embed = HashEmbedding.embed
+
+
+def picky(provider: HashEmbedding, texts: Sequence[str]) -> np.ndarray:
+    """Refuses what says so."""
+    if any("refused" in text for text in texts):
+        raise EmbeddingRefused("too odd")
+    return _embed(provider, texts)
+
+
 def marked() -> dict[str, bool]:
     return dict(Memory.objects.values_list("text", "embedded"))
 
@@ -81,13 +91,6 @@ def test_a_document_is_marked_as_far_as_it_is_embedded(alice, remember, away):
 def test_a_text_that_the_other_model_refuses_waits_after_the_switch(alice, remember, monkeypatch):
     remember(alice, "welcome")
     remember(alice, "refused")
-    whole = HashEmbedding.embed
-
-    def picky(provider: HashEmbedding, texts: Sequence[str]) -> np.ndarray:
-        if any("refused" in text for text in texts):
-            raise EmbeddingRefused("too odd")
-        return whole(provider, texts)
-
     monkeypatch.setattr(HashEmbedding, "embed", picky)
     switch()
 
@@ -123,12 +126,6 @@ def test_a_process_that_knows_the_former_model_stores_memories_that_wait(alice, 
 
 def test_a_switch_that_is_killed_before_it_marks_is_made_good_by_the_clock(alice, remember, monkeypatch):
     remember(alice, "embedded by both")
-    whole = HashEmbedding.embed
-
-    def picky(provider: HashEmbedding, texts: Sequence[str]) -> np.ndarray:
-        if any("refused" in text for text in texts):
-            raise EmbeddingRefused("too odd")
-        return whole(provider, texts)
 
     def killed() -> int:
         raise KeyboardInterrupt
