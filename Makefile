@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint install install-dev translations messages clean
+.PHONY: help run test lint install install-dev translations messages sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -59,6 +59,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	@echo "Installing what the tests need…"
 	@$(INSTALL) -r requirements.txt -r requirements-dev.txt
 	@touch $@
+
+sbom: install-dev ## write sbom.json: what MemOS runs on, as CycloneDX
+	$(BIN)/python tools/sbom.py sbom.json
+
+licences: install-dev ## name the licence of every package that MemOS runs on; fail for one that is not allowed
+	$(BIN)/python tools/licences.py
 
 clean: ## remove the virtual environment (the data stay)
 	rm -rf $(VENV)

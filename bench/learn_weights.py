@@ -6,9 +6,10 @@
 Each question is asked of scratch namespaces as an evaluation asks it, by the product's own code; what its arms and
 signals say of every candidate is kept, and the weights are fitted (`listwise.py`) with cross-validation over groups.
 Printed are R@10 and MRR in percent, always of questions that the weights were not learned from, and the weights. The
-figures are of the first stage: restatements, variety and a reranker come after it. `dated` speaks, as in the product,
-for the best by all others; these, and what neighbours and sessions lend, follow the weights that are in use now. After
-a large change of weights run it again.
+figures are of the first stage: restatements, variety and a reranker come after it. The arms weigh what they weigh now:
+meaning and words are learned as factors of it, relative to that of meaning. `dated` speaks, as in the product, for the
+best by all others; these, and what neighbours and sessions lend, follow the weights that are in use now. After a large
+change of weights run it again.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ from memory.conf import ConfigurationError
 from memos_site.embedded import EmbeddedError
 from memos_site.servers import with_servers
 
-# Meaning weighs familiarity × (least + gain × how far its best stand out), words have the rest: linear in these three.
-# That the product lets it weigh DENSE_MOST at most is left out.
-ARM_FEATURES = ("words", "least", "gain")
+ARM_FEATURES = ("meaning", "words")
 SEED = 20
 FOLDS = 5
 SHIPPED = "as shipped"
@@ -107,9 +106,8 @@ def _documents(scope) -> dict:
 
 def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
     """The candidates as the product ranks them, those whose texts it read first; and their scores by each arm alone."""
-    from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
+    from memory.retrieval.fusion import ARMS, SIGNALS  # noqa: PLC0415
     from memory.retrieval.pipeline import first_stage  # noqa: PLC0415
-    from memory.retrieval.signals import standing_out  # noqa: PLC0415
 
     ranking, hits = first_stage(scope, question, top_k=10)
     row_of = {memory_id: row for row, memory_id in enumerate(ranking.ids)}
@@ -120,8 +118,7 @@ def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tu
     nothing = np.zeros(len(order))
     dated = [float("dated" in hit.candidate.parts) for hit in hits]
     values["dated"] = np.concatenate([dated, nothing[len(hits) :]])
-    meaning = question.familiarity * (values["dense"] - values["lexical"])
-    arms = [values["lexical"], meaning, standing_out(values["dense"]) * meaning]
+    arms = [ranking.weights[name] * values[name] for name in ARMS]
     features = np.stack([*arms, *(values.get(name, nothing) for name in SIGNALS)], axis=1)
     relevant = np.array([documents[uuid.UUID(ranking.ids[row])] in wanted for row in order], dtype=bool)
     ranked = {"words alone": values["lexical"], "meaning alone": values["dense"], SHIPPED: -np.arange(len(order))}
@@ -129,7 +126,7 @@ def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tu
 
 
 def _report(sets: Sequence[Learnable]) -> None:
-    from memory.retrieval.fusion import DENSE_GAIN, DENSE_LEAST, SIGNALS  # noqa: PLC0415
+    from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
 
     names = (*ARM_FEATURES, *SIGNALS)
     everything = [one.asked for one in sets]
@@ -146,8 +143,8 @@ def _report(sets: Sequence[Learnable]) -> None:
         print(f"{label:34}" + "".join(f"{100 * r:9.1f} /{100 * m:5.1f}" for r, m in (f.mean(axis=0) for f in figures)))
     learned = fit(everything)
     spread = np.std([fit(part) / fit(part)[0] for part in _training_parts(everything)], axis=0)
-    shipped = {"words": 1.0, "least": DENSE_LEAST, "gain": DENSE_GAIN, **SIGNALS}
-    print(f"\nWeights, the arms summing to 1 (temperature {1 / learned[0]:.3f})")
+    shipped = {**dict.fromkeys(ARM_FEATURES, 1.0), **SIGNALS}
+    print(f"\nWeights, over that of meaning (temperature {1 / learned[0]:.3f})")
     for name, weight, unsure in zip(names, learned / learned[0], spread, strict=True):
         print(f"{name:12} {weight:7.3f} ± {unsure:5.3f}   shipped {shipped[name]:6.3f}")
 

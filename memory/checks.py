@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,108 @@ def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+# Settings that are unsafe together: with an error of this tag neither manage.py nor the web server starts.
+UNSAFE = "memos_unsafe"
+MIN_SECRET_CHARS = 32
+MIN_PASSWORD_CHARS = 12
+# What examples and tutorials call a secret.
+EXAMPLES = ("changeme", "change-me", "secret", "password", "example", "insecure", "default", "django-insecure")
+
+
+@register(UNSAFE)
+def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What is fine on one's own machine and dangerous where others reach the server."""
+    found: list[CheckMessage] = []
+    if "*" in settings.MEMOS_CORS_ORIGINS or "null" in settings.MEMOS_CORS_ORIGINS:
+        found.append(
+            Error(
+                "MEMOS_CORS_ORIGINS lets every page in every browser call the API.",
+                hint="Name the origins of your own pages: https://app.example.com.",
+                id="memos.E002",
+            )
+        )
+    if settings.MEMOS_HTTPS and (plain := [one for one in settings.CSRF_TRUSTED_ORIGINS if one.startswith("http://")]):
+        found.append(
+            Error(
+                f"MEMOS_HTTPS=1, and MEMOS_TRUSTED_ORIGINS trusts {plain[0]}, which anybody on the way can forge.",
+                hint="Write it with https://, or leave it out.",
+                id="memos.E003",
+            )
+        )
+    if not _is_public():
+        return found
+    if settings.DEBUG:
+        found.append(
+            Error(
+                f"MEMOS_DEBUG=1 shows code and settings to whoever reaches the server ({_why_public()}).",
+                hint="Unset MEMOS_DEBUG, or bind to this machine only: MEMOS_HOST=127.0.0.1 without MEMOS_HTTPS.",
+                id="memos.E004",
+            )
+        )
+    if settings.MEMOS_ANONYMOUS:
+        found.append(
+            Error(
+                f"MEMOS_ANONYMOUS=1 opens every memory to whoever reaches the server ({_why_public()}).",
+                hint="Unset it and issue keys: manage.py issue_api_key NAME.",
+                id="memos.E005",
+            )
+        )
+    secret = settings.SECRET_KEY
+    if len(secret) < MIN_SECRET_CHARS or any(secret.lower().startswith(word) for word in EXAMPLES):
+        found.append(
+            Error(
+                f"MEMOS_SECRET_KEY can be guessed, and with it every login and API key ({_why_public()}).",
+                hint=f"Make one of {MIN_SECRET_CHARS} random characters or more: "
+                "python -c 'import secrets; print(secrets.token_urlsafe(50))'. It ends all logins and keys.",
+                id="memos.E006",
+            )
+        )
+    if "*" in settings.ALLOWED_HOSTS:
+        found.append(
+            Error(
+                f"MEMOS_ALLOWED_HOSTS=* believes any Host header ({_why_public()}).",
+                hint="Name the hosts under which the server is called.",
+                id="memos.E007",
+            )
+        )
+    password = settings.MEMOS_ADMIN_PASSWORD
+    if password and (len(password) < MIN_PASSWORD_CHARS or password.lower().startswith(EXAMPLES)):
+        found.append(
+            Error(
+                f"MEMOS_ADMIN_PASSWORD can be guessed ({_why_public()}).",
+                hint=f"Give it {MIN_PASSWORD_CHARS} characters or more, or none: the first start makes one.",
+                id="memos.E008",
+            )
+        )
+    if settings.MEMOS_PROXIES and not settings.MEMOS_HTTPS:
+        found.append(
+            Warning(
+                "MEMOS_PROXIES is set without MEMOS_HTTPS: who reaches the server past the proxy names any address.",
+                hint="Let nobody reach the server but the proxy, and set MEMOS_HTTPS=1 there.",
+                id="memos.W004",
+            )
+        )
+    return found
+
+
+def _is_public() -> bool:
+    """Whether others than this machine are meant to reach the server."""
+    return bool(settings.MEMOS_HTTPS) or not _is_loopback(settings.MEMOS_HOST)
+
+
+def _why_public() -> str:
+    return "MEMOS_HTTPS=1" if settings.MEMOS_HTTPS else f"MEMOS_HOST={settings.MEMOS_HOST}"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 @register(Tags.security, deploy=True)

@@ -77,12 +77,19 @@ class Environment:
         raise ConfigurationError(f"{name}={value!r} is not a yes or a no: use 1 or 0")
 
     def integer(
-        self, name: str, default: int, help: str, *, minimum: int = 0, maximum: int = 2**31 - 1, alias: str = ""
+        self,
+        name: str,
+        default: int,
+        help: str,
+        *,
+        minimum: int = 0,
+        maximum: int = 2**31 - 1,
+        alias: str = "",
+        shown: str | None = None,
     ) -> int:
-        """A whole number between `minimum` and `maximum`."""
-        value = self._read(
-            name, f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}", str(default), help, alias=alias
-        )
+        """A whole number between `minimum` and `maximum`; `shown` replaces the default in the docs."""
+        kind = f"{minimum}..{maximum}" if maximum < 2**31 - 1 else f"≥ {minimum}"
+        value = self._read(name, kind, str(default) if shown is None else shown, help, alias=alias)
         if value is None:
             return default
         try:

@@ -11,11 +11,20 @@ class Role(TextChoices):
 
 
 class Tier(TextChoices):
-    """Where a memory lives; the labels are what existing clients compare with."""
+    """Where something is remembered: in a session's window, among the memories, among the entities."""
 
-    L1 = "L1", "L1 Scratchpad (Redis)"
-    L2 = "L2", "L2 Semantic (Vector DB)"
-    L3 = "L3", "L3 Entity Graph (Neo4j)"
+    L1 = "L1", "L1 Scratchpad"
+    L2 = "L2", "L2 Semantic"
+    L3 = "L3", "L3 Entities"
+
+    @property
+    def wire_label(self) -> str:
+        """What answers of `/v1/query` call it: names from before there was this server, which clients compare with."""
+        return {
+            Tier.L1: "L1 Scratchpad (Redis)",
+            Tier.L2: "L2 Semantic (Vector DB)",
+            Tier.L3: "L3 Entity Graph (Neo4j)",
+        }[self]
 
 
 class MemoryState(TextChoices):
@@ -39,14 +48,17 @@ class Review(TextChoices):
     WRONG = "wrong"
     OUTDATED = "outdated"
     CONTRADICTION = "contradiction"
+    SUSPECTED = "suspected"
 
 
 class LinkKind(TextChoices):
-    """What a memory is to another: the first named supersedes, restates or contradicts the second."""
+    """What a memory is to another: the first named supersedes, restates or contradicts the second; or a person said
+    that both hold, and the machine leaves the two alone."""
 
     SUPERSEDES = "supersedes"
     RESTATES = "restates"
     CONTRADICTS = "contradicts"
+    BOTH_HOLD = "both_hold"
 
 
 class MemoryKind(TextChoices):
@@ -143,6 +155,10 @@ class AuditEvent(TextChoices):
     AUDIT_EXPORT = "AUDIT_EXPORT"
     CONSOLE_PROBE = "CONSOLE_PROBE"
     CONSOLE_READ = "CONSOLE_READ"
+    LOGIN_LOCK = "LOGIN_LOCK"
+    LOGIN_END = "LOGIN_END"
+    SECOND_FACTOR_SET = "SECOND_FACTOR_SET"
+    SECOND_FACTOR_REMOVE = "SECOND_FACTOR_REMOVE"
 
 
 class Verdict(TextChoices):
@@ -151,6 +167,7 @@ class Verdict(TextChoices):
     RETURNED = "returned", "it is among the hits"
     RESTATED = "restated", "a better candidate says the same"
     VARIETY = "variety", "a list is wanted, and it is too like a hit"
+    IRRELEVANT = "irrelevant", "its relevance is below what the question asks for"
     OUTRANKED = "outranked", "the hits have higher scores"
     NOT_A_CANDIDATE = "not_a_candidate", "no arm has it among its best"
     FILTERED = "filtered", "the filter leaves it out"
@@ -280,12 +297,14 @@ class AliasLink(TextChoices):
 
 
 class SummaryTrigger(TextChoices):
-    """Why a session's summary was made: it had none, or this was enough that the last one does not cover."""
+    """Why a session's summary was made: it had none, this was enough that the last one does not cover, or something
+    that the last one quotes holds no longer, or again."""
 
     BOOTSTRAP = "bootstrap_summary"
     NEW_MESSAGES = "new_messages_threshold"
     NEW_TOKENS = "new_tokens_threshold"
     IDLE = "idle_session"
+    STALE = "stale_source"
 
 
 class ProcedureKind(TextChoices):

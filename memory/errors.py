@@ -59,6 +59,13 @@ class EmbeddingRefused(EmbeddingUnavailable):
     """The provider answered that it will not embed this text, now or later."""
 
 
+class DeadlineExceeded(MemosError):
+    """The request took longer than MEMOS_REQUEST_SECONDS."""
+
+    status = 503
+    code = "deadline_exceeded"
+
+
 class SearchTimedOut(MemosError):
     """A statement of a search ran longer than MEMOS_SEARCH_TIMEOUT_MS."""
 

@@ -37,7 +37,9 @@ from memory.services import (
     projection,
     refresh,
     request_figures,
+    retiring,
     settling,
+    stale_summaries,
     sweep,
     upkeep,
 )
@@ -146,12 +148,21 @@ def settle_memories() -> int:
 
 
 @job
-def settle_memory(namespace_id: int, memory_id: str) -> None:
-    """Looks again at what one memory does to earlier ones, now that it says something else."""
+def settle_memory(namespace_id: int, *memory_ids: str) -> None:
+    """Looks again at what memories do to others, now that they say something else, are away or are back."""
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     if name is not None:
-        scope = Scope(namespace_id, name, settling.ACTOR)
-        settling.settle_memory(scope, memory_id=uuid.UUID(memory_id), now=timezone.now())
+        scope = Scope(namespace_id, name, retiring.ACTOR)
+        for memory_id in memory_ids:
+            settling.settle_memory(scope, memory_id=uuid.UUID(memory_id), now=timezone.now())
+
+
+@job
+def renew_summary(namespace_id: int, session: str) -> bool:
+    """Makes a session's summary anew of which something holds no longer, or again; whether that changed it."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    scope = Scope(namespace_id, name or "", WORKER)
+    return stale_summaries.renew(scope, session=session, now=timezone.now()) is not None
 
 
 @job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from memory.enums import AccessScope, GateDecision
@@ -39,6 +39,11 @@ class Scope:
     namespace: str
     actor: str
     request_id: str = ""
+
+
+def session_of_day(moment: datetime) -> str:
+    """The session of what names none: one for each day, named by its UTC date, such as `2026-11-22`."""
+    return moment.astimezone(UTC).date().isoformat()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,7 @@ class WindowMessage:
     text: str
     tokens: int
     occurred_at: str
+    suspected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

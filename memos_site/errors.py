@@ -13,7 +13,7 @@ PAGES = ("/admin/", "/ops/")
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: requests that are refused before a view sees them."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return pages.bad_request(request)
     if isinstance(exception, RequestDataTooBig):
         return error_response(request, 413, "payload_too_large", "The body is larger than MEMOS_MAX_BODY_BYTES.")
@@ -23,21 +23,21 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler403."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return pages.forbidden(request)
     return error_response(request, 403, "forbidden", str(exception) or "You may not do this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return pages.not_found(request)
     return error_response(request, 404, "not_found", f"There is nothing at {request.path}: /docs lists every route.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's handler500; the log has the traceback under the request's id."""
-    if request.path.startswith(PAGES):
+    if request.path_info.startswith(PAGES):
         return pages.server_error(request)
     return error_response(
         request, 500, "internal_error", "MemOS failed to answer. The server's log has the cause under this request_id."

@@ -16,7 +16,8 @@ _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
 _port = _env.integer("MEMOS_PORT", 8000, "", alias="MEMOS_API_PORT")
 
-READ_SECONDS = 5
+# A client that takes nothing of its answer for so long loses it.
+SEND_SECONDS = 20
 # A request makes some thousand objects and leaves next to none: looked through every 700, as Python does by itself,
 # they cost a query 7 % of its time.
 COLLECT_EVERY = 20_000
@@ -24,7 +25,11 @@ COLLECT_EVERY = 20_000
 bind = f"{_host}:{_port}"
 workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
 threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
-worker_class = "gthread"
+worker_class = "memos_site.web_worker.BufferedWorker"
+# Where a request comes from, and under which path, is not a header's to say; MEMOS_HTTPS believes a proxy's scheme.
+forwarded_allow_ips = ""
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 # Loaded once and shared by the workers; what must not be forked (connections, the model) is made in them.
 preload_app = True
 keepalive = 75
@@ -51,24 +56,29 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 def post_worker_init(worker: Worker) -> None:
     """Loads what the first request would wait for."""
-    # Inherited by the accepted connections: one that stops in the middle of its request loses its thread again.
+    # Inherited by the accepted connections.
     for listener in worker.sockets:
-        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", READ_SECONDS, 0))
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
 
     from django.db import Error, connection
+    from django.db.backends.signals import connection_created
     from django.utils import timezone
 
     from memory.errors import EmbeddingUnavailable
+    from memory.models.sql import end_long_statements
     from memory.retrieval.rerank import rerank
     from memory.services.embedding import active_model
     from memory.text.timespan import spans
 
+    connection_created.connect(end_long_statements)
     rerank("ready", ["ready"])
     # The library of dates reads its languages when it is first asked.
     spans("two weeks ago", timezone.now())
 
     try:
-        active_model().provider.embed(["ready"])
+        provider = active_model().provider
+        provider.embed(["ready"])
+        provider.frames()
     except (EmbeddingUnavailable, Error) as error:
         # A worker that fails here would end the whole server; its requests say what is away.
         worker.log.warning("embedding is not ready: %s", error)

@@ -6,11 +6,15 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from io import BytesIO
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import is_valid_path
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+from django.utils.encoding import escape_uri_path, iri_to_uri
+from gunicorn.http.errors import ParseException
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
@@ -22,13 +26,14 @@ from memos_site.logging import current_request_id
 log = logging.getLogger("memos.request")
 # Routes whose requests are counted and listed in the console.
 API = ("v1/", "api/v1/")
+WITH_POLICY = (*PAGES, "/docs")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
 
 class RequestMiddleware:
     """Gives the request an id (the client's `X-Request-ID` if it is a plain one), times it and logs one line.
 
-    Refuses bodies without a length (411) or above MEMOS_MAX_BODY_BYTES (413) before anything reads them.
+    Refuses bodies above MEMOS_MAX_BODY_BYTES (413) before anything reads them; one in chunks is read up to there.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -78,21 +83,57 @@ class RequestMiddleware:
         if "%00" in request.META.get("QUERY_STRING", ""):
             return error_response(request, 400, "invalid_request", "The query string holds a NUL character.")
         if request.headers.get("Transfer-Encoding"):
-            return error_response(
-                request, 411, "length_required", "The body has no length: send Content-Length instead of chunks."
-            )
+            return _read_chunks(request)
         try:
             length = int(request.META.get("CONTENT_LENGTH") or 0)
         except ValueError:
             return error_response(request, 400, "invalid_request", "Content-Length is not a number.")
         if length > settings.MEMOS_MAX_BODY_BYTES:
-            return error_response(
-                request,
-                413,
-                "payload_too_large",
-                f"The body has {length} bytes; the limit is {settings.MEMOS_MAX_BODY_BYTES}. Send fewer items a batch.",
-            )
+            return _too_large(request, f"has {length} bytes")
         return None
+
+
+def _read_chunks(request: HttpRequest) -> HttpResponse | None:
+    """Reads a body that comes in chunks, so that views find one with a length; a refusal when that cannot be done."""
+    if not request.META.get("wsgi.input_terminated"):
+        message = "This web server does not read chunks: send the body with a Content-Length."
+        return error_response(request, 411, "length_required", message)
+    most = settings.MEMOS_MAX_BODY_BYTES
+    try:
+        body = request.META["wsgi.input"].read(most + 1)
+    except (ParseException, OSError) as error:
+        log.info("chunks not read", extra={"reason": type(error).__name__})
+        return error_response(request, 400, "invalid_request", "The chunks of the body cannot be read.")
+    if len(body) > most:
+        return _too_large(request, f"has more than {most} bytes")
+    request.META["CONTENT_LENGTH"] = str(len(body))
+    request._stream = BytesIO(body)
+    return None
+
+
+def _too_large(request: HttpRequest, size: str) -> HttpResponse:
+    most = settings.MEMOS_MAX_BODY_BYTES
+    message = f"The body {size}; the limit is {most}. Send fewer items a batch."
+    return error_response(request, 413, "payload_too_large", message)
+
+
+class RouteSlashMiddleware:
+    """Sends who calls a route of the API with a slash too many to the route (307: the same method and body)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        path = request.path_info
+        bare = path.rstrip("/")
+        slash_too_many = path != bare and is_valid_path(bare) and not is_valid_path(path)
+        return _moved(request, bare) if slash_too_many else self.get_response(request)
+
+
+def _moved(request: HttpRequest, path: str) -> HttpResponse:
+    query = request.META.get("QUERY_STRING", "")
+    target = escape_uri_path(path) + (f"?{iri_to_uri(query)}" if query else "")
+    return HttpResponseRedirect(target, preserve_request=True)
 
 
 def _is_poll(route: str, response: HttpResponse) -> bool:
@@ -101,7 +142,7 @@ def _is_poll(route: str, response: HttpResponse) -> bool:
 
 
 class PagesPolicyMiddleware:
-    """The content security policy of the pages that staff open: nothing inline, nothing from elsewhere."""
+    """The content security policy of what people open in a browser: nothing inline, nothing from elsewhere."""
 
     POLICY = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -113,7 +154,7 @@ class PagesPolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.path.startswith(PAGES):
+        if request.path_info.startswith(WITH_POLICY):
             response.headers.setdefault("Content-Security-Policy", self.POLICY)
         return response
 
@@ -125,7 +166,7 @@ class PagesLanguageMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(PAGES):
+        if not request.path_info.startswith(PAGES):
             return self.get_response(request)
         language = translation.get_language_from_request(request)
         with translation.override(language):

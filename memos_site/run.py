@@ -136,16 +136,16 @@ class Supervisor:
         self._processes = [web, worker]
         if is_migrated():
             web.start()  # while it loads, the rest is brought up to date
-            made = bootstrap(demo=True)
+            made = bootstrap(demo=settings.MEMOS_DEMO)
         else:
-            made = bootstrap(demo=True)
+            made = bootstrap(demo=settings.MEMOS_DEMO)
             web.start()
         worker.start()
         if not self._wait_until_up(address):
             # What is shown once must not be lost with a start that fails.
             print("\n".join(_secrets(made)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
-        _announce(address, self._folder, made)
+        _announce(address, self._folder, made, demo=settings.MEMOS_DEMO)
         self._supervise()
         return 0
 
@@ -253,9 +253,12 @@ def _secrets(made: FirstStart) -> list[str]:
     return [login, key]
 
 
-def _announce(address: str, folder: Path, made: FirstStart) -> None:
+def _announce(address: str, folder: Path, made: FirstStart, *, demo: bool) -> None:
     shown_key = made.api_key or "$MEMOS_KEY"
-    body = '{"namespace": "demo", "session_id": "try", "query": "How many working days does the store review need?"}'
+    route, body = "/v1/ingest", '{"namespace": "mine", "text": "I prefer the train to the plane."}'
+    if demo:
+        route = "/v1/query"
+        body = '{"namespace": "demo", "query": "How many working days does the store review need?"}'
     lines = [
         "",
         f"  MemOS is up at {address}",
@@ -271,7 +274,7 @@ def _announce(address: str, folder: Path, made: FirstStart) -> None:
         "",
         "  Try it:",
         "",
-        f'    curl -s {address}/v1/query -H "Authorization: Bearer {shown_key}" \\',
+        f'    curl -s {address}{route} -H "Authorization: Bearer {shown_key}" \\',
         f"      -H 'Content-Type: application/json' -d '{body}'",
         "",
         "  Ctrl-C stops everything; the data stay.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from pathlib import Path
 
 import dj_database_url
@@ -22,6 +23,11 @@ MEMOS_DATA_DIR = (
     Path(env.text("MEMOS_DATA_DIR", str(BASE_DIR / "data"), "Folder of everything `make run` keeps.", shown="./data"))
     .expanduser()
     .resolve()
+)
+MEMOS_DEMO = env.flag(
+    "MEMOS_DEMO",
+    True,
+    "`make run` fills the namespace `demo` of an empty server with made-up conversations. 0: it stays empty.",
 )
 MEMOS_HOST = env.text("MEMOS_HOST", "127.0.0.1", "Address that the web server listens on.")
 MEMOS_PORT = env.integer(
@@ -93,6 +99,21 @@ MEMOS_RATE_LIMIT_PER_MINUTE = env.integer(
 MEMOS_MAX_BODY_BYTES = env.integer(
     "MEMOS_MAX_BODY_BYTES", 32 * 1024 * 1024, "Largest request body in bytes; more is answered 413.", minimum=100_000
 )
+MEMOS_RECEIVE_SECONDS = env.integer(
+    "MEMOS_RECEIVE_SECONDS",
+    30,
+    "Seconds in which a whole request, headers and body, must arrive; then it is answered 408.",
+    minimum=1,
+    maximum=600,
+)
+MEMOS_REQUEST_SECONDS = env.integer(
+    "MEMOS_REQUEST_SECONDS",
+    60,
+    "Seconds that the answer to an API request may take, and each statement of any request; then it is 503 "
+    "`deadline_exceeded`, and nothing was written.",
+    minimum=1,
+    maximum=3600,
+)
 MEMOS_IDEMPOTENCY_HOURS = env.integer(
     "MEMOS_IDEMPOTENCY_HOURS", 24, "Hours that an Idempotency-Key is remembered.", minimum=1, maximum=24 * 365
 )
@@ -104,8 +125,35 @@ MEMOS_ADMIN_USER = env.text("MEMOS_ADMIN_USER", "admin", "Name of the staff logi
 MEMOS_ADMIN_PASSWORD = env.text(
     "MEMOS_ADMIN_PASSWORD", "", "Its password.", secret=True, shown="made and shown by the first start"
 )
+MEMOS_LOGIN_FAILURES = env.integer(
+    "MEMOS_LOGIN_FAILURES",
+    10,
+    "Failed sign-ins after which an account, or an address, is refused for a while. `manage.py axes_reset_username "
+    "NAME` opens it at once.",
+    minimum=3,
+    maximum=1000,
+)
+MEMOS_LOGIN_LOCK_MINUTES = env.integer(
+    "MEMOS_LOGIN_LOCK_MINUTES", 15, "Minutes that it is refused, and that a failure counts.", minimum=1, maximum=1440
+)
+MEMOS_PROXIES = env.integer(
+    "MEMOS_PROXIES",
+    1 if MEMOS_HTTPS else 0,
+    "Proxies of your own in front, each of which adds the address it was called from to X-Forwarded-For. With too few, "
+    "all sign-ins seem to come from the proxy; with too many, an attacker names the address.",
+    maximum=10,
+    shown="1 with MEMOS_HTTPS=1, else 0",
+)
+MEMOS_STAFF_SECOND_FACTOR = env.text(
+    "MEMOS_STAFF_SECOND_FACTOR",
+    "optional",
+    "One-time codes of an app (TOTP) for staff: `required`, nothing opens but the page that sets them up.",
+    choices=("optional", "required"),
+)
 MEMOS_CORS_ORIGINS = env.words(
-    "MEMOS_CORS_ORIGINS", "", "Origins (http://localhost:3000) whose browser pages may call the API."
+    "MEMOS_CORS_ORIGINS",
+    "http://localhost:3000,http://127.0.0.1:3000,http://localhost:5173,http://127.0.0.1:5173",
+    "Origins whose browser pages may call the API, with a key of theirs. `off`: none.",
 )
 
 # --- Embedding ---------------------------------------------------------------------------------------------------
@@ -297,6 +345,14 @@ MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes 
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
 )
+MEMOS_LLM_GATE = env.flag(
+    "MEMOS_LLM_GATE",
+    False,
+    "The language model judges what the gate's rules suspect, while its writer waits; what is held stays held.",
+)
+MEMOS_LLM_GATE_SECONDS = env.number(
+    "MEMOS_LLM_GATE_SECONDS", 5.0, "Seconds that a writer waits for that verdict.", minimum=0.1, maximum=20
+)
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
 )
@@ -389,6 +445,10 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_q",
+    "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
     "memory",
     "memos_site",
     "ops",
@@ -398,6 +458,7 @@ MIDDLEWARE = [
     # Outermost, so that a browser may read refusals too.
     "corsheaders.middleware.CorsMiddleware",
     "memos_site.middleware.RequestMiddleware",
+    "memos_site.middleware.RouteSlashMiddleware",
     "memos_site.middleware.PagesPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -406,8 +467,11 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ops.middleware.StaffLoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # Last: puts the page of a lock-out in place of the form's answer.
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "memos_site.urls"
@@ -510,6 +574,8 @@ SPECTACULAR_SETTINGS = {
         "MemoryStateEnum": "memory.enums.MemoryState",
         "QuarantineStateEnum": "memory.enums.QuarantineState",
         "JobStateEnum": "memory.enums.JobState",
+        "RoleEnum": "memory.enums.Role",
+        "RoleNameEnum": "memory.api.message_fields.ROLE_NAMES",
         "VerdictEnum": "memory.enums.Verdict",
         "GateDecisionEnum": "memory.enums.GateDecision",
     },
@@ -541,13 +607,29 @@ STATIC_ROOT = MEMOS_DATA_DIR / "static"
 STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
-CORS_ALLOWED_ORIGINS = MEMOS_CORS_ORIGINS
+CORS_ALLOWED_ORIGINS = [] if MEMOS_CORS_ORIGINS == ["off"] else MEMOS_CORS_ORIGINS
 CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "if-match", "x-request-id")
 CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_ENGINE = "ops.sign_in"
-AUTHENTICATION_BACKENDS = ["ops.sign_in.AccountBackend"]
+AUTHENTICATION_BACKENDS = ["ops.sign_in.LockOutBackend", "ops.sign_in.AccountBackend"]
+
+# Failures are counted in the database, which signing in needs anyway: Redis may be away.
+AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_FAILURE_LIMIT = MEMOS_LOGIN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
+# Who goes on trying does not keep it locked for ever.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "ops.logins.address_of"
+AXES_LOCKOUT_CALLABLE = "ops.lock_out.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "otp_token", "csrfmiddlewaretoken"]
+
+OTP_TOTP_ISSUER = "MemOS"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = MEMOS_HTTPS
@@ -574,6 +656,8 @@ LOGGING = {
         # The request log of MemOS says the same in one line with the request's id.
         "django.request": {"level": "ERROR"},
         "django-q": {"level": "WARNING"},
+        # Its own lines name no account; what locks one is an audit event.
+        "axes": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},

@@ -4,9 +4,16 @@ import os
 from importlib import import_module
 
 from django.conf import settings
+from django.core.checks import run_checks
 from django.core.wsgi import get_wsgi_application
+
+from memory.checks import UNSAFE
+from memory.conf import ConfigurationError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
 
 application = get_wsgi_application()
+# A web server that is started without manage.py has looked at no check.
+if _unsafe := [one for one in run_checks(tags=[UNSAFE]) if one.is_serious()]:
+    raise ConfigurationError("\n".join(f"({one.id}) {one.msg} {one.hint}" for one in _unsafe))
 import_module(settings.ROOT_URLCONF)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import QuerySet
@@ -17,6 +18,9 @@ from ops.models import StaffGrant
 Staff = AbstractUser | AnonymousUser
 
 VIEW_CONSOLE = "ops.view_console"
+
+# What stands in the place of words that this member of staff may not read.
+MASK = "•••"
 
 _GRANTED = "SELECT namespace_id FROM ops_staffgrant WHERE user_id = %(user)s"
 
@@ -69,6 +73,24 @@ def access_of(user: Staff) -> Access:
 def reads_text(request: HttpRequest) -> bool:
     """Whether this member of staff may read what memories say; to others it is masked."""
     return request.user.has_perm("ops.view_memory_text")
+
+
+# Details of audit events that hold what people typed or named, wherever they stand in them.
+TYPED_DETAILS = frozenset(
+    "reason note notes title source speaker name names label document document_id text question tags aliases".split()
+)
+
+
+def masked_details(details: Any) -> Any:
+    """The details of an event for who may not read texts: typed words and names are masked, counts and ids stay."""
+    if isinstance(details, dict):
+        return {
+            name: (MASK if value else value) if name in TYPED_DETAILS else masked_details(value)
+            for name, value in details.items()
+        }
+    if isinstance(details, list):
+        return [masked_details(one) for one in details]
+    return details
 
 
 def request_id(request: HttpRequest) -> str:

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from memory.errors import Conflict, Forbidden, InvalidInput, MemosError
 from memory.models import Memory
-from memory.services import curation, erasures, job_runs, merging, queue, revectoring, tagging
+from memory.services import curation, erasures, job_runs, merging, queue, restoring, revectoring, tagging
 from memory.services.change import checked_reason
 from memory.types import Access, Scope
 from ops.access import access_of
@@ -167,6 +167,13 @@ def _simple(verb: Callable[..., list[uuid.UUID]]) -> Deed:
     return deed
 
 
+def _restore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+    done = restoring.restore_wholly(
+        access, memory_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk)
+    )  # fmt: skip
+    return dict(done), Counter()
+
+
 def _merge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
     survivor = uuid.UUID(action.parameters["survivor"])
     merged, problems = merging.merge(
@@ -206,7 +213,7 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 _DEEDS: dict[BulkVerb, Deed] = {
     BulkVerb.ARCHIVE: _simple(curation.archived),
-    BulkVerb.RESTORE: _simple(curation.restored),
+    BulkVerb.RESTORE: _restore,
     BulkVerb.REEMBED: _simple(revectoring.renew_vectors),
     BulkVerb.MERGE: _merge,
     BulkVerb.TAG: _tag,
@@ -220,6 +227,13 @@ def _undone(verb: Callable[..., Any]) -> Callable[..., None]:
         verb(access, memory_ids=ids, reason=reason, now=now, request_id=str(action.pk))
 
     return undo_batch
+
+
+def _unrestore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
+    # An action of before memories were restored in other ways, too, tells only which.
+    done = {identity: action.changed[str(identity)] or {"archived": True} for identity in ids}
+    reason = _reason(action, undone=True)
+    restoring.undo_restore(access, done=done, reason=reason, now=now, request_id=str(action.pk))
 
 
 def _unmerge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
@@ -245,7 +259,7 @@ def _untag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 _UNDOES: dict[BulkVerb, Callable[..., None]] = {
     BulkVerb.ARCHIVE: _undone(curation.restored),
-    BulkVerb.RESTORE: _undone(curation.archived),
+    BulkVerb.RESTORE: _unrestore,
     BulkVerb.MERGE: _unmerge,
     BulkVerb.TAG: _untag,
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from importlib import import_module
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -67,6 +70,31 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class StaffSession(AbstractBaseSession):
+    """A login of a member of staff: Django's session, with whose it is and where it was seen last.
+
+    The address and the browser are what the browser's latest visit said, kept so that people recognise their own.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="logins", db_index=True
+    )
+    address = models.CharField(max_length=45, blank=True, default="")
+    browser = models.CharField(max_length=200, blank=True, default="")
+    since = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+
+    class Meta(AbstractBaseSession.Meta):
+        verbose_name = "login"
+        verbose_name_plural = "logins"
+        default_permissions = ()
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionStore]:
+        store: type[SessionStore] = import_module(settings.SESSION_ENGINE).SessionStore
+        return store
 
 
 class BulkVerb(models.TextChoices):

@@ -64,6 +64,7 @@ GROUPS = (
         _("Steer"),
         (
             Page("quarantine", _("Quarantine"), "quarantine", "ops:quarantine", family="ops:quarantine"),
+            Page("retired", _("Retired"), "archive", "ops:retired", family="ops:retired"),
             Page("decay", _("Decay"), "decay", "ops:decay", family="ops:decay"),
             Page("policies", _("Policies"), "policies", "ops:policies", family="ops:polic"),
             Page("evaluation", _("Evaluation"), "evaluation", "ops:evaluation", family="ops:evaluation"),

@@ -1,24 +1,37 @@
-"""Django's sessions and accounts, read by prepared statements: every poll of every open page reads one of each.
+"""How staff sign in: sessions that know whose they are, accounts with a second factor, and the limit of failures.
 
-Put together by the ORM and planned anew they were most of what a poll without news cost.
+Sessions and accounts are read by prepared statements: every poll of every open page reads one of each. Put together by
+the ORM and planned anew they were most of what a poll without news cost. They are read from the database and not from
+Redis: a login that was ended is ended with the next request, whatever Redis remembers.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import Any
 
+from axes.backends import AxesStandaloneBackend
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import SESSION_KEY, authenticate
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends import db
-from django.contrib.sessions.models import Session
 from django.db import DEFAULT_DB_ALIAS
+from django.forms import CharField, TextInput
+from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memory.models.sql import fetch
+from ops import second_factor
+from ops.models import StaffSession
+
+# In a session's data: when it began, when it was seen last, the address and the browser.
+SEEN = "seen"
 
 _SESSION = """
-SELECT session_data, expire_date FROM django_session WHERE session_key = %(key)s AND expire_date > %(now)s
+SELECT session_data, expire_date FROM ops_staffsession WHERE session_key = %(key)s AND expire_date > %(now)s
 """
 # With what an account may do, its own and its groups' permissions: of a superuser, who may do all, none.
 _ACCOUNT = """
@@ -37,23 +50,58 @@ FROM auth_user u WHERE u.id = %(id)s
 
 
 class SessionStore(db.SessionStore):
-    """Sessions in the database, as Django keeps them."""
+    """Sessions in the database, as Django keeps them, each with the account it belongs to."""
+
+    @classmethod
+    def get_model_class(cls) -> type[StaffSession]:
+        return StaffSession
+
+    def create_model_instance(self, data: dict[str, Any]) -> StaffSession:
+        row = super().create_model_instance(data)
+        assert isinstance(row, StaffSession)
+        row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
+        if seen := data.get(SEEN):
+            row.address, row.browser = seen["address"], seen["browser"]
+            row.since, row.seen_at = (datetime.fromisoformat(seen[name]) for name in ("since", "at"))
+        return row
 
     def _validate_session_key(self, key: str) -> bool:
         # As Django makes them; others, such as with a NUL, the database would refuse.
         return bool(key) and len(key) >= 8 and key.isascii() and key.isalnum()
 
-    def _get_session_from_db(self) -> Session | None:
+    def _get_session_from_db(self) -> StaffSession | None:
         rows = fetch(_SESSION, {"key": self.session_key, "now": timezone.now()}, prepared=True)
         if not rows:
             self._session_key = None
             return None
         [(data, expires)] = rows
-        return Session(session_key=str(self.session_key), session_data=data, expire_date=expires)
+        return StaffSession(session_key=str(self.session_key), session_data=data, expire_date=expires)
 
 
 class AccountBackend(ModelBackend):
-    """Names, passwords and permissions, as Django keeps them."""
+    """Names, passwords and permissions, as Django keeps them, and the second factor of those who set one up."""
+
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        otp_token: str = "",
+        **credentials: Any,
+    ) -> User | None:
+        """The account, if name, password and (where it has a second factor) the one-time code are right.
+
+        A wrong code is a failure like a wrong password: the answer does not tell which of them it was.
+        """
+        user = super().authenticate(request, username=username, password=password, **credentials)
+        if user is None or not second_factor.is_set_up(user):
+            return user
+        device = second_factor.verify(user, otp_token)
+        if device is None:
+            return None
+        # django-otp notes it in the session when the login is made.
+        user.otp_device = device  # type: ignore[attr-defined]
+        return user
 
     def get_user(self, user_id: Any) -> User | None:
         statement, columns = _account()
@@ -66,6 +114,44 @@ class AccountBackend(ModelBackend):
             # Where ModelBackend keeps them, once it has looked them up by two queries.
             user._perm_cache = set(permissions)  # type: ignore[attr-defined]
         return user if self.user_can_authenticate(user) else None
+
+
+class LockOutBackend(AxesStandaloneBackend):
+    """Refuses an account or an address after too many failures. Without a request nobody is at a door."""
+
+    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
+        if request is not None:
+            super().authenticate(request, **credentials)
+
+
+class SignInForm(AdminAuthenticationForm):
+    """Name, password and, for those who set one up, the one-time code."""
+
+    otp_token = CharField(
+        label=_("One-time code"),
+        help_text=_("Only if you have set up a second factor: the code of your app, or a backup code."),
+        required=False,
+        max_length=32,
+        widget=TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "text", "spellcheck": "false"}),
+    )
+    error_messages = {
+        **AdminAuthenticationForm.error_messages,
+        "invalid_login": _(
+            "Name, password or one-time code is wrong, or the account may not open this site. "
+            "Capital and small letters differ."
+        ),
+    }
+
+    def clean(self) -> dict[str, Any]:
+        username, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if username is not None and password:
+            token = self.cleaned_data.get("otp_token", "")
+            found = authenticate(self.request, username=username, password=password, otp_token=token)
+            if found is None:
+                raise self.get_invalid_login_error()
+            self.user_cache = found
+            self.confirm_login_allowed(found)
+        return self.cleaned_data
 
 
 @cache

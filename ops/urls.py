@@ -3,6 +3,7 @@
 from django.urls import path
 
 from ops.views import (
+    account,
     audit,
     condensations,
     decay,
@@ -15,6 +16,7 @@ from ops.views import (
     policies,
     quarantine,
     radar,
+    retired,
     sessions,
 )
 from ops.views import (
@@ -24,6 +26,13 @@ from ops.views import (
 app_name = "ops"
 urlpatterns = [
     path("", overview.overview, name="overview"),
+    path("account/", account.account, name="account"),
+    path("account/second-factor/begin/", account.second_factor_begin, name="second_factor_begin"),
+    path("account/second-factor/confirm/", account.second_factor_confirm, name="second_factor_confirm"),
+    path("account/backup-codes/", account.backup_codes_renew, name="backup_codes_renew"),
+    path("account/<int:user_id>/", account.account_of, name="account_of"),
+    path("account/<int:user_id>/logins/end/", account.logins_end, name="logins_end"),
+    path("account/<int:user_id>/second-factor/remove/", account.second_factor_remove, name="second_factor_remove"),
     path("overview/live/", overview.overview_live, name="overview_live"),
     path("pipeline/", pipeline.pipeline, name="pipeline"),
     path("pipeline/live/", pipeline.pipeline_live, name="pipeline_live"),
@@ -53,6 +62,9 @@ urlpatterns = [
     path("policies/put-back/", policies.policy_put_back, name="policy_put_back"),
     path("quarantine/", quarantine.quarantine, name="quarantine"),
     path("quarantine/decide/", quarantine.quarantine_decide, name="quarantine_decide"),
+    path("retired/", retired.retired, name="retired"),
+    path("retired/hold/", retired.retired_hold, name="retired_hold"),
+    path("retired/again/", retired.retired_again, name="retired_again"),
     path("evaluation/", evaluation.evaluation, name="evaluation"),
     path("evaluation/start/", evaluation.evaluation_start, name="evaluation_start"),
     path("evaluation/compare/", evaluation.evaluation_compare, name="evaluation_compare"),

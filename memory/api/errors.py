@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import psycopg
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
 from memory.api.responses import error_response
-from memory.errors import MemosError
+from memory.errors import DeadlineExceeded, MemosError
 
 log = logging.getLogger("memos.error")
 
@@ -43,6 +44,12 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
     if isinstance(error, MemosError):
         headers = {"Retry-After": "1"} if error.status == 503 else {}
         return error.status, error.code, error.message, error.detail, headers
+    if isinstance(error, OperationalError) and isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+        log.warning("a statement took too long and was ended")
+        message = (
+            "A statement of the request took longer than MEMOS_REQUEST_SECONDS and was ended. Ask for less at once."
+        )
+        return 503, DeadlineExceeded.code, message, None, {"Retry-After": "1"}
     if isinstance(error, OperationalError | InterfaceError):
         log.exception("database unavailable")
         message = (

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memory.retrieval.filters import Filter, FilterError, parse
+from memory.text.json_values import fault_of
 
 MAX_METADATA_BYTES = 65_536
 MAX_METADATA_DEPTH = 16
@@ -49,6 +50,18 @@ class StrictIntegerField(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+@extend_schema_field({"type": "integer"})
+class ClampedIntegerField(serializers.IntegerField):
+    """A whole number; what is below or above the limits counts as the limit."""
+
+    def __init__(self, least: int, most: int, **options: Any) -> None:
+        self._least, self._most = least, most
+        super().__init__(help_text=f"{least}..{most}; what is beyond counts as the limit", **options)
+
+    def to_internal_value(self, data: Any) -> int:
+        return min(self._most, max(self._least, super().to_internal_value(data)))
 
 
 class StrictUUIDField(serializers.UUIDField):
@@ -105,11 +118,8 @@ class MetadataField(serializers.Field):
 
     default_error_messages = {
         "invalid": "must be an object.",
-        "too_deep": f"is nested more than {MAX_METADATA_DEPTH} levels deep.",
         "too_large": "has more than {max_bytes} bytes as JSON.",
         "reserved": "must not hold {name!r}: MemOS itself says something under that name.",
-        "nul": "holds a NUL character.",
-        "number": "holds a number that cannot be stored.",
     }
 
     def __init__(self, *, max_bytes: int = MAX_METADATA_BYTES, reserved: tuple[str, ...] = (), **options: Any) -> None:
@@ -122,19 +132,13 @@ class MetadataField(serializers.Field):
             self.fail("invalid")
         if not data:
             return {}
-        if _depth_exceeds(data, MAX_METADATA_DEPTH):
-            self.fail("too_deep")
-        try:
-            encoded = orjson.dumps(data)
-        except TypeError:
-            self.fail("number")
-        if len(encoded) > self._max_bytes:
+        if fault := fault_of(data, most_levels=MAX_METADATA_DEPTH):
+            raise serializers.ValidationError({fault.place: fault.problem} if fault.place else fault.problem)
+        if len(orjson.dumps(data)) > self._max_bytes:
             self.fail("too_large", max_bytes=self._max_bytes)
         for name in self._reserved:
             if name in data:
                 self.fail("reserved", name=name)
-        if b"\\u0000" in encoded and _holds_nul(data):
-            self.fail("nul")
         return dict(data)
 
     def to_representation(self, value: Any) -> Any:
@@ -153,25 +157,3 @@ class FilterField(serializers.Field):
 
     def to_representation(self, value: Any) -> Any:
         return value
-
-
-def _depth_exceeds(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            inner
-            for item in level
-            for inner in (item.values() if isinstance(item, dict) else item)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _holds_nul(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any("\0" in key or _holds_nul(inner) for key, inner in value.items())
-    if isinstance(value, list):
-        return any(_holds_nul(inner) for inner in value)
-    return isinstance(value, str) and "\0" in value

@@ -11,6 +11,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from memory.text.json_values import encode
+
 
 class FastJSONRenderer(BaseRenderer):
     media_type = "application/json"
@@ -23,7 +25,7 @@ class FastJSONRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        return b"" if data is None else orjson.dumps(data, option=orjson.OPT_NON_STR_KEYS)
+        return b"" if data is None else encode(data, option=orjson.OPT_NON_STR_KEYS)
 
 
 class JSONAlways(BaseContentNegotiation):

@@ -15,7 +15,7 @@ _REFUSALS = {
     404: "No such thing within the key's reach.",
     405: "The route does not know the method.",
     409: "The request contradicts an earlier one.",
-    411: "The body has no length.",
+    411: "The body has no length, and the web server reads no chunks.",
     412: "The memory was changed since it was read: the ETag is another.",
     413: "The body is too large.",
     415: "The body is not JSON.",

@@ -1,7 +1,7 @@
 """The routes of the API."""
 
 from django.urls import path
-from drf_spectacular.views import SpectacularSwaggerView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api.views import health
 from memory.api.views.documents import DocumentViewSet
@@ -78,5 +78,5 @@ urlpatterns = [
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
-    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi", template_name="docs.html"), name="docs"),
 ]

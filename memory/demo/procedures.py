@@ -1,4 +1,4 @@
-"""The prompt and the tools that agents are given on a fresh server."""
+"""The prompt and the tools that agents of a demo namespace are given."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def _schema(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def default_procedures() -> list[Procedure]:
-    """Unsaved rows without a namespace: every namespace shares them."""
-    return [
+def demo_procedures(namespace_id: int) -> list[Procedure]:
+    """Unsaved rows of one namespace: what they cost in tokens, no other one pays."""
+    found = [
         Procedure(
             kind=ProcedureKind.PROMPT,
             name="memos.answer-from-memory",
@@ -48,3 +48,6 @@ def default_procedures() -> list[Procedure]:
             ),
         ),
     ]
+    for entry in found:
+        entry.namespace_id = namespace_id
+    return found

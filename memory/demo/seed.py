@@ -6,15 +6,15 @@ import uuid
 from datetime import datetime, timedelta
 
 from memory.demo.conversations import Conversation, conversation, conversations
-from memory.demo.procedures import default_procedures
+from memory.demo.procedures import demo_procedures
 from memory.models import Memory
 from memory.services.exemptions import exempt
 from memory.services.namespaces import scope_for
 from memory.services.seeding import ensure_procedures, fill_session
 from memory.types import Access, Scope
 
-# What a single session is filled with, whatever its name.
-DEFAULT = "release-kickoff"
+# What a single session is filled with, whatever its name: its pitfalls answer 我踩过哪些坑？
+DEFAULT = "payments-weekly"
 
 
 def seed_session(scope: Scope, *, session: str, reset: bool, now: datetime) -> list[uuid.UUID]:
@@ -31,11 +31,11 @@ def seed_session(scope: Scope, *, session: str, reset: bool, now: datetime) -> l
 def seed_demo_namespace(access: Access, *, namespace: str, now: datetime, reset: bool = False) -> int:
     """Fills `namespace` with all demo conversations, a session each; returns how many memories are new.
 
-    Repeating it adds nothing; `reset` empties those sessions first. The shared prompt and tools are made once.
+    Repeating it adds nothing; `reset` empties those sessions first. Its prompt and tools are made once.
     Raises NotFound when the caller does not reach the namespace, WindowUnavailable as `seed_session` does.
     """
     scope = scope_for(access, name=namespace)
-    ensure_procedures(default_procedures())
+    ensure_procedures(demo_procedures(scope.namespace_id))
     new = 0
     for entry in conversations():
         turns = entry.memories(session=entry.session, now=now)

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from memory.retrieval.arms import bm25
-from memory.retrieval.fusion import ARMS, DENSE_GAIN, DENSE_LEAST, SIGNALS
+from memory.retrieval.fusion import ARMS, RARE_WORDS, SIGNALS, WORDS
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services.embedding import ActiveModel
 
@@ -25,7 +25,7 @@ def snapshot(model: ActiveModel, *, weights: Mapping[str, float]) -> dict[str, A
         "arms": list(ARMS),
         "weights": {arm: round(weight, 6) for arm, weight in weights.items()},
         "signals": SIGNALS,
-        "dense_weight": {"least": DENSE_LEAST, "gain": DENSE_GAIN},
+        "evidence": {"words": WORDS, "rare_words": RARE_WORDS},
         "pools": {"dense": DENSE_POOL, "lexical": LEXICAL_POOL},
         "bm25": {"k1": bm25.K1, "b": bm25.B},
         "settings": {

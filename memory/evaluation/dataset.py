@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,7 +26,8 @@ MAX_QUESTION_CHARS = 2_000
 MAX_NAME_CHARS = 128
 
 _AGENTS = ("assistant", "agent")
-_MOMENTS = ("%I:%M %p on %d %B, %Y", "%B-%d-%Y", "%d.%m.%Y, %H:%M:%S")
+_MOMENTS = ("%I:%M %p on %d %B, %Y", "%B-%d-%Y", "%d.%m.%Y, %H:%M:%S", "%Y年%m月%d日", "%Y年%m月%d日 %H:%M")
+_CHINESE_WEEKDAY = re.compile(r"\s*(?:周|星期)[一二三四五六日天]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ def _moment(value: Any) -> datetime | None:
     """A time as the known sets write it; without an offset it is UTC. None for one that cannot be read."""
     if not isinstance(value, str):
         return None
+    value = _CHINESE_WEEKDAY.sub(" ", value).strip()
     for read in (datetime.fromisoformat, *(lambda text, f=form: datetime.strptime(text, f) for form in _MOMENTS)):
         try:
             moment = read(value)

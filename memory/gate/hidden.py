@@ -15,6 +15,7 @@ from memory.gate.judgement import Reason, Span
 
 _ODD = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\u3164\ufeff"
+    "\u0300-\u036f\u20d0-\u20f0\u1d00-\u1d22\ua730\ua731\u0262\u026a\u0274\u0280\u028f\u0299\u029c\u029f\u24b6-\u24e9"
     "\uff01-\uff5e\u0370-\u03ff\u0261\u0400-\u04ff\u0501-\u051b\U0001d400-\U0001d7ff\U000e0000-\U000e01ef]"
 )
 _INVISIBLE = frozenset(
@@ -30,7 +31,11 @@ _ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}+")
 _OVERRIDE = re.compile("\u202e")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # Of letters in small form.
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏυοαɡ", "aeopcyxijsdhluoag")
+_LOOK_ALIKES = str.maketrans(
+    "аеорсухіјѕԁһӏυοαɡкмтвνικρτχԝԛɑᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "aeopcyxijsdhluoagkmtbvikptxwqaabcdeghijklmnoprstuvwyz"
+)
+# Marks that stand above, below or across the letter before them.
+_MARK = re.compile("[\u0300-\u036f\u20d0-\u20f0]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def unveil(text: str) -> Plain:
     characters: list[str] = []
     origins: list[int] = []
     for place, original in enumerate(text):
-        if original in _INVISIBLE or "\U000e0000" <= original <= "\U000e01ef":
+        if original in _INVISIBLE or _MARK.match(original) or "\U000e0000" <= original <= "\U000e01ef":
             continue
         for character in unicodedata.normalize("NFKC", original).lower().translate(_LOOK_ALIKES):
             characters.append("'" if character == "’" else character)

@@ -7,17 +7,18 @@ of evidence has a weight, and kinds that come together add up as independent cau
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections.abc import Iterable, Iterator
-from math import prod
+from collections.abc import Iterable
 
-from memory.enums import Role
+from memory.gate.clauses import read_clauses
+from memory.gate.disguise import undisguise
 from memory.gate.hidden import Plain, tagged, unveil
 from memory.gate.injection_cues import INJECTION, Evidence
-from memory.gate.judgement import Reason, Span
+from memory.gate.judgement import Reason
+from memory.gate.markup_spoofs import SPOOFS, unseen_parts
+from memory.gate.orders import find_orders, together
 from memory.gate.poisoning_cues import ORDERS, POISONING, STRENGTHENING, beneficiary_after
+from memory.gate.quotation import is_quoted
 from memory.text.analysis import CJK
 
 # From here on a text is an attack; from the second on it is suspected, which only a strict policy acts on.
@@ -25,7 +26,7 @@ FOUND = 0.6
 SUSPECTED = 0.35
 # A weight is lessened so much when the text speaks about attacks and quotes one, when the order is about the speaker's
 # own words or wishes, or when an answer is dictated about the speaker ("if anyone asks, say I'm out").
-QUOTED_SHARE = 0.4
+QUOTED_SHARE = 0.3
 OWN_SHARE = 0.4
 BENEFICIARY = 0.45
 # Who hides an order means it.
@@ -45,10 +46,11 @@ _ABOUT_ATTACKS = re.compile(
     r"\b(?:prompt injections?|injections?|jailbreak\w*|attack\w*|phish\w*|malicious|adversarial|red[- ]team\w*"
     r"|guardrails?|payloads?|exploit\w*"
     r"|e\.g\.|for example|for instance|such as|phrases? like|prompts? like|detect\w*|filter\w*|block\w*|classif\w*"
-    r"|dataset|paper|article|test cases?)\b"
-    r"|注入|越狱攻击|攻击|恶意|例如|比如|譬如|检测|过滤|拦截|识别|论文|文章|测试用例"
+    r"|dataset|paper|article|test cases?|screenshots?|incidents?|(?:somebody|someone) (?:wrote|typed|tried)"
+    r"|(?:book|essay|poem|song|novel|slide|report|page|chapter)"
+    r" (?:says|said|quotes?|reads?))\b"
+    r"|注入|越狱攻击|攻击|红队|恶意|例如|比如|譬如|检测|过滤|拦截|识别|论文|文章|测试用例|书里|小说|电影|剧本|诗里"
 )
-_QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "`": "`", "《": "》", "'": "'", "‘": "’"}
 # The speaker's own words, or those of somebody who is no system: "my previous instructions", "… that I sent you".
 _OWN = re.compile(r"\b(?:my|i|i'm|i'll|we|our)\b|我|咱")
 _OWN_WORDS = re.compile(
@@ -62,43 +64,89 @@ _OWN_DEED = re.compile(
     r"\b(?:i|we|they|he|she|who|people)\b(?!.{0,60}\byou\b)[^.!?;:\n\"“]{0,40} $|(?:我们|他们?|她们?|老师"
     r"|老板)[^，。！？你]{0,8}$|我[^，。！？你]{0,1}$"
 )
+# What an attack makes an assistant do, told by somebody: "…让助手忽略…", "tells an assistant to …".
+_REPORTED = re.compile(
+    r"(?:让|使|令|诱导|诱使|导致|骗)[^，。！？\n]{0,8}(?:助手|模型|机器人|智能体|ai|它)[^，。！？\n]{0,4}$"
+    r"|\b(?:makes?|tells?|told|tricks?|tricked|got|gets?|causes?|asks?|asked)\b[^.!?\n]{0,30}\b(?:to|into) $"
+)
+# A talk that was written down begins with who speaks.
+_TALK = re.compile(r"\s*(?:user|human|assistant|ai|用户|助手)\s?[:：]")
 _OWN_WISH = re.compile(r"\b(?:my|i|i'm|i'll|we|our|us|me)\b|我|咱")
 _SENTENCE_REST = re.compile(r"[^.!?;:\n。！？；]{0,48}")
 _BEFORE = 64
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{24,}+={0,2}")
-_HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}){20,}+(?![0-9a-zA-Z])")
-_LEAST_TEXT_SHARE = 0.9
 # Those that speak of what may be the speaker's own: words, plans, data.
 _OWNED = frozenset(f"injection.{name}" for name in ("override", "exfiltrate", "secrecy", "memory_order"))
+_SPOKEN_TO = frozenset({"MACHINE", "VOCATIVE", "IF_AI", "READS"})
 _WISHES = ORDERS | {"injection.memory_order"}
-# What a system turn may do: tell the assistant how to behave. Hiding, sending away and lying markup it may not.
-_SYSTEM_RULES = frozenset({"injection.exfiltrate", "injection.override"})
+# Evidence adds up where it stands so near together.
+NEAR_CHARS = 1_500
+# What a page hides from a reader's eyes and gives orders in; what a comment of a page says to an assistant.
+STYLED_AWAY, COMMENTED = 0.65, 0.55
+# An order of a hidden part weighs at least so much.
+LEAST_HIDDEN = 0.2
 
 
-def find_injection(text: str, *, role: str = Role.USER) -> tuple[float, list[Reason]]:
-    """How sure (0..1) it is that `text` is an attack, and the evidence, strongest first. Linear in its length."""
+def find_injection(text: str) -> tuple[float, list[Reason]]:
+    """How sure (0..1) it is that `text` is an attack, and the evidence, strongest first. Linear in its length.
+
+    Whoever says it: a document or a system's turn is no safer than a user's words.
+    """
     plain = unveil(text)
-    reasons = _evidence_in(text, plain, role=role)
-    encoded = [("tag characters", tagged(text), ()), *(("encoded text", *run) for run in _decoded(text))]
-    for label, hidden, spans in encoded:
-        inner = _total(_evidence_in(hidden, unveil(hidden), role=role)) if hidden else 0.0
-        if inner >= SUSPECTED:
-            says = f"What its {label} say{'s' if spans else ''} tries to steer the reader."
-            reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3), spans))
+    reasons = _evidence_in(text, plain)
+    shown = _total(reasons)
+    for label, said, span in undisguise(text, plain.text):
+        # What is read in another way as a whole holds what can be read as it is, too.
+        if (inner := _inner(said)) >= SUSPECTED and (inner > shown or span != (0, len(text))):
+            says = f"What its {label} say{'' if label.endswith('s') else 's'} tries to steer the reader."
+            reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3), (span,)))
+    if (hidden := tagged(text)) and (inner := _inner(hidden)) >= SUSPECTED:
+        says = "What its tag characters say tries to steer the reader."
+        reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3)))
+    reasons.extend(_unseen(text))
     reasons.sort(key=lambda reason: -reason.score)
     return _total(reasons), reasons
 
 
+def _inner(text: str) -> float:
+    return _total(_evidence_in(text, unveil(text)))
+
+
+def _unseen(text: str) -> list[Reason]:
+    """Orders in what markup hides, the surest of them."""
+    found = []
+    for said, span, styled in unseen_parts(text):
+        plain = unveil(said)
+        meanings = {name for clause in read_clauses(plain.text) for name in clause.meanings}
+        ordered = any(name.startswith("!") for name in meanings)
+        spoken_to = not meanings.isdisjoint(_SPOKEN_TO)
+        inner = _total(_evidence_in(said, plain))
+        if inner >= LEAST_HIDDEN or (ordered and (styled or spoken_to)):
+            says = "A part of it that a reader does not see gives orders."
+            found.append(Reason("injection.unseen", says, STYLED_AWAY if styled else COMMENTED, (span,)))
+    return sorted(found, key=lambda reason: -reason.score)[:1]
+
+
 def _total(reasons: Iterable[Reason]) -> float:
-    return 1.0 - prod(1.0 - reason.score for reason in reasons)
+    """How much the reasons weigh that stand near together, each rule once, where that is most."""
+    ordered = sorted(reasons, key=lambda reason: reason.spans[0][0] if reason.spans else 0)
+    placed = [(reason.spans[0][0] if reason.spans else None, reason) for reason in ordered]
+    most = 0.0
+    for place, _ in placed:
+        weights: dict[str, float] = {}
+        for other, reason in placed:
+            if place is None or other is None or abs(other - place) <= NEAR_CHARS:
+                weights[reason.rule] = max(weights.get(reason.rule, 0.0), reason.score)
+        most = max(most, together(weights.values()))
+    return most
 
 
-def _evidence_in(original: str, plain: Plain, *, role: str) -> list[Reason]:
+def _evidence_in(original: str, plain: Plain) -> list[Reason]:
     words = set(_WORD.findall(plain.text))
     chinese = _CHINESE.search(plain.text) is not None and _CHINESE_TRIGGER.search(plain.text) is not None
     reasons: list[Reason] = []
-    for evidence in (*INJECTION, *POISONING):
-        if role == Role.SYSTEM and evidence.rule not in _SYSTEM_RULES:
+    talk = _TALK.match(plain.text) is not None
+    for evidence in (*INJECTION, *POISONING, *SPOOFS):
+        if talk and evidence.rule == "injection.turns":
             continue
         reasons.extend(_strongest(evidence, plain, words, chinese=chinese))
     orders = [reason for reason in reasons if reason.rule in ORDERS]
@@ -108,6 +156,10 @@ def _evidence_in(original: str, plain: Plain, *, role: str) -> list[Reason]:
         named = next((reason for reason in orders if beneficiary_after(original, *reason.spans[0])), None)
         if named is not None:
             reasons.append(Reason("injection.beneficiary", "It names who is to gain.", BENEFICIARY, named.spans))
+    known = {reason.rule: reason.score for reason in reasons}
+    for order in find_orders(plain.text):
+        if order.weight > known.get(order.rule, 0.0):
+            reasons.append(Reason(order.rule, order.says, round(order.weight, 3), (plain.span(*order.span),)))
     return reasons
 
 
@@ -127,10 +179,12 @@ def _strongest(evidence: Evidence, plain: Plain, words: set[str], *, chinese: bo
 
 def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_attacks: bool) -> Reason:
     weight = evidence.weight
-    if about_attacks and _is_quoted(plain.text, match):
+    if about_attacks and is_quoted(plain.text, *match.span()):
         weight *= QUOTED_SHARE
     if _is_own(evidence, plain.text, match):
         weight *= OWN_SHARE
+    elif about_attacks and _REPORTED.search(plain.text[max(0, match.start() - _BEFORE) : match.start()]):
+        weight *= QUOTED_SHARE
     return Reason(evidence.rule, evidence.says, round(weight, 3), (plain.span(*match.span()),))
 
 
@@ -143,37 +197,3 @@ def _is_own(evidence: Evidence, text: str, match: re.Match[str]) -> bool:
         return True
     rest = _SENTENCE_REST.match(text, match.end())
     return evidence.rule in _WISHES and rest is not None and _OWN_WISH.search(rest[0]) is not None
-
-
-def _is_quoted(text: str, match: re.Match[str]) -> bool:
-    """Whether a quotation opens shortly before `match` and closes after it."""
-    before = text[max(0, match.start() - 80) : match.start() + 1]
-    after = text[match.end() - 1 : match.end() + 160]
-    return any(
-        close in after and (before.count(mark) % 2 == 1 if mark == close else before.rfind(mark) > before.rfind(close))
-        for mark, close in _QUOTES.items()
-    )
-
-
-def _decoded(text: str) -> Iterator[tuple[str, tuple[Span, ...]]]:
-    """What the base64 and hexadecimal runs of `text` say, where that is text, and where they stand."""
-    for match in _BASE64.finditer(text):
-        run = match[0].rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            said = _as_text(base64.b64decode(run + "=" * (-len(run) % 4), validate=True))
-        except binascii.Error:
-            continue
-        if said:
-            yield said, (match.span(),)
-    for match in _HEX.finditer(text):
-        if said := _as_text(bytes.fromhex(match[0])):
-            yield said, (match.span(),)
-
-
-def _as_text(run: bytes) -> str:
-    try:
-        decoded = run.decode()
-    except UnicodeDecodeError:
-        return ""
-    seen = sum(character.isprintable() or character.isspace() for character in decoded)
-    return decoded if seen >= _LEAST_TEXT_SHARE * len(decoded) else ""

@@ -158,15 +158,14 @@ INJECTION = (
         |the operators?|the owners?)\b
         | \b(?:do not|don't|never|without) (?:mention|mentioning|reveal|revealing|disclos(?:e|ing)|acknowledg(?:e
         |ing)|repeat|repeating) (?:this|these|the) (?:instructions?|message|prompt|note|rule|directive|memory)""",
-        r"""(?:不要|不得|不准|切勿|别|禁止|不能)(?:让|告诉|告知|提醒|透露给?|通知|向)(?:任何)?(?:用户|使用者|客户
-        |顾客)(?!名)
+        r"""(?:不要|不得|不准|切勿|别|禁止|不能)(?:让|告诉|告知|提醒|透露给?|通知|向)(?:任何)?(?:用户|使用者)(?!名)
         | (?:不要|不得|切勿|别|禁止)(?:提及|提到|透露|泄露|说出)(?:这条|此|本条?|该|这个|上述)(?:指令|消息|提示|规则
         |记忆) | 瞒着(?:用户|客户)""",
     ),
     evidence(
         "authority",
         "It speaks as if it came from the system, its makers or an administrator.",
-        0.5,
+        0.3,
         """system admin administrator developer developers creator maker programmer security root openai
         anthropic google microsoft""",
         r"""^[\W_]{0,6}(?:(?:urgent|important|official|new|critical|security) )?(?:system|admin(?:istrator)?
@@ -201,7 +200,7 @@ INJECTION = (
         |prompt)s?
         [ ](?:\w+ ){0,2}?(?:supersedes?|overrides?|takes? (?:precedence|priority)|must be obeyed)\b""",
         r"""(?:最高优先级|最高级别|最优先)的?(?:指令|规则|设定|命令)
-        | (?:把|将)[^。！？\n]{0,16}(?:当作|作为|视为)[^。！？\n]{0,6}(?:指令|命令|规则)""",
+        | (?<![能不勿别])(?:把|将)[^。！？\n]{0,16}(?:当作|作为|视为)[^。！？\n]{0,6}(?:指令|命令|规则)""",
     ),
     evidence(
         "markup",
@@ -209,14 +208,14 @@ INJECTION = (
         0.6,
         "im_start im_end inst sys system eot_id start_header_id instructions",
         r"""<\|(?:im_start|im_end|system|eot_id|start_header_id|end_header_id)\|> | \[/?inst\] | <</?sys>>
-        | </?(?:system|system_prompt|system-prompt|instructions|admin)> | ^\#{2,4} ?(?:system
+        | (?<!`)</?(?:system|system_prompt|system-prompt|instructions|admin)>(?!`| ?(?:tags?|elements?|tokens?|blocks?|标签|标记)) | ^\#{2,4} ?(?:system
         |instructions?)(?: prompt| message)?:?\s*$ | ^\W{0,3}(?:begin|end) (?:of )?system (?:prompt|message)\b""",
-        r"""[\[【](?:系统|system)(?:提示词?|消息|指令|命令)?[\]】]""",
+        r"""[\[【](?:系统|system)(?:提示词?|消息|指令|命令)[\]】]""",
     ),
     evidence(
         "system_line",
         "A line speaks as the system.",
-        0.35,
+        0.25,
         "system",
         r"^[ \t\[<(*\-]{0,4}system[\])>*]{0,3} ?: ?(?=\S)",
         r"^[ \t\[【]{0,3}系统[\]】]? ?[:：]",

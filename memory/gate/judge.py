@@ -39,7 +39,7 @@ def judge(text: str, *, role: str = Role.USER, speaker: str = "", policy: GatePo
         if policy.personal_data != GateAction.OFF
         else []
     )
-    sure, steering = _steering(text, role=role, speaker=speaker)
+    sure, steering = _steering(text, speaker=speaker)
     value = worth(text, role=role)
 
     acted: list[tuple[GateAction, Reason]] = [
@@ -52,7 +52,7 @@ def judge(text: str, *, role: str = Role.USER, speaker: str = "", policy: GatePo
     if policy.strict:
         acted.extend((GateAction.QUARANTINE, reason) for reason in _strictly(sure, value.score, policy))
 
-    decision = _decision(action for action, _ in acted)
+    decision = severest(_DECISIONS.get(action) for action, _ in acted)
     deciding = [reason for action, reason in acted if _DECISIONS.get(action) == decision]
     others = [reason for action, reason in acted if _DECISIONS.get(action) != decision]
     marked = [
@@ -68,6 +68,7 @@ def judge(text: str, *, role: str = Role.USER, speaker: str = "", policy: GatePo
         worth=value.score,
         worth_parts=value.parts,
         confidence=_confidence(decision, deciding, sure, others),
+        suspected=decision.lets_in and sure >= SUSPECTED,
     )
 
 
@@ -77,8 +78,8 @@ def _binary(text: str, secrets: list[Found]) -> list[Reason]:
     return found if found and (not secrets or find_binary(redact(text, secrets))) else []
 
 
-def _steering(text: str, *, role: str, speaker: str) -> tuple[float, list[Reason]]:
-    sure, reasons = find_injection(text, role=role)
+def _steering(text: str, *, speaker: str) -> tuple[float, list[Reason]]:
+    sure, reasons = find_injection(text)
     hidden = find_hidden(text)
     for reason in hidden:
         sure = 1.0 - (1.0 - sure) * (1.0 - reason.score)
@@ -121,8 +122,9 @@ def _strictly(sure: float, worth_score: float, policy: GatePolicy) -> Iterable[R
         yield Reason("low_value", says, round(1.0 - worth_score, 3))
 
 
-def _decision(actions: Iterable[GateAction]) -> GateDecision:
-    wanted = {_DECISIONS.get(action) for action in actions}
+def severest(decisions: Iterable[GateDecision | None]) -> GateDecision:
+    """Of several decisions the one that lets in least; without any it is let in as it is."""
+    wanted = set(decisions)
     return next((decision for decision in _BY_SEVERITY if decision in wanted), GateDecision.ACCEPT)
 
 

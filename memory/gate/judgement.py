@@ -36,6 +36,7 @@ class Judgement:
     is rejected. `reasons` decided, or were noted and let through; the strongest first. `worth` (0..1) says whether the
     turn is worth long-term memory and is the sum of `worth_parts` (name, points), cut off at 0 and 1. `confidence`
     (0..1) is how sure the gate is of `decision`: of a turn that is let through, that nothing is wrong with it.
+    `suspected`: it is let in, and may be an attempt to steer whoever reads it.
     """
 
     decision: GateDecision
@@ -44,3 +45,4 @@ class Judgement:
     worth: float
     worth_parts: tuple[tuple[str, float], ...]
     confidence: float
+    suspected: bool = False

@@ -22,7 +22,9 @@ _NUMBER = re.compile(r"(?<![\w.\-+/:#=])\+?\(?\d(?:[ \-.]?[()]?\d){5,22}[Xx]?(?!
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _PHONE_CUE = re.compile(
     r"phone|\btel\b|mobile|\bcell|\bcall|\btext\b|\bring\b|whatsapp|\bfax|\bsms|reach (?:me|him|her|us|them)|\bdial"
-    r"|电话|手机|拨打|联系|致电|短信|传真|号码",
+    r"|电话|手机|拨打|联系|致电|短信|传真|号码"
+    r"|telef|téléph|teléf|\bhandy|rufnummer|\bruf |anruf|appel|llám|llam|chiam|móvil|celular|cellulare|telemóvel"
+    r"|телефон|\bтел\b|звони|мобильн|電話|携帯|전화|휴대폰|هاتف|جوال|फ़ोन|फोन",
     re.IGNORECASE,
 )
 _OTHER_CUE = re.compile(
@@ -31,6 +33,24 @@ _OTHER_CUE = re.compile(
     r"|version|timestamp|订单|单号|快递|运单|编号|流水|发票|序列号|型号|版本",
     re.IGNORECASE,
 )
+# What makes of a number before it an amount.
+_AMOUNT = re.compile(
+    r" ?(?:[€$£¥%]|eur\b|euros?\b|usd\b|dollars?\b|pounds?\b|yen\b|yuan\b|rubles?\b|rub\b|bytes?\b|[kmgt]b\b|ms\b"
+    r"|seconds?\b|units?\b|users?\b|people\b|views\b|downloads\b|km\b|kg\b|(?:元|人|次|万|亿|个|美元|欧元)(?![\u4e00-\u9fff]))",
+    re.IGNORECASE,
+)
+# A number with its country's code before it, as people write it: in groups, with a 0 in brackets, with any dash. It is
+# linear: between two digits there are at most three separators, which are no digits.
+_INTERNATIONAL = re.compile(
+    r"(?<![A-Za-z0-9_.\-+/:#=])(?:[+＋] ?|00 ?)[1-9](?:[ \u00a0\u2009\u202f.\-\u2010-\u2014/()]{0,3}[0-9]){6,17}"
+    r"(?![A-Za-z0-9_])(?![\-/.,:]\d)"
+)
+_TRUNK_ZERO = re.compile(r"\(0\)")
+_DECIMAL = re.compile(r"\d{1,3}\.\d{1,8}")
+_THOUSANDS = re.compile(r"\d{1,3}(?:[ \u00a0\u2009\u202f.]\d{3})+")
+_GROUP = re.compile(r"[0-9]+")
+_LEAST_SPACED_DIGITS = 9
+_LEAST_JOINED_DIGITS = 11
 _SSN_CUE = re.compile(r"\bssn\b|social security", re.IGNORECASE)
 _CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
 _CUE_CHARS = 40
@@ -52,7 +72,15 @@ def _of_form(text: str, region: str) -> Iterator[Found]:
     for match in _IBAN.finditer(text):
         if iban.is_valid(match[0]):
             yield Found(PersonalDataKind.IBAN.label, match.start(), match.end(), 0.97)
+    international = [match for match in _INTERNATIONAL.finditer(text) if _is_international_phone(text, match)]
+    for match in international:
+        yield Found(PersonalDataKind.PHONE.label, match.start(), match.end(), 0.85)
+    taken = [(match.start(), match.end()) for match in international]
     for match in _NUMBER.finditer(text):
+        while taken and taken[0][1] <= match.start():
+            taken.pop(0)
+        if taken and taken[0][0] < match.end():
+            continue
         kind, score = _number_kind(text, match, region)
         if kind is not None:
             yield Found(kind.label, match.start(), match.end(), score)
@@ -74,20 +102,50 @@ def _number_kind(text: str, match: re.Match[str], region: str) -> tuple[Personal
 
 
 def _is_phone(number: str, digits: str, before: str, region: str) -> bool:
-    international = number.startswith("+")
+    if number.startswith("+"):
+        return False  # see _is_international_phone
     chinese = _CHINESE_MOBILE.fullmatch(digits) is not None
     cued = _PHONE_CUE.search(before) is not None
-    if not international and _OTHER_CUE.search(before) and not cued:
+    if _OTHER_CUE.search(before) and not cued:
         return False
     grouped = re.fullmatch(r"\(?\d{3}\)?[ \-.]\d{3}[ \-.]\d{4}", number) is not None
-    if not (international or chinese or cued or grouped) or len(digits) > 15:
+    if not (chinese or cued or grouped) or len(digits) > 15:
         return False
     try:
-        return phonenumbers.is_valid_number(
-            phonenumbers.parse(number, "CN" if chinese and not international else region)
-        )
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, "CN" if chinese else region))
     except phonenumbers.NumberParseException:
         return False
+
+
+def _is_international_phone(text: str, match: re.Match[str]) -> bool:
+    """Whether a number that starts with + or 00 is a phone's: by its country's numbering plan, or, of a length that the
+    plan has, by how it is written: its country's code stands apart, and it is no amount.
+
+    Plans do not list every block that is in use, and people invent numbers; their groups tell them from other numbers.
+    """
+    number = _TRUNK_ZERO.sub("", match[0])
+    bare = number.lstrip("+＋ ")
+    bare = bare[2:].lstrip() if number.startswith("00") else bare
+    in_thousands = _THOUSANDS.fullmatch(bare) is not None
+    could_be_amount = in_thousands or bare.isdigit()
+    if _DECIMAL.fullmatch(bare) or (could_be_amount and _AMOUNT.match(text, match.end())):
+        return False
+    try:
+        parsed = phonenumbers.parse("+" + "".join(_GROUP.findall(bare)), None)
+    except phonenumbers.NumberParseException:
+        return False
+    before = text[max(0, match.start() - _CUE_CHARS) : match.start()]
+    cued, of_other_kind = _PHONE_CUE.search(before) is not None, _OTHER_CUE.search(before) is not None
+    if phonenumbers.is_valid_number(parsed):
+        return cued or number[0] != "0" or not of_other_kind
+    if phonenumbers.is_possible_number_with_reason(parsed) != phonenumbers.ValidationResult.IS_POSSIBLE:
+        return False
+    if cued:
+        return True
+    groups = _GROUP.findall(bare)
+    apart = groups[0] == str(parsed.country_code)
+    least = _LEAST_SPACED_DIGITS if len(groups) > 2 else _LEAST_JOINED_DIGITS
+    return number[0] != "0" and apart and sum(map(len, groups)) >= least and not of_other_kind and not in_thousands
 
 
 def _is_ssn(digits: str) -> bool:

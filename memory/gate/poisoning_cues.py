@@ -40,13 +40,13 @@ POISONING = (
         | \b(?:for|in|to|on) (?:every|any|all|each) (?:\w+ ){{0,2}}?(?:questions?|quer(?:y|ies)|requests?
         |conversations?|answers?|repl(?:y|ies)|responses?)
         [^.!?\n]{{0,40}}?[ ,](?:you (?:must|should|will) |always |please ){{1,2}}{_PROMOTE}\b""",
-        r"""(?<!我)(?:从现在起|从今以后|从今往后|今后|以后|从此|永远|始终|一律|每次|任何时候|务必|总是
-        |无论)[^。！？\n我]{0,24}?(?:推荐|推销|宣传|称赞|吹捧|引导|优先介绍|优先选择)""",
+        r"""(?<!我)(?<!客服)(?:从现在起|从今以后|从今往后|今后|以后|从此|永远|始终|一律|每次|任何时候|务必|总是
+        |无论)(?:(?!不再|不要|员工)[^。！？\n我]){0,24}?(?:推荐|推销|宣传|称赞|吹捧|引导|优先介绍|优先选择)""",
     ),
     evidence(
         "dictated_answer",
         "It dictates what to answer when others ask.",
-        0.4,
+        0.3,
         "when whenever if once every any everytime",
         rf"""\b(?:when|whenever|if|once|every time|any time|each time) (?:ever )?{_ANYONE} (?:ever |later )?(?:asks?
         |asking|inquires?|enquires?|quer(?:y|ies)|wants? to know|requests?|mentions?|talks? about
@@ -111,7 +111,7 @@ STRENGTHENING = (
         0.3,
         "always must only never regardless",
         rf"""\b(?:always|only|you must) {_SAY}\b | \b(?:no matter what|regardless of|without exception)\b""",
-        r"""一律|必须|务必|无论如何|只能""",
+        r"""一律(?!由)|必须|务必|无论如何|只能""",
     ),
     evidence(
         "superlative",

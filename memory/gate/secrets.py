@@ -59,10 +59,10 @@ _PROVIDERS = tuple(
 _LONG_WORD = re.compile(r"[^\s\"'`<>,;，。；、“”]{16,}+")
 _JWT = re.compile(r"(?<![\w\-.])eyJ[\w\-]{8,}+\.[\w\-]{4,}+\.?[\w\-]*+", re.ASCII)
 # Prefixes that name what follows: OpenAI, Anthropic, GitHub, Google, Hugging Face, Groq, npm, Stripe, Alibaba Cloud,
-# Tencent Cloud, DigitalOcean, Shopify, Databricks, Notion, Linear, Replicate, xAI, Perplexity.
+# Tencent Cloud, DigitalOcean, Shopify, Databricks, Notion, Linear, Replicate, xAI, Perplexity, MemOS.
 _PREFIXED = re.compile(
     r"(?<![\w\-])(?:sk-[a-z]{0,8}-?|github_pat_|AIza|hf_|gsk_|npm_|[rs]k_test_|LTAI|AKID|dop_v1_|shpat_|dapi|ntn_"
-    r"|lin_api_|r8_|xai-|pplx-)([\w\-]{16,200}+)",
+    r"|lin_api_|r8_|xai-|pplx-|mos_)([\w\-]{16,200}+)",
     re.ASCII,
 )
 _BEARER = re.compile(r"\b(?:bearer|authorization: ?(?:token|basic))\s{1,3}([\w\-.~+/]{16,2000}+=*+)", re.I | re.ASCII)

@@ -20,6 +20,7 @@ from memory.text.utterances import Statement
 
 # Share of the terms of a change's object that an earlier statement must hold to be what is meant.
 COVERED = 0.75
+FEW = 4
 # Share of the terms of two statements that makes them of one topic, and of one frame but for the values.
 TOPIC = 0.3
 # Share of an earlier statement's own terms that a short object must make up: a statement on it, not one that names it.
@@ -103,7 +104,8 @@ def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
         return share >= COVERED and (bool({"plans", "time"} & said) or bool(asked & said))
     if len(wanted) < SHORT and len(wanted & held) < FOCUS * len(held):
         return False
-    if share >= COVERED:
+    # A thing named by few words is another when one of them differs.
+    if share >= (COVERED if len(wanted) > FEW else 1.0):
         return len(wanted) > 1 or bool(asked & said) or not asked
     return named and bool(asked & said)
 

@@ -39,6 +39,8 @@ REPETITION_SHARE = 0.06
 MOST_REPEATS = 8
 # What the gate finds worth too little (memory.gate.worth) loses so much: unless it is specific, it is an episode then.
 SMALL_TALK_SHARE = -0.12
+# What may be an attempt to steer its readers, until somebody has looked at it.
+SUSPECTED_SHARE = -0.20
 FEEDBACK_SHARE = 0.18
 # Marks that give half of the share.
 FEEDBACK_HALF = 1.0
@@ -79,7 +81,13 @@ class Importance:
 
 
 def importance(
-    text: str, role: str, terms: Collection[str], learned: Learned = NOTHING_LEARNED, *, small_talk: bool = False
+    text: str,
+    role: str,
+    terms: Collection[str],
+    learned: Learned = NOTHING_LEARNED,
+    *,
+    small_talk: bool = False,
+    suspected: bool = False,
 ) -> Importance:
     """The importance of a memory with the distinct index terms `terms`; 0 to 1. No I/O."""
     specific = specificity(terms)
@@ -92,6 +100,8 @@ def importance(
     }
     if small_talk:
         shares["small_talk"] = SMALL_TALK_SHARE
+    if suspected:
+        shares["suspected"] = SUSPECTED_SHARE
     if learned is not NOTHING_LEARNED:
         # "Thanks!" said a hundred times is still no news.
         shares["repetition"] = REPETITION_SHARE * specific * _of_logarithm(learned.repeats - 1, MOST_REPEATS - 1)
@@ -99,7 +109,7 @@ def importance(
         shares["feedback"] = FEEDBACK_SHARE * marks / (abs(marks) + FEEDBACK_HALF)
         shares["access"] = ACCESS_SHARE * _of_logarithm(learned.uses, MOST_USES)
     shares = {name: round(share, DECIMALS) for name, share in shares.items()}
-    return Importance(round(sum(shares.values()), DECIMALS), shares)
+    return Importance(max(0.0, round(sum(shares.values()), DECIMALS)), shares)
 
 
 def specificity(terms: Collection[str]) -> float:

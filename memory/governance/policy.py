@@ -19,6 +19,8 @@ Value = bool | int | float | str
 
 # A memory of this importance is what decay is checked against: it must outlive its first day.
 USUAL_IMPORTANCE = 0.5
+# Leaving out what is below loses less than a point of R@10 on every set that it was measured on: docs/relevance.md.
+RELEVANCE_FLOOR = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,13 @@ KNOBS: tuple[Knob, ...] = (
         True,
         _("what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede."),
     ),
+    _knob(
+        "retrieval.relevance_floor",
+        RELEVANCE_FLOOR,
+        _("relevance that a hit must reach for a question to count as answerable; 0: any hit will do."),
+        _("of 1"),
+        maximum=1,
+    ),
     _knob("duplicates.collapse", True, _("a memory that repeats another one is folded into it.")),
     _knob("decay.enabled", True, _("the sweep archives memories whose strength has fallen below the floor.")),
     _knob("decay.floor", 0.05, _("strength below which a memory is archived."), _("of 1"), maximum=0.4),
@@ -151,7 +160,7 @@ KNOBS: tuple[Knob, ...] = (
     _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
     _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),
     _knob("retention.quarantine_days", 30, _("age at which quarantined text is deleted; 0: never."), **_DAYS),
-    _knob("legal_hold", False, _("nothing is archived, expired or deleted by itself.")),
+    _knob("legal_hold", False, _("nothing is archived, expired, deleted or rewritten.")),
     _knob(
         "summary.messages",
         4,
@@ -205,6 +214,7 @@ class Policy:
     secrets: str
     injection: str
     settle_conflicts: bool
+    relevance_floor: float
     collapse_duplicates: bool
     decay: bool
     floor: float
@@ -231,6 +241,7 @@ class Policy:
             secrets=values["gate.secrets"],
             injection=values["gate.injection"],
             settle_conflicts=values["conflicts.settle"],
+            relevance_floor=values["retrieval.relevance_floor"],
             collapse_duplicates=values["duplicates.collapse"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],

@@ -1,8 +1,9 @@
 """Which statements of memories are no longer valid once a newer memory is known. Decides; writes nothing.
 
-The grain is the statement, not the memory: of a long session only the sentences that were taken back or replaced leave
-the default results. What takes something back leaves them too, once it did: it says nothing about the present, and it
-names what shall be forgotten. It stays findable by the name of its object. What says that something is done is an
+The grain is the clause that holds the old value: whatever else its sentence says stays, and where the clause cannot be
+cut out so that the rest keeps its meaning, nothing leaves and the two are linked. What asks
+to forget something leaves them too, once it did: it says nothing about the present, and it names what shall be
+forgotten. It stays findable by the name of its object. What says that something is done is an
 event, and stays; so does what puts something new in the place of the old.
 """
 
@@ -10,26 +11,31 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
+from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
+from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
+from memory.text.attributes import attributes
 from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
-from memory.text.slots import slots
+from memory.text.claims import Claim, claims, telling
+from memory.text.clauses import clauses, cut
 from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)
 
 # What must be as sure as this is carried out; anything less is for a person to see.
 LEAST_CONFIDENCE = 0.75
+_LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
 TURNS_ABOUT = 3
 # What fits statements of more memories than this names a topic, and no statement.
 MOST_MEMORIES = 3
-# Attributes whose new value ends the old one even where nothing says so.
-_HELD_ALONE = frozenset(("lives", "works"))
+# Share of a change's object that one clause must hold to be the one that goes.
+_CLAUSE_SHARE = 0.6
 _REFERS = re.compile(
     r"\b(?:it|its|it's|they|them|their|they're|he|him|his|he's|she|her|she's|this|that|that's|these|those|there's|such)\b|它|他|她|这|那",
     re.IGNORECASE,
@@ -53,41 +59,79 @@ class Retired(Generic[Key]):
 
 
 @dataclass(frozen=True, slots=True)
+class Linked(Generic[Key]):
+    """What `by` says takes the place of what the memory `key` says at [start, end), which stays."""
+
+    key: Key
+    start: int
+    end: int
+    by: Statement
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(Generic[Key]):
-    """`retired`: what leaves the default results; `linked`: what an earlier statement gives way to, retired or not;
-    `review`: what a person must settle; both as (key, old, new, decision)."""
+    """`retired`: what leaves the default results; `linked`: what gives way to the newer memory, retired or not;
+    `review`: what a person must settle, as (key, old, new, decision)."""
 
     retired: list[Retired[Key]] = field(default_factory=list)
-    linked: list[tuple[Key, Statement, Statement, Decision]] = field(default_factory=list)
+    linked: list[Linked[Key]] = field(default_factory=list)
     review: list[tuple[Key, Statement, Statement, Decision]] = field(default_factory=list)
 
 
 def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
-    """For each change or denial in the statements of a new memory, the terms that find what it may be about."""
+    """For each change, denial or value in the statements of a new memory, the terms that find what it may be about."""
     told = [said.text for said in statements if not said.by_agent]
     found = [object_terms(change.old) for text in told for change in changes(text)]
-    return [terms for terms in (*found, *map(denied_terms, told)) if terms]
+    topics = [telling(claim.topic) for _, mine in resolved(statements) for claim in mine if _may_update(claim)]
+    return [terms for terms in (*found, *map(denied_terms, told), *topics) if terms]
+
+
+def updating_texts(statements: Sequence[Statement]) -> list[str]:
+    """The statements that say that something is another than before, or what there is one of (where somebody lives):
+    the earlier value may be told in quite other words."""
+    return [
+        said.text
+        for said, mine in resolved(statements)
+        if not said.by_agent
+        and any(claim.asserts and (claim.changes or attributes(claim.clause.text)) for claim in mine)
+    ]
+
+
+def _may_update(claim: Claim) -> bool:
+    if not claim.asserts or claim.past:
+        return False
+    return claim.changes or bool(claim.values) or bool(attributes(claim.clause.text))
 
 
 def settle(
-    key: Key, new: Sequence[Statement], earlier: Mapping[Key, Sequence[Statement]], *, until: float = float("inf")
+    key: Key,
+    new: Sequence[Statement],
+    earlier: Mapping[Key, Sequence[Statement]],
+    *,
+    nearness: Callable[[str, str, str], Nearness | None] = lambda *_: None,
+    until: float = float("inf"),
 ) -> Settled[Key]:
     """What the statements `new` of the memory `key` do to `earlier` memories (statements in reading order).
 
-    Only what people say is judged, sentence against sentence; what the agent said goes with what it was about. What is
-    not judged `until` then, in seconds of the monotonic clock, changes nothing.
+    `nearness`: of a statement, its clause and an earlier clause, as far as it is known; then changes that no rule links
+    to an earlier statement are weighed by meaning, too. Only what people say is judged, sentence against sentence; what
+    the agent said goes with what it was about. What is not judged `until` then, in seconds of the monotonic clock,
+    changes nothing.
     """
     settled: Settled[Key] = Settled()
-    for place, said in enumerate(new):
+    claimed = {other: resolved(statements) for other, statements in earlier.items()}
+    for place, (said, mine) in enumerate(resolved(new)):
         if time.monotonic() > until:
             break
         if said.by_agent:
             continue
-        announced = changes(said.text)
-        for change in announced:
-            _carry_out(settled, key, new, place=place, change=change, earlier=earlier, until=until)
-        if not announced and (slots(said.text).attributes & _HELD_ALONE or denied_terms(said.text)):
-            _give_way(settled, said, earlier, until=until)
+        for change in changes(said.text):
+            _carry_out(settled, key, new, mine, place=place, change=change, earlier=earlier, until=until)
+        for claim in mine:
+            _give_way(settled, said, claim, claimed, nearness=nearness, until=until)
+        if denied_terms(said.text):
+            _deny(settled, said, earlier, until=until)
     _announcements(settled, key, new)
     return settled
 
@@ -96,38 +140,186 @@ def _carry_out(
     settled: Settled[Key],
     key: Key,
     new: Sequence[Statement],
+    mine: Sequence[Claim],
     *,
     place: int,
     change: Change,
     earlier: Mapping[Key, Sequence[Statement]],
     until: float,
 ) -> None:
-    """Adds to `settled` what the `change` that `new` announces at `place` does."""
+    """Adds to `settled` what the `change` that `new` announces at `place`, where it claims `mine`, does."""
     said, terms = new[place], object_terms(change.old)
     found = _meant(change, said, earlier, until=until)
+    found = [one for one in found if one[3].review or _may_mean(change, mine, one[2], terms)]
     settled.review.extend((other, old, said, decision) for other, _, old, decision in found if decision.review)
-    settled.linked.extend((other, old, said, decision) for other, _, old, decision in found if not decision.review)
     done = _sure(found)
-    for other, number, _, decision in done:
-        around = [earlier[other][one] for one in _about(earlier[other], number, terms)]
-        if change.kind is ChangeKind.CLOSES:
-            # The plan is over; what else was said of it may hold.
-            around = [one for one in around if one.by_agent]
-        about = [earlier[other][number], *around]
-        _retire(settled, other, about, by=said, decision=decision)
+    for other, number, old, decision in found:
+        if decision.review:
+            continue
+        which = _clause_of(old.text, terms)
+        sure = (other, number, old, decision) in done
+        whole = (0, len(old.text)) if change.request and (which is None or len(clauses(old.text)) == 1) else None
+        _end(
+            settled,
+            other,
+            earlier[other],
+            number,
+            which,
+            said=said,
+            decision=decision,
+            sure=sure,
+            words=whole,
+            asked=change.request,
+        )
+        if sure:
+            around = [earlier[other][one] for one in _about(earlier[other], number, terms)]
+            # What a person said around it goes only where they ask to forget it.
+            gone = [one for one in around if change.request or one.by_agent]
+            _retire(settled, other, gone, by=said, decision=decision)
     if done and change.kind is ChangeKind.CLOSES:
         about = [new[one] for one in _about(new, place, terms) if new[one].by_agent]
         _retire(settled, key, about, by=said, decision=done[0][3])
-    if done and change.kind is ChangeKind.RETRACTS:
+    if done and change.request and len(clauses(said.text)) == 1:
         about = [said, *(new[one] for one in _about(new, place, terms))]
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
 
 
-def _give_way(
-    settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float
+def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: frozenset[str]) -> bool:
+    """Whether the clause that announces the change says so of itself, and of the thing that the earlier statement
+    speaks of: not in a story, not of another's, not for a day."""
+    former = claims(old.text)[_clause_of(old.text, terms) or 0]
+    announcing = [claim for claim in said if change.old in claim.clause.text] or said
+    if change.request:
+        return any(is_same_holder(claim, former) for claim in announcing)
+    # What is asked for as a change is one, so that "I want to" and "I need to" do not speak against it here.
+    return any(
+        not (claim.quotes or claim.asks)
+        and not claim.adds
+        and is_same_holder(claim, former)
+        and not is_other_thing(claim, former)
+        and not is_exception(claim, former)
+        and (former.owner != "own" or former.subject or claim.speaks_of_own or not claim.subject)
+        for claim in announcing
+    )
+
+
+def _clause_of(sentence: str, terms: frozenset[str]) -> int | None:
+    """The one clause of `sentence` that holds the most of `terms`; None when no single one does."""
+    shares = [len(terms & own_terms(clause.text)) / len(terms) for clause in clauses(sentence)]
+    best = max(shares)
+    return shares.index(best) if best >= _CLAUSE_SHARE and shares.count(best) == 1 else None
+
+
+def _end(
+    settled: Settled[Key],
+    other: Key,
+    statements: Sequence[Statement],
+    number: int,
+    clause: int | None,
+    *,
+    said: Statement,
+    decision: Decision,
+    sure: bool,
+    words: tuple[int, int] | None = None,
+    asked: bool = False,
 ) -> None:
-    """Adds what gives way to `said`, which announces nothing: the former value of what has one at a time. What it
-    denies is for review."""
+    """Links a clause (or `words` of the sentence) of an earlier statement to what takes its place, and retires it when
+    that is `sure` and can be done without harm to the rest. `asked`: it is asked to be forgotten, and what follows and
+    points back at it goes, too."""
+    old = statements[number]
+    place = words
+    if place is None and clause is not None:
+        place = cut(old.text, clause, followed_by_reference=not asked and _next_refers(statements, number))
+    if place is not None:
+        start, end = old.span(*place)
+    elif clause is not None:
+        start, end = old.span(clauses(old.text)[clause].start, clauses(old.text)[clause].end)
+    else:
+        start, end = old.start, old.end
+    settled.linked.append(Linked(other, start, end, said, decision))
+    known = {(one.key, one.start) for one in settled.retired}
+    if sure and place is not None and (other, start) not in known:
+        settled.retired.append(Retired(other, start, end, said, decision, frozenset()))
+
+
+def _next_refers(statements: Sequence[Statement], number: int) -> bool:
+    """Whether the sentence after means little without this one."""
+    following = statements[number + 1 : number + 2]
+    if not following or following[0].by_agent or following[0].turn != statements[number].turn:
+        return False
+    return clauses(following[0].text)[0].refers
+
+
+def _give_way(
+    settled: Settled[Key],
+    said: Statement,
+    claim: Claim,
+    earlier: Mapping[Key, Sequence[tuple[Statement, tuple[Claim, ...]]]],
+    *,
+    nearness: Callable[[str, str, str], Nearness | None],
+    until: float,
+) -> None:
+    """Adds what gives way to a `claim` of the statement `said`: earlier claims with another value of the same, or the
+    one that it most likely means."""
+    if not _may_update(claim):
+        return
+    found: list[tuple[Key, int, Claim, Update]] = []
+    likely: list[tuple[Key, int, Claim, Update]] = []
+    for other, statements in earlier.items():
+        if time.monotonic() > until:
+            return
+        for number, (old, theirs) in enumerate(statements):
+            if old.by_agent:
+                continue
+            for former in theirs:
+                decided = update(claim, former)
+                if not _may_speak_for(said, claim, old, former):
+                    continue
+                if decided is not None:
+                    found.append((other, number, former, decided))
+                    continue
+                near = nearness(said.text, claim.clause.text, former.clause.text)
+                if near is not None and may_replace(claim, former):
+                    sure = likelihood(claim, former, near)
+                    alone = is_simple(former) and len(theirs) == 1
+                    likely.append(
+                        (other, number, former, Update(_LIKELY, sure, (former.clause.text,), partial=not alone))
+                    )
+    likely = [one for one in likely if one[3].confidence >= LEAST_CONFIDENCE]
+    if not found and likely:
+        found = [max(likely, key=lambda one: one[3].confidence)]
+    one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[0] for *_, one in found}) < 2
+    for other, number, former, decided in found:
+        decision = Decision(Relation.UPDATES, decided.reason, decided.evidence, decided.confidence)
+        words = None
+        if decided.words:
+            words = decided.words[0] + former.clause.start, decided.words[1] + former.clause.start
+        _end(
+            settled,
+            other,
+            [one for one, _ in earlier[other]],
+            number,
+            None if decided.partial and words is None else former.number,
+            said=said,
+            decision=decision,
+            sure=one_thing and decided.confidence >= LEAST_CONFIDENCE,
+            words=words,
+        )
+
+
+def _one_thing(formers: Sequence[Claim]) -> bool:
+    """Whether all these claims may be about one and the same thing."""
+    subjects = [telling(former.subject) | former.names for former in formers]
+    return all(one <= other or other <= one for one in subjects for other in subjects)
+
+
+def _may_speak_for(said: Statement, claim: Claim, old: Statement, former: Claim) -> bool:
+    """Not what another says of themselves; of a third thing that both name, anyone may speak."""
+    return said.speaker == old.speaker or (claim.owner != "own" and former.owner != "own")
+
+
+def _deny(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float) -> None:
+    """Adds what `said` denies and a person must settle."""
     for other, statements in earlier.items():
         if time.monotonic() > until:
             return
@@ -135,11 +327,6 @@ def _give_way(
             decision = None if old.by_agent else decide(said, old)
             if decision is not None and decision.review:
                 settled.review.append((other, old, said, decision))
-            if decision is None or decision.relation is not Relation.UPDATES:
-                continue
-            settled.linked.append((other, old, said, decision))
-            if decision.confidence >= LEAST_CONFIDENCE:
-                _retire(settled, other, [old], by=said, decision=decision)
 
 
 def _retire(
@@ -225,7 +412,6 @@ def _announcements(settled: Settled[Key], key: Key, new: Sequence[Statement]) ->
     spare = [
         said
         for said in new
-        if not said.by_agent
-        and any(change.kind is ChangeKind.RETRACTS and not object_terms(change.old) for change in changes(said.text))
+        if not said.by_agent and any(change.request and not object_terms(change.old) for change in changes(said.text))
     ]
     _retire(settled, key, spare, by=done.by, decision=done.decision, names=done.names)

@@ -1,8 +1,8 @@
 """The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
 
 from memory.models.access import ApiKey
-from memory.models.audit import AuditLog, AuditSeal
-from memory.models.condensation import Condensation
+from memory.models.audit import AuditLog, AuditSeal, AuditWords
+from memory.models.condensation import Condensation, StaleSource
 from memory.models.document import Document, DocumentChunk
 from memory.models.entity import (
     Entity,
@@ -34,6 +34,7 @@ __all__ = [
     "ApiKey",
     "AuditLog",
     "AuditSeal",
+    "AuditWords",
     "CommonTerm",
     "Condensation",
     "ContextPack",
@@ -72,6 +73,7 @@ __all__ = [
     "RequestMinute",
     "RetiredStatement",
     "Session",
+    "StaleSource",
     "UpkeepMark",
     "VectorCell",
     "VectorMap",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
@@ -9,13 +13,29 @@ from memory.enums import AuditEvent
 from memory.models.keys import new_id
 from memory.models.scoped import ScopedQuerySet
 
+# What people type into events: kept beside the event, which cannot be changed, so that an erasure can take it away.
+TYPED = ("reason", "note")
+# What an event itself has in its place, and what is shown when it was erased.
+MARK = "hmac:"
+REDACTED = "redacted"
 FREQUENT = (AuditEvent.INGEST.value, AuditEvent.QUERY.value, AuditEvent.CONTEXT_PACK.value)
+
+
+class AuditQuerySet(ScopedQuerySet["AuditLog"]):
+    """Events come with what people typed, as long as that is kept; `values` shows the rows as they are stored."""
+
+    def _fetch_all(self) -> None:
+        fresh = self._result_cache is None
+        super()._fetch_all()
+        if fresh:
+            _tell([row for row in self._result_cache or () if isinstance(row, AuditLog)])
 
 
 class AuditLog(models.Model):
     """One thing that happened. Names are kept as text, so that the event outlives what it describes.
 
-    The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text. The table has
+    The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text; in place of TYPED
+    it holds a keyed hash, and `AuditWords` the words. The table has
     one column more, `xact`, which only the database sets: the transaction that wrote the row, as a number that never
     goes back (see `memory.services.audit_chain`).
     """
@@ -31,7 +51,7 @@ class AuditLog(models.Model):
     request_id = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
 
-    objects = ScopedQuerySet.as_manager()
+    objects = AuditQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]
@@ -47,6 +67,45 @@ class AuditLog(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event_type} {self.created_at:%Y-%m-%d %H:%M:%S}"
+
+
+class AuditWords(models.Model):
+    """What a person typed into an audit event. It goes with an erasure; the event and its place in the chain stay.
+
+    `memory_ids` are the memories (or the erasure) that the event is about: its subject and the ids in its details.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "event_id")
+    namespace_id = models.BigIntegerField()
+    event_id = models.UUIDField()
+    session = models.CharField(max_length=128, blank=True, default="", db_collation="C")
+    memory_ids = ArrayField(models.UUIDField(), default=list)
+    words = models.JSONField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"words of {self.event_id}"
+
+
+def _tell(rows: Sequence[AuditLog]) -> None:
+    """Puts what people typed in the place of its hashes."""
+    marked = {row.pk: row for row in rows if "details" in row.__dict__ and _marks(row.details)}
+    if not marked:
+        return
+    kept = AuditWords.objects.filter(
+        namespace_id__in={row.namespace_id for row in marked.values()}, event_id__in=list(marked)
+    )
+    words = dict(kept.values_list("event_id", "words"))
+    for identity, row in marked.items():
+        told = words.get(identity, {})
+        row.details = {**row.details, **{name: told.get(name, REDACTED) for name in _marks(row.details)}}
+
+
+def _marks(details: Any) -> list[str]:
+    if not isinstance(details, dict):
+        return []
+    return [name for name in TYPED if str(details.get(name, "")).startswith(MARK)]
 
 
 class AuditSeal(models.Model):

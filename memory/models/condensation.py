@@ -48,3 +48,21 @@ class Condensation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session} #{self.number}"
+
+
+class StaleSource(models.Model):
+    """A memory of which something left search, or came back, since the newest summary of its session was made.
+
+    Until the summary is made anew no line of it that was made from the memory is handed over.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "session", "memory_id")
+    namespace_id = models.BigIntegerField()
+    session = models.CharField(max_length=128, db_collation="C")
+    memory_id = models.UUIDField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return str(self.memory_id)

@@ -15,8 +15,13 @@ from memory.models.scoped import ScopedQuerySet
 
 
 def query_hash(text: str) -> str:
-    """SHA-256 (hex) of a question; white space does not tell questions apart."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+    """SHA-256 (hex) of a question, in the row that also has its text; white space does not tell questions apart."""
+    return hashlib.sha256(normal_question(text).encode()).hexdigest()
+
+
+def normal_question(text: str) -> str:
+    """A question in the form that its hashes are made of."""
+    return " ".join(text.split())
 
 
 class EvaluationRun(models.Model):

@@ -35,7 +35,10 @@ class MemoryFeedback(models.Model):
 
 
 class MemoryLink(models.Model):
-    """What `memory` is to `other`, who says so and why. The row goes when what it says is taken back."""
+    """What `memory` is to `other`, who says so and why. The row goes when what it says is taken back.
+
+    [start, end): the words of `other` that are meant, where not all of it is.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
@@ -46,6 +49,8 @@ class MemoryLink(models.Model):
     confidence = models.FloatField(default=1.0, help_text="0 to 1; what a person or a client says is 1")
     actor = models.CharField(max_length=150)
     created_at = models.DateTimeField(default=timezone.now)
+    start = models.IntegerField(null=True, blank=True)
+    end = models.IntegerField(null=True, blank=True)
 
     objects = ScopedQuerySet.as_manager()
 
@@ -95,7 +100,12 @@ class RetiredStatement(models.Model):
             models.UniqueConstraint(fields=["namespace", "memory", "start"], name="statement_retired_once"),
             models.CheckConstraint(condition=models.Q(end__gt=models.F("start")), name="statement_has_length"),
         ]
-        indexes = [models.Index(fields=["namespace", "-retired_at"], name="statement_by_time")]
+        indexes = [
+            models.Index(fields=["namespace", "-retired_at"], name="statement_by_time"),
+            models.Index(fields=["namespace", "by"], name="statement_by_newer"),
+            # The namespace does not lead it: for staff who look at all of them at once.
+            models.Index(fields=["-retired_at"], name="statement_newest", condition=models.Q(withdrawn_at=None)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.memory_id} [{self.start}:{self.end}]"

@@ -111,6 +111,17 @@ class Memory(models.Model):
             models.Index(fields=["-id"], name="memory_archived_newest", condition=models.Q(state=MemoryState.ARCHIVED)),
             models.Index(fields=["namespace", "-id"], name="memory_pinned", condition=models.Q(pinned=True)),
             models.Index(fields=["namespace", "-id"], name="memory_to_review", condition=~models.Q(review="")),
+            models.Index(
+                fields=["namespace", "superseded_by"],
+                name="memory_by_successor",
+                condition=models.Q(superseded_by__isnull=False),
+            ),
+            # The namespace does not lead it: for staff who look at all of them at once.
+            models.Index(
+                fields=["-superseded_at"],
+                name="memory_superseded_newest",
+                condition=models.Q(superseded_by__isnull=False),
+            ),
             # The namespace does not lead it: the worker takes the oldest first, whosever they are.
             models.Index(
                 fields=["id"],

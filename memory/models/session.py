@@ -32,7 +32,8 @@ class Session(models.Model):
     """One conversation of a namespace.
 
     `message_count` is also the number of its newest turn; `summarised_turn` is the last turn its summary covers.
-    `settled_turn` is the last turn of which it was looked what it does to earlier memories.
+    `settled_turn` is the last turn of which it was looked what it does to earlier memories; `skipped_turn` is where
+    that stood when the policy turned it off, and the turns since wait for the day on which it is on again.
     `summary_requested_at` is set while a summary is queued or being made (single flight) and empty otherwise.
     """
 
@@ -42,6 +43,7 @@ class Session(models.Model):
     message_count = models.IntegerField(default=0)
     summarised_turn = models.IntegerField(default=0)
     settled_turn = models.IntegerField(default=0, db_default=0)
+    skipped_turn = models.IntegerField(null=True, blank=True)
     summary_requested_at = models.DateTimeField(null=True, blank=True)
     first_message_at = models.DateTimeField(default=timezone.now)
     last_message_at = models.DateTimeField(default=timezone.now)
@@ -55,7 +57,10 @@ class Session(models.Model):
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["namespace", "-last_message_at"], name="session_recent")]
+        indexes = [
+            models.Index(fields=["namespace", "-last_message_at"], name="session_recent"),
+            models.Index(fields=["namespace"], name="session_skipped", condition=models.Q(skipped_turn__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.name

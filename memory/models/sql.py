@@ -15,6 +15,7 @@ import psycopg
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.models import QuerySet
 from psycopg.pq import TransactionStatus
@@ -76,6 +77,7 @@ def limited() -> Iterator[None]:
     Raises SearchTimedOut.
     """
     limit = settings.MEMOS_SEARCH_TIMEOUT_MS
+    usual = _usual_timeout(connections[DEFAULT_DB_ALIAS])
     _set(f"SET statement_timeout = {limit:d}")
     try:
         yield
@@ -90,7 +92,22 @@ def limited() -> Iterator[None]:
         raw = connections[DEFAULT_DB_ALIAS].connection
         # A lost connection has no settings; in a transaction that failed they are undone with it.
         if raw is not None and raw.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
-            _set("RESET statement_timeout")
+            _set(f"SET statement_timeout = {usual:d}")
+
+
+def end_long_statements(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Has PostgreSQL end each statement of a new connection that runs longer than a request may take.
+
+    For processes that answer requests: jobs have time limits of their own.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET statement_timeout = {settings.MEMOS_REQUEST_SECONDS * 1000:d}")
+    connection.memos_timeout = settings.MEMOS_REQUEST_SECONDS * 1000  # type: ignore[attr-defined]
+
+
+def _usual_timeout(connection: BaseDatabaseWrapper) -> int:
+    """Milliseconds that a statement of the connection may run outside a search; 0: as long as it takes."""
+    return int(getattr(connection, "memos_timeout", 0))
 
 
 def _set(statement: str) -> None:

@@ -37,6 +37,11 @@ class EmbeddingProvider(Protocol):
         """0..1: how much of `text` is in languages that the model has learned; search trusts it that far."""
         ...
 
+    def frames(self) -> np.ndarray | None:
+        """The vectors of questions without content (`text/question_frames.py`), float32 [frames, dimensions], which
+        search takes out of the question's; None for a model that gains nothing by it or was not measured."""
+        ...
+
 
 def configured() -> tuple[str, str]:
     """(provider, model name) that the settings ask for."""

@@ -34,3 +34,6 @@ class HashEmbedding:
 
     def familiarity(self, text: str) -> float:
         return 1.0
+
+    def frames(self) -> None:
+        return None

@@ -9,7 +9,16 @@ import openai
 import orjson
 
 from memory.errors import LLMUnavailable
-from memory.text.card import CARD_SCHEMA, COMMAND_SHARE, MAX_CARD_TOKENS, card_tokens, latest_commands, period
+from memory.text.card import (
+    CARD_SCHEMA,
+    COMMAND_SHARE,
+    MAX_CARD_TOKENS,
+    card_tokens,
+    latest_commands,
+    mirrors,
+    period,
+    raw_excerpt,
+)
 from memory.text.cues import BUCKETS
 from memory.text.grounding import invented
 from memory.text.statements import Turn
@@ -99,8 +108,9 @@ def _card(content: str, turns: Sequence[Turn], previous: Mapping[str, Any] | Non
         raise LLMUnavailable(f"the language model's card takes more than {MAX_CARD_TOKENS} tokens")
     return {
         **card,
-        "pitfalls": card["risks"],
-        "commands": latest_commands(turns, previous or {}, int(MAX_CARD_TOKENS * COMMAND_SHARE)),
+        **mirrors(card),
+        **raw_excerpt(turns),
+        "shell_commands": latest_commands(turns, previous or {}, int(MAX_CARD_TOKENS * COMMAND_SHARE)),
         "sources": sources,
         "period": period(turns, previous),
     }

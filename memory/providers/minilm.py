@@ -19,6 +19,7 @@ from memory.providers.cedict import Dictionary
 from memory.providers.gloss import glossed, unread_share
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
+from memory.text.question_frames import FRAMES
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -52,6 +53,7 @@ class MiniLMEmbedding:
         self._model_dir = model_dir
         self._threads = threads
         self._loading = threading.Lock()
+        self._framing = threading.Lock()
 
     @property
     def dimensions(self) -> int:
@@ -84,6 +86,14 @@ class MiniLMEmbedding:
                 dictionary = self._dictionary
             share *= unread_share(text, dictionary)
         return 1.0 - share
+
+    def frames(self) -> np.ndarray:
+        with self._framing:
+            return self._frames
+
+    @cached_property
+    def _frames(self) -> np.ndarray:
+        return self.embed(FRAMES)
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -47,6 +47,9 @@ class OpenAIEmbedding:
     def familiarity(self, text: str) -> float:
         return 1.0
 
+    def frames(self) -> None:
+        return None
+
     def _embed_part(self, texts: list[str]) -> np.ndarray:
         try:
             answer = self._client.embeddings.create(

@@ -11,6 +11,8 @@ from memory.retrieval.pipeline import Hit
 
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}
+# What a sentence names gave at least this part of the score.
+_LEAST_SHARE = 0.05
 _SIGNAL_WORDS = {
     "neighbours": "the turns around it match too",
     "answer": "the turn before asks what it may answer",
@@ -29,22 +31,28 @@ _SIGNAL_WORDS = {
 _MOST_NAMED = 3
 
 
-def explain(hit: Hit, weights: Mapping[str, float]) -> dict[str, Any]:
-    """`{method, components}`: each arm's raw score, rank, weight and share, and each signal's that says something.
+def explain(hit: Hit, weights: Mapping[str, float], *, considered: int) -> dict[str, Any]:
+    """A hit's `id`, `rank`, `final` score, `relevance`, `method`, parts, restatements, and the `reason` in a sentence.
 
-    The shares of `components.arms` and `components.signals` sum to `components.final`.
+    Each arm has its raw score, rank, weight and share, and so has each signal that says something. The shares of `arms`
+    and `signals` sum to `final`. `considered`: among how many candidates the hit was ranked.
     """
     return {
+        "id": str(hit.id),
+        "rank": hit.rank,
+        "final": hit.score,
+        "relevance": round(hit.relevance, 4),
         "method": METHOD,
-        "components": {
-            "id": str(hit.id),
-            "rank": hit.rank,
-            "final": hit.score,
-            **parts(hit.candidate, weights),
-            "restated_by": [str(other) for other in hit.restated_by],
-            "reason": reason(hit),
-        },
+        **parts(hit.candidate, weights),
+        "restated_by": [str(other) for other in hit.restated_by],
+        "reason": reason(hit, considered=considered),
     }
+
+
+def debug_entry(explanation: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of a query's `rerank_debug`. `components`: what each arm and signal gave, which sums to `final`."""
+    shares = {name: part["weighted"] for kind in ("arms", "signals") for name, part in explanation[kind].items()}
+    return {"method": explanation["method"], "components": shares, "explanation": explanation}
 
 
 def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str, Any]:
@@ -92,21 +100,32 @@ def _share(part: Part, weight: float | None) -> dict[str, float | None]:
     return {"weight": None if weight is None else round(weight, 6), "weighted": part.weighted}
 
 
-def reason(hit: Hit) -> str:
-    """One sentence: which arms found the memory, how high, and what else spoke for it."""
-    found = [
-        f"{words} (place {part.rank})"
-        for arm, words in _ARM_WORDS.items()
-        if (part := hit.candidate.parts.get(arm)) and part.rank
-    ]
-    helped = sorted(
-        (-part.weighted, name)
+def reason(hit: Hit, *, considered: int) -> str:
+    """One sentence: which arms found the memory, at which place of how many, and what else spoke for it.
+
+    It names what gave at least a twentieth of the score.
+    """
+    score = hit.score
+    telling = {
+        name: part
         for name, part in hit.candidate.parts.items()
-        if name in _SIGNAL_WORDS and part.weighted > 0
-    )
+        if part.weighted > 0 and part.weighted >= _LEAST_SHARE * score
+    }
+    found = [
+        f"{words} ({ordinal(part.rank)} of {considered})"
+        for arm, words in _ARM_WORDS.items()
+        if (part := telling.get(arm)) and part.rank
+    ]
+    helped = sorted((-part.weighted, name) for name, part in telling.items() if name in _SIGNAL_WORDS)
     sentence = f"Found {' and '.join(found)}" if found else "Found next to memories that match"
     if helped:
         sentence += "; " + ", ".join(_SIGNAL_WORDS[name] for _, name in helped[:_MOST_NAMED])
     if hit.restated_by:
         sentence += f"; said again by {len(hit.restated_by)} more"
     return sentence + "."
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, … 11th, … 21st."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from memory.retrieval import signals
+from memory.retrieval.arms import WordHits
+from memory.retrieval.arms.bm25 import idf, term_idf
 from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import Candidates
@@ -20,20 +23,20 @@ ARMS = ("dense", "lexical")
 SIGNALS = {
     "neighbours": 0.25,
     "answer": 0.22,
-    "session": 0.27,
+    "session": 0.55,
     "people": 0.27,
-    "entities": 0.1,
+    "entities": 0.12,
     "role": 0.3,
-    "dated": 0.25,
-    "time": 0.15,
+    "dated": 0.3,
+    "time": 0.5,
     "question": -0.1,
-    "recency": 0.1,
-    "importance": 0.1,
+    "recency": 0.05,
+    "importance": 0.3,
 }
-# The weight of meaning: what it has at least, and what it gains as its best hits stand out from the rest.
-DENSE_LEAST = 0.4
-DENSE_GAIN = 0.8
-DENSE_MOST = 0.8
+# What words weigh at full evidence, where meaning weighs 1.
+WORDS = 1.2
+# So many words that only one memory holds, in one memory, are evidence whatever else the question says.
+RARE_WORDS = 2.0
 
 
 class Part(NamedTuple):
@@ -99,30 +102,55 @@ class Ranking:
         return next((place for place, row in enumerate(self.order) if self.ids[row] == wanted), None)
 
 
-def dense_weight(familiarity: float, standing_out: float) -> float:
+def dense_weight(familiarity: float, evidence: float) -> float:
     """The weight of meaning (words have the rest) for a question that the model reads with that familiarity (0..1).
 
-    The more the nearest memories stand out from the tenth (`standing_out`, 0..1), the more meaning has recognised
-    something; when all are about equally near, it has not, and words decide. What the model cannot read, words decide.
+    `evidence` (0..1) says how far the words that were found can be trusted: the less, the more meaning decides. What
+    the model cannot read, words decide.
     """
-    return familiarity * min(DENSE_MOST, DENSE_LEAST + DENSE_GAIN * standing_out)
+    return familiarity / (1 + WORDS * evidence**2)
+
+
+def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, standing_out: float) -> float:
+    """How far the words that were found can be trusted: 0 (no match, or one that chance explains) to 1.
+
+    `best` is the best BM25 score. It is evidence in one of two ways, of which each makes up for the other (noisy or): a
+    memory covers the question, measured by what one that holds all its `terms` once would score, those that no memory
+    holds included; or it holds words that hardly another memory holds, however long the question is. Coverage alone is
+    believed the less, the more the nearest memories stand out from the tenth (`standing_out`, 0..1): then meaning has
+    recognised something that common words would hide.
+    """
+    if best <= 0 or by_words.memories <= 0:
+        return 0.0
+    whole = sum(term_idf(term, holding=by_words.holding.get(term, 0), memories=by_words.memories) for term in terms)
+    rare = idf(holding=1, memories=by_words.memories)
+    covered = min(1.0, best / whole) * (1 - standing_out) ** 2
+    return 1 - (1 - covered) * math.exp(-best / (RARE_WORDS * rare))
 
 
 def rank(
     question: Question,
     places: Places,
     *,
+    by_words: WordHits,
     ranks: Mapping[str, Mapping[str, int]],
     taking_part: Collection[str],
 ) -> Ranking:
     """Every candidate by the sum of its parts; newer first among equals. `ranks`: places in each arm, from 1.
+    `by_words` counted the memories that hold the question's terms.
 
     `taking_part` names those of ARMS and SIGNALS that count; a single arm has the whole weight of the arms.
     """
     candidates = places.candidates
     raw = {"dense": candidates.cosine, "lexical": candidates.bm25}
     values = {"dense": signals.by_meaning(candidates), "lexical": signals.by_words(candidates)}
-    weights = _arm_weights(question, values, taking_part)
+    evidence = word_evidence(
+        question.terms,
+        by_words,
+        best=float(candidates.bm25.max(initial=0.0)),
+        standing_out=signals.standing_out(values["dense"]),
+    )
+    weights = _arm_weights(question, evidence, taking_part)
     found = sum((weights[arm] * values[arm] for arm in ARMS), start=np.zeros(len(candidates)))
     for name, value in _signals(question, candidates, found).items():
         if name in taking_part and value.any():
@@ -135,10 +163,8 @@ def rank(
     return Ranking(order, weights, places.ids, values, raw, shares, ranks)
 
 
-def _arm_weights(
-    question: Question, values: Mapping[str, np.ndarray], taking_part: Collection[str]
-) -> dict[str, float]:
-    dense = dense_weight(question.familiarity, signals.standing_out(values["dense"]))
+def _arm_weights(question: Question, evidence: float, taking_part: Collection[str]) -> dict[str, float]:
+    dense = dense_weight(question.familiarity, evidence)
     if "lexical" not in taking_part:
         dense = 1.0
     elif "dense" not in taking_part:

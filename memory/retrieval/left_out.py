@@ -16,8 +16,8 @@ class Dropped:
     """A candidate that did not come back.
 
     `candidate` has its final score. `rank` is its place (1 is the first) among all candidates, before restatements and
-    variety. `verdict` is RESTATED, VARIETY or OUTRANKED. `needed` is the score of the last hit. `other` is the memory
-    that says the same (RESTATED) or the hit that it is too like (VARIETY), None else.
+    variety. `verdict` is RESTATED, VARIETY, OUTRANKED or IRRELEVANT. `needed` is the score of the last hit. `other` is
+    the memory that says the same (RESTATED) or the hit that it is too like (VARIETY), None else.
     """
 
     candidate: Candidate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,22 +10,29 @@ import orjson
 
 from memory.enums import Tier
 from memory.retrieval.handover import Handover
+from memory.retrieval.later import Later
 from memory.retrieval.pipeline import Hit
-from memory.types import Scope, WindowMessage
+from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
-    """One retrieved memory. `score` is its cosine similarity; `metadata` is the client's own plus ours.
+    """One retrieved memory. `score` is its cosine similarity, `relevance` (0..1) how likely it is what the question
+    looks for; `metadata` is the client's own plus ours.
 
+    `final_score` is the score that the ranking follows, `rerank_score` the same within 0..1.
+    `later`: what newer memories say in the place of words of `text`.
     `text` is without the statements that hold no longer: `retired_statements` says where they stand in the memory.
+    `suspected`: it may try to steer its reader, and is a quotation to it, no instruction.
     """
     return {
         "id": str(hit.id),
-        "tier": Tier(hit.tier).label,
+        "tier": Tier(hit.tier).wire_label,
         "text": hit.text,
         "score": round(hit.similarity, 6),
+        "relevance": round(hit.relevance, 4),
+        "retired_statements": [list(span) for span in hit.retired],
         "metadata": {
             **hit.metadata,
             "role": hit.role,
@@ -34,28 +42,49 @@ def chunk(hit: Hit) -> dict[str, Any]:
             "occurred_at": hit.occurred_at.isoformat(),
             "created_at": hit.created_at.isoformat(),
             "overlap": round(hit.overlap, 6),
-            "rerank_score": round(hit.score, 6),
+            "final_score": round(hit.score, 6),
+            "rerank_score": round(unit_score(hit.score), 6),
+            **({"later": [_later(one) for one in hit.later]} if hit.later else {}),
+            **({"suspected": True} if hit.suspected else {}),
             **({"retired_statements": [list(span) for span in hit.retired]} if hit.retired else {}),
         },
     }
 
 
+def _later(later: Later) -> dict[str, Any]:
+    return {
+        "memory_id": str(later.memory_id),
+        "words": later.words,
+        "text": later.told,
+        "occurred_at": later.occurred_at.isoformat(),
+    }
+
+
+def unit_score(score: float) -> float:
+    """A score within 0..1, in the same order: 1 − e^(−score), and 0 for what is below 0."""
+    return -math.expm1(-max(0.0, score))
+
+
 def build(
-    scope: Scope,
     *,
+    namespace: str,
     session: str,
     query_text: str,
     procedural: Mapping[str, Any],
     window: Sequence[WindowMessage],
-    summary: Mapping[str, Any] | None,
+    summary: str,
     summary_id: str | None,
     chunks: Sequence[Mapping[str, Any]],
+    answerable: bool,
     handed_over: Handover,
 ) -> dict[str, Any]:
-    """The pack: all that was found, and the `text` for the agent with the `manifest` of what of it the text holds."""
+    """The pack: all that was found, and the `text` for the agent with the `manifest` of what of it the text holds.
+
+    `summary` is the session's card as text, empty where there is none yet.
+    """
     return {
         "schema": SCHEMA,
-        "namespace": scope.namespace,
+        "namespace": namespace,
         "session_id": session,
         "query_text": query_text,
         "procedural": dict(procedural),
@@ -64,7 +93,7 @@ def build(
             "session_summary": summary,
             "session_summary_id": summary_id,
         },
-        "retrieval": {"raw_chunks": list(chunks)},
+        "retrieval": {"raw_chunks": list(chunks), "answerable": answerable},
         "text": handed_over.text,
         "manifest": handed_over.manifest,
     }
@@ -77,6 +106,7 @@ def _message(message: WindowMessage) -> dict[str, Any]:
         "speaker": message.speaker,
         "text": message.text,
         "occurred_at": message.occurred_at,
+        **({"suspected": True} if message.suspected else {}),
     }
 
 

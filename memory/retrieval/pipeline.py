@@ -12,16 +12,18 @@ from typing import Any
 
 import orjson
 
-from memory.enums import MemoryState, Role
+from memory.enums import MemoryState, Review, Role
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank, retired
-from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
+from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import Found, asks_for_value, latest_first
 from memory.retrieval.left_out import Dropped, left_out
 from memory.retrieval.question import Question
+from memory.retrieval.relevance import NO_EVIDENCE, Evidence, evidence_of
 from memory.retrieval.restated import Said, restatements, spread
 from memory.text.asking import DATED_TERMS
 from memory.text.utterances import live_text, statements
@@ -50,7 +52,10 @@ class Hit:
     """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector).
 
     `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
-    `restated_by`: the memories that say the same again and are not shown for that.
+    `relevance` (0..1): how likely it is what the question looks for (`retrieval/relevance.py`).
+    `restated_by`: the memories that say the same again and are not shown for that. `later`: what newer memories say in
+    the place of words that still stand in it. `suspected`: it may try to steer its reader, and is to be shown as a
+    quotation.
     """
 
     id: uuid.UUID
@@ -68,8 +73,11 @@ class Hit:
     overlap: float
     rank: int
     candidate: Candidate
+    relevance: float = 0.0
     restated_by: list[uuid.UUID] = field(default_factory=list)
     retired: list[tuple[int, int]] = field(default_factory=list)
+    later: list[Later] = field(default_factory=list)
+    suspected: bool = False
 
     @property
     def score(self) -> float:
@@ -87,6 +95,7 @@ class Hit:
 class Retrieval:
     """Hits, best first; how many memories were considered; weights of arms and signals; milliseconds of each step.
 
+    `evidence` is what the candidates say of whether the question is answered; the hits' relevance is made of it.
     `dropped`: the best of those that did not come back, when they were asked for. `degraded`: what did not work fully.
     """
 
@@ -94,6 +103,7 @@ class Retrieval:
     considered: int
     weights: dict[str, float]
     milliseconds: dict[str, float]
+    evidence: Evidence = NO_EVIDENCE
     dropped: list[Dropped] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
 
@@ -121,7 +131,7 @@ def retrieve(
             f"arms names no arm: {sorted(taking_part)}. At least one of {', '.join(ARMS)} finds candidates."
         )
     reading = _reading(question, top_k, taking_part)
-    ranking, hits = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
+    ranking, hits, evidence = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
     degraded: list[str] = []
     if arms is None:
         hits, degraded = _reranked(question, hits)
@@ -137,12 +147,14 @@ def retrieve(
     chosen = _chosen(hits, again, order)
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
     if arms is None:
-        chosen = _newest_value_first(question, chosen)
+        chosen = _replacing_first(question, _newest_value_first(question, chosen))
+    chosen = _judged(chosen, evidence)
     return Retrieval(
         hits=chosen,
         considered=len(ranking),
         weights=ranking.weights,
         milliseconds=clock.laps,
+        evidence=evidence,
         dropped=left_out(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
             [_said(hit) for hit in hits],
@@ -163,18 +175,19 @@ def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Rankin
     """
     everything = (*ARMS, *SIGNALS)
     reading = _reading(question, top_k, everything)
-    return _first_stage(scope, question, reading=reading, taking_part=everything, clock=_Clock())
+    return _first_stage(scope, question, reading=reading, taking_part=everything, clock=_Clock())[:2]
 
 
 def _first_stage(
     scope: Scope, question: Question, *, reading: int, taking_part: Collection[str], clock: _Clock
-) -> tuple[Ranking, list[Hit]]:
-    """The ranking, and the best `reading` of it read; dates, which only the texts tell, have moved them."""
-    ranking = _ranked(scope, question, taking_part, pool=reading, clock=clock)
+) -> tuple[Ranking, list[Hit], Evidence]:
+    """The ranking, the best `reading` of it read (dates, which only the texts tell, have moved them), and what the
+    namespace has for the question."""
+    ranking, evidence = _ranked(scope, question, taking_part, pool=reading, clock=clock)
     dates = question.wants.when and "dated" in taking_part
     hits = _read(scope, question, _between(ranking, 0, reading), dates=dates)
     clock.lap("read")
-    return ranking, hits
+    return ranking, hits, evidence
 
 
 def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> int:
@@ -183,8 +196,10 @@ def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> in
     return max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
 
 
-def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Ranking:
-    by_words: list[ArmHit] = []
+def _ranked(
+    scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock
+) -> tuple[Ranking, Evidence]:
+    by_words = WordHits([], 0.0, {})
     by_meaning: list[ArmHit] = []
     if "lexical" in taking_part:
         by_words = lexical.search(scope, question, limit=max(LEXICAL_POOL, pool))
@@ -205,7 +220,7 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
         in_time = dense.search(scope, then, limit=TIME_POOL)
         clock.lap("time")
     cosines = {hit.memory_id: hit.score for hit in (*by_meaning, *in_time)}
-    bm25 = {hit.memory_id: hit.score for hit in by_words}
+    bm25 = {hit.memory_id: hit.score for hit in by_words.hits}
     if "lexical" in taking_part:
         for memory_id, score in retired.matches(scope, question, limit=pool).items():
             bm25[memory_id] = max(score, bm25.get(memory_id, 0.0))
@@ -213,11 +228,12 @@ def _ranked(scope: Scope, question: Question, taking_part: Collection[str], *, p
     found = places.read(scope, question, cosines=cosines, bm25=bm25, mentions=named, strong=strong)
     clock.lap("places")
     ranks = {
-        arm: {hit.memory_id: hit.rank for hit in hits} for arm, hits in (("dense", by_meaning), ("lexical", by_words))
+        arm: {hit.memory_id: hit.rank for hit in hits}
+        for arm, hits in (("dense", by_meaning), ("lexical", by_words.hits))
     }
-    ranking = rank(question, found, ranks=ranks, taking_part=taking_part)
+    ranking = rank(question, found, by_words=by_words, ranks=ranks, taking_part=taking_part)
     clock.lap("fusion")
-    return ranking
+    return ranking, evidence_of(question, found.candidates.cosine, found.candidates.bm25, by_words)
 
 
 def _strong(question: Question, cosines: Mapping[str, float], bm25: Mapping[str, float]) -> list[str]:
@@ -289,6 +305,36 @@ def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
     return moved + hits[VALUE_HITS:]
 
 
+def _judged(hits: Sequence[Hit], evidence: Evidence) -> list[Hit]:
+    """The hits, each with its relevance."""
+    return [replace(hit, relevance=evidence.relevance(cosine=hit.similarity, bm25=_bm25(hit))) for hit in hits]
+
+
+def _bm25(hit: Hit) -> float:
+    part = hit.candidate.parts.get("lexical")
+    return part.raw if part else 0.0
+
+
+def _replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
+    """The hits, with those that replace words that are asked for before the hit that still holds them. The part
+    `latest` says by how much that moved them."""
+
+    def replaced_by(hit: Hit) -> list[uuid.UUID]:
+        return [later.memory_id for later in hit.later if asks_for_words(question.text, later, hit.text)]
+
+    order = newer_first(hits, identity=lambda hit: hit.id, replaced_by=replaced_by)
+    moved = []
+    for place, taken in enumerate(order):
+        gain = hits[place].score - hits[taken].score
+        moved.append(replace(_gaining(hits[taken], gain) if gain else hits[taken], rank=place + 1))
+    return moved
+
+
+def _gaining(hit: Hit, gain: float) -> Hit:
+    gain += hit.candidate.parts["latest"].weighted if "latest" in hit.candidate.parts else 0.0
+    return replace(hit, candidate=hit.candidate.with_part("latest", Part(gain, None, gain)))
+
+
 def _said(hit: Hit) -> Said:
     return Said(hit.speaker or hit.role, hit.text)
 
@@ -301,10 +347,22 @@ _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, {text}, m.metadata::text, m.tier, m.occurred_at, m.created_at,
        m.importance, m.tokens,
        (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
-       m.terms && %(dated)s::varchar[], {retired}
+       m.terms && %(dated)s::varchar[], {retired}, {later}, m.review
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
+
+
+# What newer memories say in the place of words that could not be cut out. Not of what left search, or is back in it.
+_LATER = """(
+    SELECT json_agg(json_build_array(n.id, l.start, l."end", n.text, n.retired_spans, n.occurred_at)
+                    ORDER BY n.occurred_at DESC, n.id DESC)
+    FROM memory_memorylink l JOIN memory_memory n ON n.namespace_id = l.namespace_id AND n.id = l.memory_id
+    WHERE l.namespace_id = m.namespace_id AND l.other_id = m.id AND l.kind = 'supersedes' AND l.start IS NOT NULL
+      AND n.state = m.state AND n.superseded_by IS NULL AND m.superseded_by IS NULL
+      AND NOT EXISTS (SELECT FROM memory_retiredstatement r
+                      WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id AND r.by = l.memory_id)
+)::text"""
 
 
 # A change keeps the text that it replaced: the first one kept after a moment is what was there at that moment.
@@ -340,13 +398,13 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
         "dated": DATED_TERMS if dates else [],
         "state": MemoryState.ACTIVE.value,
     }
-    text, spans = "m.text", "m.retired_spans"
+    text, spans, later = "m.text", "m.retired_spans", _LATER
     if question.as_of is not None or question.valid_at is not None:
-        spans = _RETIRED_THEN
+        spans, later = _RETIRED_THEN, "NULL"
         parameters |= {"as_of": question.as_of, "valid_at": question.valid_at}
     if question.as_of is not None:
         text = _TEXT_THEN
-    statement = _ROWS.format(text=text, retired=spans)
+    statement = _ROWS.format(text=text, retired=spans, later=later)
     rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
@@ -355,6 +413,14 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
     if dates:
         hits.sort(key=lambda hit: hit.score, reverse=True)
     return hits
+
+
+def _later(text: str, packed: str | None) -> list[Later]:
+    """From JSON: of each newer memory its id, the words [start, end) of `text` that it replaces, and what it says."""
+    return [
+        Later(uuid.UUID(newer), text[start:end], live_text(said, spans_of(gone)), datetime.fromisoformat(moment))
+        for newer, start, end, said, gone, moment in orjson.loads(packed or "[]")
+    ]
 
 
 def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
@@ -368,6 +434,8 @@ def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
     return Hit(
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
         created_at, importance, tokens, overlap, 0, candidate, retired=gone,
+        later=_later(text, row[15]),
+        suspected=row[16] == Review.SUSPECTED,
     )  # fmt: skip
 
 

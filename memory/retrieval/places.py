@@ -113,6 +113,8 @@ def _places(
     compared, measured = row[9] or [], np.frombuffer(row[10] or b"", ">f8").tolist()
     cosines = dict(zip(compared, measured, strict=True)) | dict(cosines)
     numbers: dict[str, int] = {}
+    voices: dict[tuple[str, bool], int] = {}
+    agents = np.frombuffer(by_agent, bool)
     named = set(names_in(question.text, list(set(speakers) - {""})))
     times = np.frombuffer(occurred, ">f8").astype(float)
     in_span = np.zeros(len(ids), dtype=bool)
@@ -127,9 +129,13 @@ def _places(
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             turn=np.frombuffer(turns, ">i4").astype(int),
+            voice=np.array(
+                [voices.setdefault(voice, len(voices)) for voice in zip(speakers, agents.tolist(), strict=True)],
+                dtype=int,
+            ),
             occurred=times,
             importance=np.frombuffer(importances, ">f8").astype(float),
-            by_agent=np.frombuffer(by_agent, bool),
+            by_agent=agents,
             spoken=np.array([speaker != "" for speaker in speakers], dtype=bool),
             named=np.array([speaker in named for speaker in speakers], dtype=bool),
             asks=np.frombuffer(asks, bool),

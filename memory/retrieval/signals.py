@@ -29,6 +29,8 @@ SESSION_BEST = 3
 # Turns this far away still lend, the further one less.
 TURNS_AROUND = 2
 FURTHER = 0.7
+# A session in which others than the one who speaks most have this share of the turns is a conversation in full.
+OTHERS_SHARE = 0.25
 
 
 # Keeps the turns of one session, numbered with 32 bits, from those of the next.
@@ -42,7 +44,8 @@ class Candidates:
 
     `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
     the question names, 0..1; `tokens`: length of the text;
-    `session`: a number for each session; `turn`: place in it; `occurred`: seconds since the epoch; booleans:
+    `session`: a number for each session; `turn`: place in it; `voice`: a number for each who speaks (role and speaker);
+    `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
     question mark), `in_span` (happened in a time that the question names);
     `importance`: 0..1.
@@ -54,6 +57,7 @@ class Candidates:
     tokens: np.ndarray
     session: np.ndarray
     turn: np.ndarray
+    voice: np.ndarray
     occurred: np.ndarray
     importance: np.ndarray
     by_agent: np.ndarray
@@ -88,8 +92,21 @@ def standing_out(scores: np.ndarray) -> float:
     return float(ordered[0] - ordered[TENTH - 1])
 
 
+def conversation(candidates: Candidates) -> np.ndarray:
+    """How far the candidate's session is a conversation: 0 (one speaks alone) to 1 (others have OTHERS_SHARE).
+
+    Turns of a conversation are about what was said before them. Notes that one person leaves one after the other are
+    not: what stands beside a note says nothing of it.
+    """
+    sessions, voices = candidates.session.max(initial=-1) + 1, candidates.voice.max(initial=-1) + 1
+    places = candidates.session * voices + candidates.voice
+    turns = np.bincount(places, minlength=sessions * voices).reshape(sessions, voices)
+    others = 1 - turns.max(axis=1, initial=0) / np.maximum(turns.sum(axis=1), 1)
+    return np.asarray(np.minimum(others / OTHERS_SHARE, 1.0)[candidates.session])
+
+
 def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the turns around lend, of the arms' joint scores `found` (0..1).
+    """What the turns of a conversation around lend, of the arms' joint scores `found` (0..1).
 
     Two arrays: what up to TURNS_AROUND turns before and after lend, and what the turn before lends if it is a question,
     which this one may answer. A short turn means little without the turns around it.
@@ -115,17 +132,19 @@ def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, n
         if distance == 1:
             asking = candidates.asks[lending]
             answered[takers[asking]] += lent[lending[asking]]
-    return around * turnlike, answered
+    spoken_with = conversation(candidates)
+    return around * turnlike * spoken_with, answered * spoken_with
 
 
 def session(candidates: Candidates, found: np.ndarray) -> np.ndarray:
-    """The mean of the three best joint scores of the candidate's session: 0 to 1."""
+    """The mean of the three best joint scores of the candidate's session, over that of the worst session: 0 to 1."""
     numbers = candidates.session
     order = np.lexsort((-found, numbers))
     first = np.searchsorted(numbers[order], numbers[order])
     best = order[np.arange(len(order)) - first < SESSION_BEST]
     totals = np.bincount(numbers[best], weights=found[best])
-    return np.asarray(totals[numbers] / SESSION_BEST)
+    means = totals[numbers] / SESSION_BEST
+    return np.asarray(means - means.min(initial=np.inf))
 
 
 def recency(candidates: Candidates) -> np.ndarray:

@@ -9,19 +9,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from memory import audit
+from memory import audit, deadline
 from memory.enums import AuditEvent, GateDecision, Role
 from memory.errors import InvalidInput
-from memory.gate.judge import judge
+from memory.gate.fields import FieldsVerdict, judge_fields
+from memory.gate.judge import judge, severest
 from memory.gate.judgement import Judgement, Reason
 from memory.models import QuarantinedItem
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.services import quota
+from memory.services.notes import refuse, refuse_ids, told_reasons
 from memory.services.policy import in_force
 from memory.services.write import LetIn
 from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
 
+# The name under which metadata tell who gave a second opinion, when, and which: no client may write it.
+VERDICT_KEY = "memos_gate"
+SUSPECTED = Reason(
+    "suspected", "It may try to steer the reader: it is let in, quoted in packs, and listed for review.", 1.0
+)
 # Working memory shows what the gate is so sure about, and finds worth keeping.
 CONFIDENT = 0.8
 
@@ -57,29 +64,40 @@ class JudgedDocument:
     judgement: Judgement
 
 
-def judged(scope: Scope, memory: NewMemory) -> Judged:
-    """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy."""
+def judged(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
+    """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy.
+
+    `place` ("items[3].") stands before the names of its fields. Raises InvalidInput for a session id that the gate
+    does not let in.
+    """
+    deadline.check()
     policy = in_force(scope.namespace_id)
+    refuse_ids({f"{place}session_id": memory.session}, gate=policy.gate)
     judgement = judge(memory.text, role=memory.role, speaker=memory.speaker, policy=policy.gate)
+    fields = {"speaker": memory.speaker, "metadata": without_verdict(memory.metadata)}
+    verdict = judge_fields(fields, policy=policy.gate)
+    judgement = _together(judgement, verdict)
     small_talk = judgement.worth < policy.policy.worth_threshold
-    confident = judgement.confidence >= CONFIDENT and not small_talk
+    confident = judgement.confidence >= CONFIDENT and not small_talk and not judgement.suspected
     let_in = LetIn(
         small_talk=small_talk,
         working_hours=policy.policy.working_memory_hours if confident else 0,
         noted={"gate": _noted(judgement)} if judgement.reasons else {},
+        suspected=judgement.suspected,
     )
-    if judgement.decision != GateDecision.REJECT and judgement.text != memory.text:
-        memory = replace(memory, text=judgement.text)
+    if judgement.decision != GateDecision.REJECT:
+        memory = replace(memory, text=judgement.text, **verdict.values)
     return Judged(new_id(), scope, memory, judgement, let_in)
 
 
-def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> str:
-    """A changed text as the policy in force lets it in: perhaps redacted. Staff decide for themselves.
+def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
+    """A changed text as the policy in force lets it in, perhaps redacted, and whether it is suspected. Staff decide for
+    themselves.
 
     A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
     """
     if access.actor.startswith("staff:"):
-        return text
+        return text, False
     # What is worth little as a turn of its own may be a good correction.
     gate = replace(in_force(namespace_id).gate, worth_threshold=0.0)
     judgement = judge(text, role=role, speaker=speaker, policy=gate)
@@ -89,15 +107,63 @@ def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, spe
             f"The gate does not let this text in ({why}). Change the text, or have staff make the change.",
             detail={"field": "text", "reasons": told(judgement)},
         )
-    return judgement.text
+    return judgement.text, judgement.suspected
+
+
+def allowed_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Changed fields (by their paths: `speaker`, `metadata`) as the policy in force lets them in, as `allowed_text`.
+
+    Raises InvalidInput, which names the field and the rules.
+    """
+    if access.actor.startswith("staff:"):
+        return dict(fields), False
+    verdict = judge_fields(fields, policy=in_force(namespace_id).gate)
+    refuse(verdict)
+    return verdict.values, verdict.suspected
+
+
+def without_verdict(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata without a second opinion that its sender made up."""
+    return {name: value for name, value in metadata.items() if name != VERDICT_KEY}
+
+
+def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
+    """The judgement of a text together with that of its fields; what is suspected says so last."""
+    decision = severest((judgement.decision, verdict.decision))
+    suspected = decision.lets_in and (judgement.suspected or verdict.suspected)
+    ordered = (
+        (*verdict.reasons, *judgement.reasons)
+        if decision != judgement.decision
+        else (
+            *judgement.reasons,
+            *verdict.reasons,
+        )
+    )
+    return replace(
+        judgement,
+        decision=decision,
+        text="" if decision == GateDecision.REJECT else judgement.text,
+        reasons=(*ordered, SUSPECTED) if suspected else ordered,
+        confidence=judgement.confidence
+        if decision == judgement.decision
+        else max((reason.score for reason in verdict.reasons), default=judgement.confidence),
+        suspected=suspected,
+    )
 
 
 def judged_document(scope: Scope, document: NewDocument) -> JudgedDocument:
-    """As `judged`, for a document: as a whole, with its title. Given on purpose, it is never worth too little."""
+    """As `judged`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never worth
+    too little; in everything else the rules are those of a user's words.
+    """
+    deadline.check()
     gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
+    refuse_ids({"session_id": document.session, "document_id": document.document_id}, gate=gate)
     judgement = judge(document.text, role=Role.SYSTEM, speaker=document.title, policy=gate)
-    if judgement.decision != GateDecision.REJECT and judgement.text != document.text:
-        document = replace(document, text=judgement.text)
+    fields = {"title": document.title, "source": document.source, "metadata": without_verdict(document.metadata)}
+    verdict = judge_fields(fields, policy=gate)
+    judgement = _together(judgement, verdict)
+    if judgement.decision != GateDecision.REJECT:
+        document = replace(document, text=judgement.text, **verdict.values)
     return JudgedDocument(new_id(), scope, document, judgement)
 
 
@@ -177,7 +243,7 @@ def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> N
 
 def told(judgement: Judgement) -> list[dict[str, str]]:
     """The gate's reasons as clients see them."""
-    return [{"rule": reason.rule, "says": reason.says} for reason in judgement.reasons]
+    return told_reasons(judgement.reasons)
 
 
 def noted_of(judgement: Judgement) -> dict[str, Any]:

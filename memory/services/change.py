@@ -6,19 +6,21 @@ Every verb of one memory (edit, archive, restore, supersede, pin, feedback) is a
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from memory import audit
+from memory import audit, deadline
 from memory.enums import AuditEvent
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
 from memory.models import Memory
 from memory.models.keys import new_id
+from memory.services import holds
 from memory.services import idempotency as answers
+from memory.services.notes import allowed_note
 from memory.types import Access, ChangeTerms, Idempotency, Scope
 
 MAX_REASON_CHARS = 300
@@ -32,7 +34,7 @@ class Deed:
     event: AuditEvent
     changed: Sequence[str]
     columns: Sequence[str]
-    details: Mapping[str, Any]
+    details: dict[str, Any]
     degraded: Sequence[str] = field(default=())
 
 
@@ -47,7 +49,7 @@ def change(
     """Locks the memory, lets `deed` change it, and stores what it names; None: there was nothing to change.
 
     Returns the memory's standing (`standing`) with `changed` and `degraded`. Raises NotFound, PreconditionFailed,
-    IdempotencyConflict, and what `deed` raises.
+    IdempotencyConflict, Conflict for a memory under a legal hold, and what `deed` raises.
     """
 
     def act() -> dict[str, Any]:
@@ -64,6 +66,7 @@ def once(
 
     The answer must hold no memory text: it is kept. Raises IdempotencyConflict.
     """
+    deadline.check()
     if idempotency is None:
         with transaction.atomic():
             return act(), True
@@ -100,9 +103,14 @@ def held(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms)
 
 
 def finished(access: Access, memory: Memory, deed: Deed | None, *, terms: ChangeTerms, now: datetime) -> dict[str, Any]:
-    """Stores what the deed changed, as a new revision with an audit event; the answer to it."""
+    """Stores what the deed changed, as a new revision with an audit event; the answer to it.
+
+    Raises Conflict when the deed archives a memory under a legal hold or changes what it says.
+    """
     if deed is None:
         return {**standing(memory), "changed": [], "degraded": []}
+    if deed.event is AuditEvent.MEMORY_ARCHIVE or not holds.SAID.isdisjoint(deed.changed):
+        holds.refuse(memory.namespace_id, [memory.pk])
     memory.revision += 1
     memory.save(update_fields=[*deed.columns, "revision"])
     audit.record(
@@ -134,8 +142,11 @@ def standing(memory: Memory) -> dict[str, Any]:
 
 
 def checked_reason(reason: str) -> str:
-    """The reason without white space around it. Raises InvalidInput when it says nothing or is too long."""
+    """The reason without white space around it and without secrets.
+
+    Raises InvalidInput when it says nothing, is too long or tries to steer its reader.
+    """
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON_CHARS or "\0" in reason:
         raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
-    return reason
+    return allowed_note(reason, field="reason")

@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-import logging
 import time
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import orjson
 from django.conf import settings
 from django.db import transaction
 
 from memory import audit
-from memory.enums import AuditEvent, MemoryState, SummaryTrigger
-from memory.errors import LLMUnavailable
+from memory.enums import AuditEvent, MemoryState, Review, SummaryTrigger
 from memory.models import Condensation, Memory, Session
-from memory.providers.llm import configured_llm
+from memory.models.condensation import SUMMARY_VERSION
 from memory.services import queue
+from memory.services.card_writing import Written, card_with_sources, turn_of, write_card
 from memory.services.refresh import Refresh, governing
-from memory.stores import model_calls
-from memory.text.card import build_card
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope
 
-log = logging.getLogger("memos.condense")
-
-EXTRACTIVE = "extractive"
+_READ = (
+    "id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state", "superseded_by", "retired_spans",
+    "content_hash", "review",
+)  # fmt: skip
+# What a summary's details say of who made it and how: by the worker, rolled on from the card before, if there is one.
+TRIGGER_SOURCE = "worker"
+ROLLED_ON, FROM_THE_START = "rolling_summary", "first_summary"
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """New turns of a session, in order, the summary they follow, and why they are summarised now."""
+    """New turns of a session, in order, the summary they follow, and why they are summarised now.
+
+    `read`: what each of their memories said.
+    """
 
     turns: list[Turn]
+    read: dict[uuid.UUID, tuple[bytes, list[int]]]
     tokens: int
     after_turn: int
     last_turn: int
     previous: Condensation | None
     reason: SummaryTrigger
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A card, what wrote it, and what is to be said of that; of a model that wrote none: which, and why not."""
-
-    card: dict[str, Any]
-    method: str
-    details: dict[str, Any]
 
 
 def condense_session(
@@ -78,14 +74,11 @@ def condense_session(
     return made
 
 
-def card_with_sources(summary: Condensation) -> dict[str, Any]:
-    """A stored card, with the memories behind each of its items under `sources`."""
-    card: dict[str, Any] = orjson.loads(summary.condensed_text)
-    return {**card, "sources": summary.item_sources}
-
-
 def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) -> _Batch | None:
-    """The oldest turns that no summary covers, if they are enough for one; archived ones are passed over."""
+    """The oldest turns that no summary covers, if they are enough for one, with what of them holds.
+
+    Those that are archived or superseded are passed over.
+    """
     while True:
         state = Session.objects.in_scope(scope).filter(name=session).with_new_tokens().first()
         reason = refresh.reason(state, new_tokens=state.new_tokens or 0, now=now) if state else None
@@ -96,11 +89,10 @@ def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) 
             .in_session(session)
             .filter(turn__gt=state.summarised_turn)
             .order_by("turn")
-            .only("id", "text", "role", "speaker", "occurred_at", "turn", "tokens", "state")[
-                : settings.MEMOS_SUMMARY_BATCH_MESSAGES
-            ]
+            .only(*_READ)[: settings.MEMOS_SUMMARY_BATCH_MESSAGES]
         )
-        active = [row for row in rows if row.state == MemoryState.ACTIVE]
+        # A card is read as what holds: nothing suspected gets into it.
+        active = [row for row in rows if _may_be_told(row)]
         if active:
             break
         # Nothing of these turns may be told: they count as covered.
@@ -110,42 +102,38 @@ def _next_batch(scope: Scope, session: str, refresh: Refresh, *, now: datetime) 
     previous = Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
     if previous and previous.covers_to_turn > state.summarised_turn:
         return None  # another run has stored a version between our reads
-    turns = [Turn(str(row.pk), row.text, row.role, row.speaker, row.occurred_at) for row in active]
+    turns = [turn_of(row) for row in active]
     tokens = sum(row.tokens for row in active)
     reason = reason if previous else SummaryTrigger.BOOTSTRAP
-    return _Batch(turns, tokens, state.summarised_turn, rows[-1].turn, previous, reason)
+    read = {row.pk: (bytes(row.content_hash), row.retired_spans) for row in active}
+    return _Batch(turns, read, tokens, state.summarised_turn, rows[-1].turn, previous, reason)
 
 
-def _write_card(batch: _Batch) -> _Written:
-    """The card and what wrote it: the language model when one is configured and answers well, else the extractor."""
-    previous = card_with_sources(batch.previous) if batch.previous else None
-    llm = configured_llm()
-    details: dict[str, Any] = {}
-    if llm is not None:
-        try:
-            card = llm.write_card(batch.turns, previous=previous)
-        except LLMUnavailable as error:
-            log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
-            details = {"no_card_from": {"model": llm.name, "reason": error.message, **(error.detail or {})}}
-        else:
-            model_calls.answered(model_calls.LANGUAGE)
-            return _Written(card, llm.name, {})
-    return _Written(build_card(batch.turns, previous=previous), EXTRACTIVE, details)
+def _may_be_told(memory: Memory) -> bool:
+    return memory.state == MemoryState.ACTIVE and memory.superseded_by is None and memory.review != Review.SUSPECTED
+
+
+def _write_card(batch: _Batch) -> Written:
+    return write_card(batch.turns, previous=card_with_sources(batch.previous) if batch.previous else None)
 
 
 def _store(
-    scope: Scope, session: str, batch: _Batch, written: _Written, refresh: Refresh, *, now: datetime
+    scope: Scope, session: str, batch: _Batch, written: Written, refresh: Refresh, *, now: datetime
 ) -> Condensation | None:
-    """Keeps the version, unless another run has covered its turns, or they or the card before are gone meanwhile."""
+    """Keeps the version, unless another run has covered its turns, or they or the card before changed meanwhile."""
     with transaction.atomic():
         state = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
         sources = [turn.id for turn in batch.turns]
-        present = Memory.objects.in_scope(scope).active().filter(pk__in=sources).count()
-        if state is None or state.summarised_turn != batch.after_turn or present != len(sources):
+        rows = Memory.objects.in_scope(scope).active().filter(pk__in=sources, superseded_by=None)
+        present = {
+            pk: (bytes(said), gone) for pk, said, gone in rows.values_list("pk", "content_hash", "retired_spans")
+        }
+        if state is None or state.summarised_turn != batch.after_turn or present != batch.read:
             return None
-        # An erasure takes cards away: what was rolled on from one of them must not bring it back.
-        kept = batch.previous is None or Condensation.objects.in_scope(scope).filter(pk=batch.previous.pk).exists()
-        if not kept:
+        # An erasure takes cards away, and one that was stale is made anew: what was rolled on from it must not bring
+        # that back.
+        newest = Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
+        if newest != batch.previous:
             return None
         # Sources stay beside the card: an agent that is handed the card does not pay for ids.
         text = orjson.dumps({name: value for name, value in written.card.items() if name != "sources"}).decode()
@@ -155,7 +143,11 @@ def _store(
             number=batch.previous.number + 1 if batch.previous else 1,
             trigger_reason=batch.reason,
             trigger_details={
-                "new_messages": len(batch.turns),
+                "source": TRIGGER_SOURCE,
+                "strategy": ROLLED_ON if batch.previous else FROM_THE_START,
+                "schema": SUMMARY_VERSION,
+                "new_memory_ids": sources,
+                "new_message_count": len(batch.turns),
                 "from_turn": batch.after_turn + 1,
                 "to_turn": batch.last_turn,
                 **written.details,

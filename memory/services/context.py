@@ -15,12 +15,16 @@ from memory.enums import ProcedureKind
 from memory.models import Procedure
 from memory.models.sql import fetch
 from memory.services import refresh
+from memory.services.stale_summaries import without
 from memory.types import Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The newest summary of a session: its card as stored, and the tokens of the turns that it stands for."""
+    """The newest summary of a session: its card, and the tokens of the turns that it stands for.
+
+    The card is as it was stored, without lines that were made from what left search or came back since.
+    """
 
     id: uuid.UUID
     text: str
@@ -42,7 +46,7 @@ class SessionContext:
 
 
 _CONTEXT = """
-SELECT c.id, c.condensed_text, c.token_original,
+SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS NOT NULL THEN c.item_sources::text END,
        coalesce(s.message_count > s.summarised_turn
                 AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
                 AND (c.id IS NULL OR s.message_count >= s.summarised_turn + %(refresh)s::int
@@ -57,11 +61,16 @@ SELECT c.id, c.condensed_text, c.token_original,
 FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
-    SELECT id, condensed_text, token_original FROM memory_condensation
+    SELECT id, condensed_text, token_original, item_sources FROM memory_condensation
     WHERE namespace_id = %(namespace_id)s AND session = %(session)s
       AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
     ORDER BY number DESC LIMIT 1
 ) c ON true
+LEFT JOIN LATERAL (
+    SELECT array_agg(memory_id::text) AS stale FROM memory_stalesource
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+) t ON true
 """
 
 
@@ -81,7 +90,9 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
     (row,) = fetch(_CONTEXT, parameters, prepared=True)
-    identity, text, token_original, summary_due, messages, covered, procedures = row
+    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures = row
+    if identity and stale:
+        text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
     summary = Summary(identity, text, token_original) if identity else None
     procedural = _procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(summary, summary_due and as_of is None, messages, covered if summary else 0, procedural)

@@ -13,28 +13,29 @@ from django.db import transaction
 from django.db.models import F
 
 from memory import audit
-from memory.enums import AuditEvent, MemoryState
-from memory.errors import InvalidInput, NotFound
+from memory.enums import AccessScope, AuditEvent, MemoryState, Review
+from memory.errors import Forbidden, InvalidInput, NotFound
+from memory.governance.importance import SUSPECTED_SHARE
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
-from memory.services import index, queue, upkeep
-from memory.services.admission import allowed_text
+from memory.services import holds, index, queue, recomparing, upkeep
+from memory.services.admission import allowed_fields, allowed_text
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
 from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
 from memory.services.versions import keep_version
+from memory.text.json_values import fault_of
 from memory.text.tokens import count_tokens
 from memory.types import Access, ChangeTerms, Scope
 
-# What a memory says: a change of it keeps the former version.
-SAID = frozenset({"text", "metadata", "speaker", "occurred_at"})
-REWRITTEN = (*sorted(SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
+REWRITTEN = (*sorted(holds.SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
 # Memories that one transaction changes: few enough to hold its locks for a moment only.
 BATCH = 500
 MAX_TEXT_CHARS = 20_000
 MAX_METADATA_BYTES = 65_536
+MAX_METADATA_DEPTH = 16
 
 
 def archive(
@@ -43,7 +44,8 @@ def archive(
     """Takes memories out of retrieval, of every namespace that the caller reaches; returns how many that were.
 
     Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
-    again. The session window and summaries made before are not changed. Raises InvalidInput.
+    again. The session window and summaries made before are not changed. Raises InvalidInput, and Conflict for a batch
+    (of which nothing is archived) with a memory under a legal hold.
     """
     return len(archived(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
 
@@ -95,8 +97,10 @@ def edit(
     A new text or speaker is embedded and indexed anew; with the embedding provider away the memory is found by its
     words at once and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
     off the review list. Without a difference nothing is written. Answers as `change` does. Raises NotFound,
-    InvalidInput, PreconditionFailed, IdempotencyConflict.
+    InvalidInput, PreconditionFailed, IdempotencyConflict, Conflict.
     """
+    if reviewed and not access.may(AccessScope.ADMIN):
+        _refuse_clearing(access, memory_id)
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidInput("The importance is a number from 0 to 1.", detail={"field": "importance"})
     return rewrite(
@@ -117,6 +121,16 @@ def edit(
     )
 
 
+def _refuse_clearing(access: Access, memory_id: uuid.UUID) -> None:
+    """Raises Forbidden for a memory that is suspected: whoever can write it could free it else."""
+    if Memory.objects.reachable_by(access).filter(pk=memory_id, review=Review.SUSPECTED).exists():
+        raise Forbidden(
+            "The memory may try to steer its readers: only staff, or a key with the scope admin, may say that it does "
+            "not. Leave `reviewed` out.",
+            detail={"field": "reviewed"},
+        )
+
+
 def rewrite(
     access: Access,
     *,
@@ -132,11 +146,17 @@ def rewrite(
     before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
     if before is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    namespace_id, suspected = before.namespace_id, False
     if wanted["text"] not in (None, before.text):
         speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
-        namespace_id, role = before.namespace_id, before.role
-        text = allowed_text(access, namespace_id=namespace_id, text=wanted["text"], role=role, speaker=speaker)
+        text, suspected = allowed_text(
+            access, namespace_id=namespace_id, text=wanted["text"], role=before.role, speaker=speaker
+        )
         wanted = {**wanted, "text": text}
+    fields = {name: wanted[name] for name in ("speaker", "metadata") if wanted[name] is not None}
+    if fields:
+        allowed, doubtful = allowed_fields(access, namespace_id=namespace_id, fields=fields)
+        wanted, suspected = {**wanted, **allowed}, suspected or doubtful
     said = (
         before.text if wanted["text"] is None else wanted["text"],
         before.speaker if wanted["speaker"] is None else wanted["speaker"],
@@ -150,6 +170,9 @@ def rewrite(
         if memory.turn < 0 and "metadata" in new:
             # A chunk goes on knowing its document and place.
             new["metadata"] = {**new["metadata"], METADATA_KEY: memory.metadata.get(METADATA_KEY)}
+        if memory.review == Review.SUSPECTED and not suspected and ("text" in new or new.get("review") == ""):
+            # What was taken off for the suspicion is given back with it.
+            new.setdefault("importance", min(1.0, round(memory.importance - SUSPECTED_SHARE, 4)))
         changed = [name for name, value in new.items() if value != getattr(memory, name)]
         if not changed:
             return None
@@ -160,11 +183,13 @@ def rewrite(
                 detail={"field": "occurred_at"},
             )
         former = _measured(memory, changed)
-        if not SAID.isdisjoint(changed):
+        if not holds.SAID.isdisjoint(changed):
             keep_version(access, memory, str(details["reason"]), now=now)
         degraded = False
         if "text" in changed:
             memory.review = ""
+        if suspected:
+            memory.review = Review.SUSPECTED
         if "text" in changed or "speaker" in changed:
             # When someone changed what it said between our look and the lock, the worker makes the vectors.
             current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
@@ -201,16 +226,11 @@ def checked_text(text: str) -> str:
 
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata as it may be stored. Raises InvalidInput."""
-    try:
-        encoded = orjson.dumps(metadata)
-    except TypeError:
-        encoded = None
-    # PostgreSQL's jsonb cannot hold the character U+0000, however it is written.
-    if encoded is None or len(encoded) > MAX_METADATA_BYTES or b"\\u0000" in encoded:
-        raise InvalidInput(
-            f"Metadata is a JSON object of at most {MAX_METADATA_BYTES} bytes without NUL characters.",
-            detail={"field": "metadata"},
-        )
+    if fault := fault_of(metadata, most_levels=MAX_METADATA_DEPTH):
+        place = f"metadata.{fault.place}" if fault.place else "metadata"
+        raise InvalidInput(f"{place}: {fault.problem}", detail={"field": place})
+    if len(orjson.dumps(metadata)) > MAX_METADATA_BYTES:
+        raise InvalidInput(f"Metadata has at most {MAX_METADATA_BYTES} bytes as JSON.", detail={"field": "metadata"})
     return dict(metadata)
 
 
@@ -222,6 +242,7 @@ def _archive_batch(
         if not memories:
             return []
         put_away(memories)
+        _look_again(memories)
         _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
     return [memory.pk for memory in memories]
 
@@ -235,12 +256,18 @@ def _restore_batch(
             return []
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
         bring_back(memories, now=now)
+        _look_again(memories, all_of_them=True)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return [memory.pk for memory in memories]
 
 
 def put_away(memories: Sequence[Memory]) -> None:
-    """Archives active memories, locked by the caller."""
+    """Archives active memories, locked by the caller. What they took the place of stays as it is.
+
+    Raises Conflict when one is under a legal hold.
+    """
+    for namespace_id in sorted({memory.namespace_id for memory in memories}):
+        holds.refuse(namespace_id, [memory.pk for memory in memories if memory.namespace_id == namespace_id])
     take_out(memories)
     _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
 
@@ -263,6 +290,18 @@ def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
     if _rows(memories).filter(embedded=False).exists():
         queue.enqueue(queue.EMBED_PENDING)
+
+
+def _look_again(memories: Sequence[Memory], *, all_of_them: bool = False) -> None:
+    """Has those compared anew that took something from others, or that are back; all are locked."""
+    own: dict[int, list[uuid.UUID]] = {}
+    for memory in memories:
+        own.setdefault(memory.namespace_id, []).append(memory.pk)
+    for namespace_id, ids in sorted(own.items()):
+        if all_of_them:
+            recomparing.ask(namespace_id, ids)
+        else:
+            recomparing.ask_of_authors(namespace_id, ids)
 
 
 def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
-from memory import audit
-from memory.enums import AuditEvent, DocumentFormat, GateDecision, Role
+from memory import audit, deadline
+from memory.enums import AuditEvent, DocumentFormat, GateDecision, Review, Role
 from memory.errors import InvalidInput, NotFound
 from memory.gate.judgement import Judgement
 from memory.governance.importance import importance
@@ -29,7 +28,9 @@ from memory.services.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
 from memory.services.quota import Granted
+from memory.services.second_opinion import hear_model
 from memory.text.documents import Chunk, chunks
+from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import Idempotency, NewDocument, Scope, StoredDocument
 
@@ -49,12 +50,14 @@ def put_document(
     the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
     says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force.
 
-    Raises InvalidInput for a text of white space, IdempotencyConflict.
+    Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
+    is under a legal hold.
     """
     if idempotency and (record := answers.answered(idempotency)):
         return StoredDocument(**record.answer)
-    checked = judged_document(scope, document)
+    [checked], unheard = hear_model([judged_document(scope, document)], now=now)
     ready = prepared_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
+    deadline.check()
     with transaction.atomic():
         if idempotency and not answers.claim(idempotency, memory_ids=[checked.id], now=now):
             record = answers.answered(idempotency)
@@ -68,6 +71,7 @@ def put_document(
             stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
         else:
             stored = _kept_out(scope, checked, now=now)
+        stored = replace(stored, degraded=[*stored.degraded, *unheard])
         if idempotency:
             # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
             keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
@@ -109,11 +113,14 @@ def prepared_document(scope: Scope, document: NewDocument, *, now: datetime) -> 
 def insert_document(
     scope: Scope, ready: PreparedDocument, *, judgement: Judgement | None = None, now: datetime
 ) -> StoredDocument:
-    """Writes a document that is let in, in place of its former version. Inside the caller's transaction."""
+    """Writes a document that is let in, in place of its former version. Inside the caller's transaction.
+
+    Raises Conflict when a chunk of the former version is under a legal hold.
+    """
     document = ready.document
     row = _upsert(scope, document, now=now)
     replaced = index.remove_chunks(scope, documents=[row.id], now=now)
-    _insert(row, ready.memories, ready.entries, ready.places, ready.embedded)
+    _insert(row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_suspected(ready, judgement))
     stored = StoredDocument(
         document_id=row.document_id,
         version=row.version,
@@ -143,6 +150,20 @@ def insert_document(
         now=now,
     )
     return stored
+
+
+def _suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
+    """The chunks where the gate suspects the document; all of them where it cannot say which."""
+    if judgement is None or not judgement.suspected:
+        return set()
+    spans = [span for reason in judgement.reasons if reason.family in ("injection", "hidden") for span in reason.spans]
+    places = list(zip(ready.memories, ready.places, strict=True))
+    redacted = judgement.decision == GateDecision.ACCEPT_REDACTED
+    if redacted or not spans:
+        return {memory.pk for memory, _ in places}
+    return {
+        memory.pk for memory, place in places if any(start < place.end and end > place.start for start, end in spans)
+    }
 
 
 def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
@@ -187,7 +208,10 @@ def _kept_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
 
 
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
-    """Deletes a document, its chunks and all that hangs on them; returns how many chunks, None if there is none."""
+    """Deletes a document, its chunks and all that hangs on them; returns how many chunks, None if there is none.
+
+    Raises Conflict when a chunk is under a legal hold.
+    """
     with transaction.atomic():
         found = Document.objects.in_scope(scope).filter(document_id=document_id)
         row = found.select_for_update().first()
@@ -254,6 +278,7 @@ def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict
 
 def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
     """A chunk as a memory that is not stored yet; the document speaks for itself, so its title is the speaker."""
+    deadline.check()
     text = document.text[place.start : place.end]
     return Memory(
         id=new_id(),
@@ -300,7 +325,7 @@ def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
     )
     names = ("namespace_id", "id", "document_id", "session", "title", "source", "format", "characters", "occurred_at")
     values = {name: getattr(row, name) for name in names}
-    metadata = orjson.dumps(row.metadata).decode()
+    metadata = encode(row.metadata).decode()
     [(row.id, row.version)] = fetch(_UPSERT, {**values, "metadata": metadata, "now": now}, prepared=True)
     return row
 
@@ -311,17 +336,22 @@ def _insert(
     entries: Sequence[Indexed],
     places: Sequence[Chunk],
     embedded: Embedded | None,
+    *,
+    suspected: Collection[uuid.UUID],
 ) -> None:
-    """Writes the chunks of a document that has none, with their postings, vectors and counts."""
+    """Writes the chunks of a document that has none, with their postings, vectors and counts; `suspected` ones wait for
+    review.
+    """
     own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
     made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)
     for position, (memory, entry, place) in enumerate(zip(memories, entries, places, strict=True)):
         memory.session = row.chunk_session
         memory.turn = position - len(memories)
         memory.terms, memory.length = list(entry.frequencies), entry.length
-        memory.importance = importance(memory.text, memory.role, memory.terms).value
+        memory.importance = importance(memory.text, memory.role, memory.terms, suspected=memory.pk in suspected).value
         memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
         memory.embedded = made
+        memory.review = Review.SUSPECTED if memory.pk in suspected else ""
     Memory.objects.bulk_create(memories, batch_size=500)
     DocumentChunk.objects.bulk_create(
         [

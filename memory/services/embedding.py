@@ -27,6 +27,7 @@ from memory.services import embedded_marks
 from memory.services.alone import alone
 from memory.stores import model_calls
 from memory.text.passages import passages
+from memory.text.question_frames import take_out
 from memory.text.utterances import live_text
 from memory.text.vectors import halfvec_literal
 
@@ -55,6 +56,11 @@ class ActiveModel:
     def provider(self) -> EmbeddingProvider:
         return provider_for(self.provider_name, self.name, self.dimensions)
 
+    @property
+    def is_minilm(self) -> bool:
+        """Whether its cosines are those that weights learned for MiniLM hold for."""
+        return self.provider_name == "minilm"
+
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
         vectors = self.provider.embed(texts)
@@ -66,9 +72,14 @@ class ActiveModel:
         model_calls.answered(model_calls.EMBEDDING)
         return vectors
 
+    def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
+        """As `embed`, of questions to be compared with memories: without what all questions have in common."""
+        vectors, frames = self.embed(texts), self.provider.frames()
+        return vectors if frames is None else take_out(frames, vectors)
+
     def start_embedding(self, text: str) -> Future[np.ndarray]:
-        """The vector of one text, float32 [dimensions], in the making beside what the caller does meanwhile."""
-        return _beside().submit(lambda: self.embed([text])[0])
+        """The vector of one question, float32 [dimensions], in the making beside what the caller does meanwhile."""
+        return _beside().submit(lambda: self.embed_questions([text])[0])
 
 
 @cache

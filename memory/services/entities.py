@@ -103,20 +103,27 @@ WHERE e.namespace_id = %(namespace_id)s AND NOT EXISTS (
 
 
 def forget_unmentioned(scope: Scope) -> int:
-    """Deletes the names that no memory has any more, and the entities without a name; returns how many of both.
+    """Deletes the names that no memory has any more, and the entities without a name; returns how many of both."""
+    return sum(forget_names(scope))
+
+
+def forget_names(scope: Scope) -> tuple[int, int]:
+    """As `forget_unmentioned`; how many names and how many entities.
 
     After an erasure nothing is left of a name that only the erased memories had.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         hold_names(scope)
         parameters = {"namespace_id": scope.namespace_id}
-        removed = 0
+        names = 0
         # Twice: a name that no memory states any more comes home first, and goes then.
-        for statement in (_UNMENTIONED, _UNMENTIONED, _WITHOUT_NAME):
-            cursor.execute(statement, parameters)
-            removed += cursor.rowcount
+        for _ in range(2):
+            cursor.execute(_UNMENTIONED, parameters)
+            names += cursor.rowcount
+        cursor.execute(_WITHOUT_NAME, parameters)
+        nameless = cursor.rowcount
         cursor.execute(_NAMED_BY_OTHERS, parameters)
-    return removed
+    return names, nameless
 
 
 # An entity whose own name is gone is called by one that is left.

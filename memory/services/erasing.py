@@ -6,6 +6,8 @@ What keeps it right beside everything else that runs:
   `services/write.py`. Writers lock sessions, then counters.
 - A summary is stored under its session's lock and only while its turns and the card before it are there; sessions are
   settled under the same lock after the memories are gone.
+- A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
+  came under a hold is taken out of it and kept, and the receipt says how much that is.
 - Before packs are swept, the statements that store packs have ended which began before the ids were written.
 """
 
@@ -30,11 +32,11 @@ from memory import audit
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
-from memory.services import erasure_proof, erasure_sessions, queue, vector_cells
+from memory.services import erasure_proof, erasure_sessions, holds, queue, recomparing, vector_cells
 from memory.services.alone import alone
-from memory.services.erasure_holders import HOLDERS, Count, Erased
+from memory.services.erasure_holders import HOLDERS, Erased, Sweep
 from memory.services.erasure_sessions import CONSOLE, WINDOW, WORKING
-from memory.services.erasures import JOB_SECONDS, OPEN, Held, refuse_held, under_hold
+from memory.services.erasures import JOB_SECONDS, OPEN, refuse_held
 from memory.services.large_namespaces import CELLS_LOCK
 from memory.services.recount import differences
 
@@ -63,7 +65,6 @@ def carry_out(
     namespace_id: int,
     erasure_id: uuid.UUID,
     now: Clock,
-    held: Held = under_hold,
     seconds: float = JOB_SECONDS / 2,
 ) -> bool:
     """Erases what the erasure names, proves it and finishes the receipt; False when another process is at it.
@@ -76,7 +77,7 @@ def carry_out(
             return False
         erased = Erased.of(erasure)
         try:
-            waits = _Run(erasure, erased, now, time.monotonic() + seconds).all(held)
+            waits = _Run(erasure, erased, now, time.monotonic() + seconds).all()
             if not waits:
                 waits = _finish(erasure, erased, now=now())
             if waits:
@@ -107,11 +108,11 @@ class _Run:
         self._now = now
         self._deadline = deadline
 
-    def all(self, held: Held) -> str:
+    def all(self) -> str:
         """Takes every step; returns what it waits for, if anything. Raises _Later, Conflict, _StillHeld."""
         erasure, erased = self._erasure, self._erased
         if not erasure.holders:
-            refuse_held(erased.scope, erased.id, held)
+            refuse_held(erased.scope, erased.id)
             _row(erasure).update(holders=erasure_proof.counted(erased))
         asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
         found_before = erasure_proof.found(erased, asked)
@@ -160,10 +161,19 @@ class _Run:
         if not ids:
             return None
         _lock(self._erased, ids)
-        now = self._now()
-        done = Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})
         row.cleared_to = ids[-1]
-        return done
+        # Placed since the request, when earlier batches may be gone: what they left is still to be swept, so this goes
+        # on without what is held.
+        if kept := set(holds.under_hold(row.namespace_id, ids)):
+            named.filter(memory_id__in=kept).delete()
+            entry = row.holders.setdefault("memory_memory", {})
+            entry["kept"] = entry.get("kept", 0) + len(kept)
+            ids = [identity for identity in ids if identity not in kept]
+            if not ids:
+                return Counter()
+        now = self._now()
+        recomparing.ask_of_authors(self._erased.scope.namespace_id, ids)
+        return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})
 
     def _sweep(self) -> list[str]:
         for holder in HOLDERS:
@@ -181,8 +191,9 @@ class _Run:
             )
         return []
 
-    def _swept(self, name: str, sweep: Count, row: Erasure) -> Counter[str]:
-        return Counter({name: sweep(self._erased)})
+    def _swept(self, name: str, sweep: Sweep, row: Erasure) -> Counter[str]:
+        done = sweep(self._erased)
+        return done if isinstance(done, Counter) else Counter({name: done})
 
     def _clear_windows(self) -> str:
         try:
@@ -255,6 +266,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
             **row.proof,
             "left": sum(number or 0 for number in left.values()),
             "counters_exact": not differences([erased.scope.namespace_id]),
+            "audit": erasure_proof.kept_by_audit(erased),
         }
         row.save(update_fields=["holders", "proof"])
     holding = [name for name, number in left.items() if number]

@@ -7,6 +7,7 @@ name a memory and need one line, `_of_a_memory`.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Any, Self
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django_q.models import Failure, OrmQ
 
 from memory.enums import ErasureTarget
@@ -51,6 +53,8 @@ class Erased:
 
 
 Count = Callable[[Erased], int]
+# A sweep that clears more than its own table says how much of each.
+Sweep = Callable[[Erased], "int | Counter[str]"]
 ClearBatch = Callable[[Erased, Sequence[uuid.UUID], datetime], int]
 
 
@@ -67,7 +71,7 @@ class Holder:
     name: str
     count: Count
     clear: ClearBatch | None = None
-    sweep: Count | None = None
+    sweep: Sweep | None = None
 
 
 def _run(statement: str, erased: Erased, **more: Any) -> Any:
@@ -125,12 +129,13 @@ WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.
 """
 
 
-def _reading_once(count: Count | None, erased: Erased) -> int:
+def _reading_once(count: Sweep | None, erased: Erased) -> int:
     """`count` by one reading of all postings of the namespace; PostgreSQL may plan one for each memory instead."""
     assert count is not None
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_nestloop = off")
         counted = count(erased)
+        assert isinstance(counted, int)
         cursor.execute("SET LOCAL enable_nestloop = on")
     return counted
 
@@ -143,6 +148,19 @@ def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: date
     texts = Memory.objects.in_scope(erased.scope).filter(pk__in=memory_ids).values_list("text", flat=True)
     asked = marks.filter(query_hash__in=[query_hash(text) for text in texts])
     return int(asked.delete()[0] + marks.filter(memory_id__in=memory_ids).delete()[0])
+
+
+def _count_judgements(erased: Erased) -> int:
+    """The same marks, before they are cleared."""
+    marks = RelevanceJudgement.objects.in_scope(erased.scope)
+    if not marks.exists():
+        return 0
+    named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id).values("memory_id")
+    texts = Memory.objects.in_scope(erased.scope).filter(pk__in=named).values_list("text", flat=True)
+    hashes = {query_hash(text) for text in texts.iterator()} & set(
+        marks.order_by().values_list("query_hash", flat=True).distinct()
+    )
+    return marks.filter(Q(query_hash__in=hashes) | Q(memory_id__in=named)).count()
 
 
 # A question is often said in the session, too: then the pack's question is a memory's text.
@@ -167,6 +185,16 @@ memory_contextpack p WHERE p.namespace_id = %(namespace_id)s AND (
                          AND NOT (s.state = 'open' AND c.covers_to_turn >= s.first_turn))
 )
 """
+
+_PACKS_OR_ASKED = (
+    _PACKS.rstrip().removesuffix(")")
+    + f"""
+    OR EXISTS (SELECT FROM memory_memory m
+               WHERE m.namespace_id = p.namespace_id AND m.session = p.session AND m.text = p.query_text
+                 AND {_is_erased("m.id")})
+)
+"""
+)
 
 # Made from an erased turn, or (while the session has not been dealt with) rolled on from such a summary.
 _SUMMARIES = f"""
@@ -238,16 +266,18 @@ memory_commonterm t WHERE t.namespace_id = %(namespace_id)s
 """
 
 
+_GONE_SESSIONS = f"""
+SELECT s.session FROM memory_erasedsession s
+WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
+  AND NOT EXISTS (SELECT FROM memory_session n WHERE n.namespace_id = s.namespace_id AND n.name = s.session)
+UNION SELECT n.name FROM {_EMPTY_SESSIONS}
+"""
+
+
 def _gone_sessions(erased: Erased) -> set[str]:
-    """The sessions that it touches and that have no row (any more)."""
+    """The sessions that it touches and that have no row (any more), or will lose it."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT s.session FROM memory_erasedsession s WHERE s.namespace_id = %s AND s.erasure_id = %s
-            AND NOT EXISTS (SELECT FROM memory_session n WHERE n.namespace_id = s.namespace_id AND n.name = s.session)
-            """,
-            [erased.scope.namespace_id, erased.id],
-        )
+        cursor.execute(_GONE_SESSIONS, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
         return {name for (name,) in cursor.fetchall()}
 
 
@@ -257,6 +287,11 @@ def _queued_jobs(erased: Erased) -> list[int]:
 
 def _failed_jobs(erased: Erased) -> list[str]:
     return queue.failed_for_sessions(erased.scope.namespace_id, erased.sessions())
+
+
+def _forget_names(erased: Erased) -> Counter[str]:
+    names, nameless = entities.forget_names(erased.scope)
+    return Counter({"memory_entityalias": names, "memory_entity": nameless})
 
 
 def _link() -> Holder:
@@ -286,23 +321,34 @@ memory_entity n WHERE n.namespace_id = %(namespace_id)s AND n.id NOT IN (
 """
 
 # A job names its session; that of a session that is there says more only in its error.
-_JOBS = """
+_JOBS = f"""
 memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_session' AND j.state <> 'running'
   AND j.arguments ->> 1 IN (SELECT s.session FROM memory_erasedsession s
                             WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s)
   AND (j.error <> ''
        OR NOT EXISTS (SELECT FROM memory_session n
-                      WHERE n.namespace_id = j.namespace_id AND n.name = j.arguments ->> 1))
+                      WHERE n.namespace_id = j.namespace_id AND n.name = j.arguments ->> 1)
+       OR j.arguments ->> 1 IN (SELECT n.name FROM {_EMPTY_SESSIONS}))
 """
 
 # The axes of a map are made of the vectors that were there, its clusters are named by their words. One that was begun
 # after the erasure was asked for leaves out what that names.
 _AXES = "memory_projection p WHERE p.namespace_id = %(namespace_id)s AND p.read_at <= %(asked_at)s"
 
+# What people typed into audit events about the memories, their sessions or the erasure itself.
+_WORDS = f"""
+memory_auditwords w WHERE w.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR w.session = %(session)s AND %(session)s <> '' OR %(erasure_id)s = ANY(w.memory_ids)
+    OR EXISTS (SELECT FROM unnest(w.memory_ids) AS held (id) WHERE {_is_erased("held.id")})
+)
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
+    Holder("memory_auditwords", _counted(f"SELECT count(*) FROM {_WORDS}"), sweep=_counted(f"DELETE FROM {_WORDS}")),
     _of_a_memory("memory_memoryversion"),
     _of_a_memory("memory_retiredstatement"),
+    _of_a_memory("memory_stalesource"),
     _of_a_memory("memory_memoryvector"),
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_projectedmemory"),
@@ -315,13 +361,13 @@ HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_quarantineditem", "id"),
     Holder(
         "memory_relevancejudgement",
-        _of_a_memory("memory_relevancejudgement").count,
+        _count_judgements,
         _clear_judgements,
         _of_a_memory("memory_relevancejudgement").sweep,
     ),
     Holder(
         "memory_contextpack",
-        _counted(f"SELECT count(*) FROM {_PACKS}"),
+        _counted(f"SELECT count(*) FROM {_PACKS_OR_ASKED}"),
         _batched(_CLEAR_ASKED),
         _delete_in_order("memory_contextpack", "p", _PACKS),
     ),
@@ -349,7 +395,7 @@ HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_entityalias",
         _counted(f"SELECT count(*) FROM {_UNMENTIONED}"),
-        sweep=lambda erased: entities.forget_unmentioned(erased.scope),
+        sweep=_forget_names,
     ),
     Holder("memory_entity", _counted(f"SELECT count(*) FROM {_NAMELESS}")),
     Holder("memory_condensation", _counted(f"SELECT count(*) FROM {_SUMMARIES}")),
@@ -392,7 +438,7 @@ HOLDERS: tuple[Holder, ...] = (
 HOLD_NOTHING: dict[str, str] = {
     "memory_apikey": "who may call",
     "memory_apikey_namespaces": "who may call",
-    "memory_auditlog": "ids, counts and lengths: that it happened, not what it said; append-only",
+    "memory_auditlog": "ids, counts, names of sessions, keyed hashes: that it happened, not what it said",
     "memory_auditseal": "hashes of audit events, which hold nothing either; append-only",
     "memory_corpus": "a number of memories",
     "memory_embeddingmodel": "names of models",

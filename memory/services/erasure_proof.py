@@ -6,13 +6,16 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models import TextField
 from django.db.models.functions import Cast, Right
 
 from memory.errors import EmbeddingUnavailable, WindowUnavailable
 from memory.models import ErasedMemory, Memory, MemoryVector
+from memory.models.audit import MARK
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import ARMS, SIGNALS
 from memory.retrieval.pipeline import retrieve
@@ -43,6 +46,35 @@ def counted(erased: Erased) -> dict[str, dict[str, int | None]]:
         except WindowUnavailable:
             holders[name] = {"counted": None}
     return holders
+
+
+_IN_AUDIT = """
+SELECT count(*), count(*) FILTER (WHERE coalesce(a.details ->> 'reason', a.details ->> 'note', %(mark)s)
+                                        NOT LIKE %(mark)s || '%%')
+FROM memory_auditlog a
+WHERE a.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR a.session = %(session)s AND %(session)s <> ''
+    OR a.subject IN (SELECT e.memory_id::text FROM memory_erasedmemory e
+                     WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s))
+"""
+
+
+def kept_by_audit(erased: Erased) -> dict[str, int]:
+    """How many events about what is erased the audit log keeps, and how many of them say what a person `typed`.
+
+    Events cannot be changed. Those of this version hold no typed words; those written before words were kept apart do.
+    """
+    parameters: dict[str, Any] = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "session": erased.session,
+        "whole": erased.whole_namespace,
+        "mark": MARK,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_AUDIT, parameters)
+        events, typed = cursor.fetchone()
+    return {"events": events, "typed": typed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +130,6 @@ def _finds(erased: Erased, asked: Question) -> bool:
     # Named arms keep the reranker out, which may be another's service.
     hits = retrieve(scope, asked, top_k=_LOOKED_AT, arms=(*ARMS, *SIGNALS)).hits
     ids = {str(hit.id) for hit in hits}
-    for arm in (dense, lexical):
-        ids |= {hit.memory_id for hit in arm.search(scope, asked, limit=_LOOKED_AT)}
+    ids |= {hit.memory_id for hit in dense.search(scope, asked, limit=_LOOKED_AT)}
+    ids |= {hit.memory_id for hit in lexical.search(scope, asked, limit=_LOOKED_AT).hits}
     return ErasedMemory.objects.in_scope(scope).filter(erasure_id=erased.id, memory_id__in=ids).exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import uuid
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,17 +14,16 @@ from django.db import connection, transaction
 
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
-from memory.errors import Conflict, InvalidInput, NotFound
-from memory.models import ErasedMemory, Erasure, MemoryUpkeep
+from memory.errors import InvalidInput, NotFound
+from memory.models import ErasedMemory, Erasure
 from memory.models.keys import new_id
 from memory.models.scoped import ScopedQuerySet
+from memory.services import holds, queue
 from memory.services import idempotency as answers
-from memory.services import queue
 from memory.services.change import checked_reason
 from memory.services.erasure_holders import Erased
 from memory.services.erasure_proof import counted
 from memory.services.listing import Filter, narrowed
-from memory.services.policy import governing
 from memory.types import Access, Idempotency, Scope
 
 MAX_MEMORIES = 10_000
@@ -36,16 +34,6 @@ OPEN = (ErasureStatus.QUEUED, ErasureStatus.RUNNING, ErasureStatus.WAITING)
 LOST_AFTER = timedelta(minutes=5)
 TRIED_AGAIN_AFTER = timedelta(seconds=50)
 _HELD_AT_ONCE = 10_000
-
-Held = Callable[[Scope, Sequence[uuid.UUID]], Collection[uuid.UUID]]
-
-
-def under_hold(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
-    """Those of the memories that are under a legal hold: their own, or their namespace's by its policy."""
-    if governing(scope.namespace_id).effective.policy.legal_hold:
-        return memory_ids
-    held = MemoryUpkeep.objects.in_scope(scope).filter(memory_id__in=memory_ids, legal_hold=True)
-    return list(held.values_list("memory_id", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +69,13 @@ def request(
     reason: str,
     now: datetime,
     idempotency: Idempotency | None = None,
-    held: Held = under_hold,
     enqueue: bool = True,
 ) -> Erasure:
     """Takes down which memories are to be erased, as they are at this moment, and queues the job.
 
     What is remembered later is not touched, whatever its session or speaker. A document that loses a chunk loses all.
-    Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when `held` names one of the memories,
-    IdempotencyConflict.
+    Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when one of the memories is under a
+    legal hold, IdempotencyConflict.
     """
     if idempotency and (record := answers.answered(idempotency)):
         return _answered(scope, record.answer)
@@ -99,7 +86,7 @@ def request(
         ):
             transaction.set_rollback(True)
         else:
-            refuse_held(scope, erasure.id, held)
+            refuse_held(scope, erasure.id)
             if enqueue:
                 queue.enqueue(queue.ERASE, scope.namespace_id, str(erasure.id), seconds=JOB_SECONDS)
             audit.record(
@@ -122,14 +109,14 @@ def request(
     return _answered(scope, record.answer)
 
 
-def preview(scope: Scope, *, target: Target, reason: str, now: datetime, held: Held = under_hold) -> dict[str, Any]:
+def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict[str, Any]:
     """What `request` would erase: the receipt with `counted` of every holder, without an id. Nothing is stored.
 
     Raises as `request`.
     """
     with transaction.atomic():
         erasure = _taken_down(scope, target, reason, now=now)
-        refuse_held(scope, erasure.id, held)
+        refuse_held(scope, erasure.id)
         erasure.holders = counted(Erased.of(erasure))
         transaction.set_rollback(True)
     return {**shown(erasure), "id": None, "status": "dry_run"}
@@ -204,18 +191,17 @@ def request_lost(*, now: datetime) -> int:
     return queued
 
 
-def refuse_held(scope: Scope, erasure_id: uuid.UUID, held: Held) -> None:
-    """Raises Conflict when one of the erasure's memories is under a legal hold."""
+def refuse_held(scope: Scope, erasure_id: uuid.UUID) -> None:
+    """Raises Conflict when one of the erasure's memories is under a legal hold.
+
+    It locks none of them; `erasing` asks again, with each batch locked.
+    """
+    holds.refuse_namespace(scope.namespace_id)
     ids = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).order_by("memory_id")
     last = None
     while batch := list((ids.filter(memory_id__gt=last) if last else ids)[:_HELD_AT_ONCE]):
         last = batch[-1].memory_id
-        if under_hold := held(scope, [row.memory_id for row in batch]):
-            raise Conflict(
-                f"{len(under_hold)} of these memories are under a legal hold, {min(map(str, under_hold))} among them, "
-                "and nothing was erased. Lift the hold, or leave them out.",
-                detail={"field": "target", "memory_ids": sorted(map(str, under_hold))[:100]},
-            )
+        holds.refuse(scope.namespace_id, [row.memory_id for row in batch])
 
 
 def speaker_digest(namespace_id: int, speaker: str) -> str:
@@ -332,4 +318,16 @@ def _notes(erasure: Erasure) -> list[str]:
     if erasure.documents:
         added = erasure.found - (erasure.named - erasure.missing)
         notes.append(f"Documents erased whole: {erasure.documents}; chunks that were not named: {added}.")
+    if audit_kept := erasure.proof.get("audit"):
+        notes.append(
+            f"The audit log cannot be changed: {audit_kept['events']} events about it stay, with ids, counts, actors "
+            "and names of sessions."
+        )
+        if audit_kept["typed"]:
+            notes.append(
+                f"{audit_kept['typed']} of them were written by an earlier version and say what a person typed as a "
+                "reason or note."
+            )
+    if kept := erasure.holders.get("memory_memory", {}).get("kept"):
+        notes.append(f"Put under a legal hold while this was carried out, and kept: {kept}.")
     return notes

@@ -13,10 +13,19 @@ from datetime import datetime
 from typing import Any, Self
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from memory.enums import MemoryState
-from memory.models import EmbeddingModel, EntityWatermark, Memory, NamespaceStat, RetiredStatement, Session
-from memory.services import vector_cells
+from memory.models import (
+    DocumentChunk,
+    EmbeddingModel,
+    EntityWatermark,
+    Memory,
+    NamespaceStat,
+    RetiredStatement,
+    Session,
+)
+from memory.services import holds, vector_cells
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.write import MAX_FREQUENCY
 from memory.text.analysis import terms
@@ -224,25 +233,36 @@ _REMOVE_MEMORIES = _REMOVE.format(
 
 
 def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
-    """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact."""
-    removed = _remove(_REMOVE_SESSION, scope, now=now, session=session)
+    """Deletes the session's memories with all that hangs on them; returns how many. Counts stay exact.
+
+    In the caller's transaction. Raises Conflict when one of them is under a legal hold.
+    """
+    memories = Memory.objects.in_scope(scope).in_session(session)
+    removed = _remove(_REMOVE_SESSION, scope, memories, now=now, session=session)
     # Its turns begin at 1 again.
     EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
-    Session.objects.in_scope(scope).filter(name=session).update(settled_turn=0)
+    Session.objects.in_scope(scope).filter(name=session).update(settled_turn=0, skipped_turn=None)
     return removed
 
 
 def remove_chunks(scope: Scope, *, documents: Sequence[uuid.UUID], now: datetime) -> int:
     """Deletes the chunks of the documents (by their own ids), as `remove_session` does."""
-    return _remove(_REMOVE_CHUNKS, scope, now=now, documents=list(documents))
+    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents)
+    memories = Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
+    return _remove(_REMOVE_CHUNKS, scope, memories, now=now, documents=list(documents))
 
 
 def remove_memories(scope: Scope, *, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
     """Deletes memories by their ids, as `remove_session` does."""
-    return _remove(_REMOVE_MEMORIES, scope, now=now, memory_ids=list(memory_ids))
+    memories = Memory.objects.in_scope(scope).filter(pk__in=memory_ids)
+    return _remove(_REMOVE_MEMORIES, scope, memories, now=now, memory_ids=list(memory_ids))
 
 
-def _remove(statement: str, scope: Scope, *, now: datetime, **what: str | list[uuid.UUID]) -> int:
+def _remove(
+    statement: str, scope: Scope, memories: QuerySet[Memory], *, now: datetime, **what: str | list[uuid.UUID]
+) -> int:
+    """Runs `statement`, which deletes `memories`."""
+    holds.lock_free(scope.namespace_id, memories)
     parameters: dict[str, Any] = {"namespace_id": scope.namespace_id, "active": MemoryState.ACTIVE.value, **what}
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)

@@ -11,11 +11,13 @@ from typing import Any
 
 from django.db import DatabaseError, transaction
 
+from memory import deadline
 from memory.enums import GateDecision
 from memory.services import idempotency as answers
 from memory.services import quota, refresh
 from memory.services.admission import Judged, judged, keep_out, within_quota
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.second_opinion import hear_model
 from memory.services.write import Row, SessionState, prepared, write
 from memory.stores import window, working
 from memory.stores.redis import RedisAway, together
@@ -44,11 +46,15 @@ def ingest_batch(
 
     Raises IdempotencyConflict when the key came with another body before.
     """
+    if not items:
+        return Ingested([], [])
     if idempotency and (answered := _answered(idempotency)):
         return answered
-    turns = [judged(scope, memory) for scope, memory in items]
+    turns = [judged(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)]
+    turns, unheard = hear_model(turns, now=now)
     rows = _rows(turns)
     embedded = embed_or_none([embedded_passages(row.memory.text, row.memory.speaker) for row in rows]) if rows else None
+    deadline.check()
     if idempotency or len(rows) < len(turns) or any(quota.limited(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
             if idempotency and not answers.claim(
@@ -68,7 +74,7 @@ def ingest_batch(
             sessions = write(rows, embedded, now=now) if rows else []
     else:
         sessions = write(rows, embedded, now=now)
-    degraded = finish(rows, sessions, embedded, now=now)
+    degraded = finish(rows, sessions, embedded, now=now) + unheard
     if idempotency and degraded:
         answers.amend(idempotency, degraded=degraded)
     return Ingested([turn.outcome for turn in turns], degraded)
@@ -85,6 +91,11 @@ def finish(
     if not append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
     return degraded
+
+
+def _place(number: int, count: int) -> str:
+    """What stands before the names of an item's fields in a refusal."""
+    return f"items[{number}]." if count > 1 else ""
 
 
 def _rows(turns: Sequence[Judged]) -> list[Row]:
@@ -153,6 +164,7 @@ def append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
                 memory.text,
                 row.tokens,
                 (memory.occurred_at or now).isoformat(),
+                row.let_in.suspected,
             )
         )
         if row.let_in.working_hours:

@@ -19,6 +19,7 @@ from memory.models import Job, Namespace
 from memory.models.job import OVER
 from memory.services.job_runs import LOST_WORKER, beat_interval, give_up, send_again
 from memory.services.listing import Filter, narrowed
+from memory.services.notes import allowed_note
 from memory.types import Access, Scope
 
 LOST_CARRIER = ("CarrierLost", "The queue has lost it.")
@@ -106,6 +107,7 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
     """
     if not reason.strip() or len(reason) > MAX_REASON_CHARS:
         raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
+    reason = allowed_note(reason, field="reason")
     with transaction.atomic():
         job = _locked(access, job_id)
         if job.state not in (JobState.FAILED, JobState.QUEUED):

@@ -14,7 +14,7 @@ from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import NotFound
 from memory.models import Memory, RelevanceJudgement
-from memory.models.evaluation import query_hash
+from memory.models.evaluation import normal_question, query_hash
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.services import upkeep
@@ -71,7 +71,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
         audit.record(
             scope,
             AuditEvent.MEMORY_JUDGE,
-            subject=digest,
+            subject=audit.keyed(scope, "question", normal_question(query_text)),
             details={
                 "relevant": [str(memory_id) for memory_id, relevant in latest.items() if relevant],
                 "not_relevant": [str(memory_id) for memory_id, relevant in latest.items() if not relevant],

@@ -11,6 +11,7 @@ from memory import audit
 from memory.enums import AccessScope, AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import ApiKey, Namespace
+from memory.services.notes import allowed_note
 
 MAX_NAME_CHARS = 100
 
@@ -30,6 +31,7 @@ def issue_key(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or "\0" in name:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
+    name = allowed_note(name, field="name")
     granted = checked_scopes(scopes)
     if all_namespaces and namespaces:
         raise InvalidInput("Grant either all namespaces or the named ones, not both.", detail={"field": "namespaces"})

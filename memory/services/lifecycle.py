@@ -9,6 +9,7 @@ from typing import Any
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
+from memory.services import recomparing
 from memory.services.change import AS_IT_COMES, Deed, change, checked_reason
 from memory.services.curation import bring_back, rewrite, take_out
 from memory.types import Access, ChangeTerms
@@ -24,6 +25,7 @@ def archive_one(
         if memory.state != MemoryState.ACTIVE:
             return None
         take_out([memory])
+        recomparing.ask_of_authors(memory.namespace_id, [memory.pk])
         return _moved(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
 
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
@@ -42,6 +44,7 @@ def restore_one(
         # The index looks at the row for whether it needs a vector.
         memory.save(update_fields=["state"])
         bring_back([memory], now=now)
+        recomparing.ask(memory.namespace_id, [memory.pk])
         return done
 
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)

@@ -11,7 +11,7 @@ import orjson
 from django.db.models import Model, TextField
 from django.db.models.functions import Cast
 
-from memory.enums import ProcedureKind
+from memory.enums import PackSection, ProcedureKind
 from memory.errors import NotFound
 from memory.models import AuditLog, Condensation, ContextPack, Namespace, Procedure, Session
 from memory.models.scoped import ScopedQuerySet
@@ -19,8 +19,24 @@ from memory.services.context import procedure
 from memory.types import Access
 
 Row = TypeVar("Row", bound=Model)
-# What one listing gives of packs at most; `pack` is null for the older ones beyond it.
+# What one listing gives of packs at most; `pack` is empty for the older ones beyond it.
 MAX_PACK_BYTES = 16 * 1024 * 1024
+# How the text of a pack is put together, under the name that clients ask for. It is no prompt that anybody is handed.
+PACK_PROMPT: dict[str, Any] = {
+    "name": "default_query_prompt_v1",
+    "version": "1",
+    "description": "The sections of a context pack's text, in their order",
+    "sections": [section.value for section in PackSection],
+    "namespace": None,
+}
+# The routes that an agent's host calls around each turn.
+ROUTE_TOOLS: tuple[dict[str, Any], ...] = tuple(
+    {"name": name, "endpoint": endpoint, "type": "http_api", "purpose": purpose, "namespace": None}
+    for name, endpoint, purpose in (
+        ("ingest", "/v1/ingest", "Remember what was said: one text, or a list of messages"),
+        ("query", "/v1/query", "Bring back what a question needs, in one context pack"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,7 @@ def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list
             "session_summary_id": str(row.session_summary_id) if row.session_summary_id else None,
             "retrieved_count": row.retrieved_count,
             "created_at": row.created_at.isoformat(),
-            "pack": packs.get(row.pk),
+            "pack": packs.get(row.pk, {}),
         }
         for row in listed
     ]
@@ -112,22 +128,28 @@ def _packs(rows: Sequence[ContextPack]) -> dict[uuid.UUID, Any]:
         size += len(pack or "")
         if size > MAX_PACK_BYTES and found:
             break
-        found[row.pk] = orjson.loads(pack) if pack else None
+        found[row.pk] = orjson.loads(pack) if pack else {}
     return found
 
 
-def procedures(access: Access) -> dict[str, list[dict[str, Any]]]:
-    """The registered prompts and tools that agents of the caller's namespaces are given."""
-    rows = list(Procedure.objects.reachable_by(access).enabled().select_related("namespace"))
+def procedures(access: Access) -> dict[str, dict[str, Any]]:
+    """What there is to work with: `{prompt_registry: {name: prompt}, tool_registry: {"tools": [tool]}}`.
 
-    def of_kind(kind: ProcedureKind) -> list[dict[str, Any]]:
-        return [
-            {**procedure(row), "namespace": row.namespace.name if row.namespace else None}
-            for row in rows
-            if row.kind == kind
-        ]
-
-    return {"prompt_registry": of_kind(ProcedureKind.PROMPT), "tool_registry": of_kind(ProcedureKind.TOOL)}
+    First what every server has: how a pack's text is put together, and the routes. Then the registered prompts and
+    tools that agents of the caller's namespaces are given; of prompts with one name, all but the first have `@version`,
+    or `@version/namespace`, in theirs.
+    """
+    prompts: dict[str, dict[str, Any]] = {PACK_PROMPT["name"]: PACK_PROMPT}
+    tools = [*ROUTE_TOOLS]
+    for row in Procedure.objects.reachable_by(access).enabled().select_related("namespace"):
+        namespace = row.namespace.name if row.namespace else None
+        entry = {**procedure(row), "namespace": namespace}
+        if row.kind == ProcedureKind.TOOL:
+            tools.append({**entry, "endpoint": "", "type": "function", "purpose": row.description})
+            continue
+        names = (row.name, f"{row.name}@{row.version}", f"{row.name}@{row.version}/{namespace}")
+        prompts[next((name for name in names if name not in prompts), names[-1])] = entry
+    return {"prompt_registry": prompts, "tool_registry": {"tools": tools}}
 
 
 def narrowed(rows: ScopedQuerySet[Row], access: Access, wanted: Filter) -> ScopedQuerySet[Row]:

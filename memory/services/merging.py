@@ -10,7 +10,8 @@ from datetime import datetime
 from memory.errors import MemosError
 from memory.models import Memory
 from memory.services.change import checked_reason
-from memory.services.supersession import reinstate, supersede
+from memory.services.reinstating import reinstate
+from memory.services.supersession import supersede
 from memory.types import Access, ChangeTerms
 
 

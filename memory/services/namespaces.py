@@ -23,12 +23,22 @@ def scope_for(access: Access, *, name: str, request_id: str = "", create: bool =
 
     With `create`, a caller who may reach every namespace and may write makes a new one by naming it. Raises NotFound.
     """
-    identity = _identity(name)
+    identity = _identity(access, name)
     if identity is None and create and access.all_namespaces and access.may(AccessScope.WRITE):
         identity = Namespace.objects.get_or_create(name=name)[0].pk
-    if identity is None or not (access.all_namespaces or identity in access.namespace_ids):
+    if identity is None or not _reaches(access, identity):
         raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})
     return Scope(identity, name, access.actor, request_id)
+
+
+def existing_scope(access: Access, *, name: str, request_id: str = "") -> Scope | None:
+    """The scope of the namespace `name`; None when there is none and the caller may know it, for it reaches all.
+
+    Raises NotFound for others: they are told the same of a namespace that is not there and of one out of their reach.
+    """
+    if access.all_namespaces and _identity(access, name) is None:
+        return None
+    return scope_for(access, name=name, request_id=request_id, create=False)
 
 
 def scope_of_existing(name: str, *, actor: str) -> Scope:
@@ -55,10 +65,14 @@ def forget_known() -> None:
     _known.clear()
 
 
-def _identity(name: str) -> int | None:
+def _identity(access: Access, name: str) -> int | None:
+    """The id of the namespace; what is known of one that the caller does not reach is not used.
+
+    The database is asked for another tenant's as for one that is not there, so that both take as long.
+    """
     now = time.monotonic()
     seen = _known.get(name)
-    if seen is not None and now - seen[0] < KNOWN_SECONDS:
+    if seen is not None and now - seen[0] < KNOWN_SECONDS and _reaches(access, seen[1]):
         return seen[1]
     rows = fetch("SELECT id FROM memory_namespace WHERE name = %(name)s", {"name": name}, prepared=True)
     if not rows:
@@ -67,3 +81,7 @@ def _identity(name: str) -> int | None:
         _known.clear()
     _known[name] = (now, rows[0][0])
     return int(rows[0][0])
+
+
+def _reaches(access: Access, identity: int) -> bool:
+    return access.all_namespaces or identity in access.namespace_ids

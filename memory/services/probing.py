@@ -16,7 +16,7 @@ from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import Document, Memory, RelevanceJudgement
 from memory.models.document import SESSION_PREFIX
-from memory.models.evaluation import query_hash
+from memory.models.evaluation import normal_question, query_hash
 from memory.models.memory import spans_of
 from memory.retrieval.filters import Filter, parse
 from memory.retrieval.pipeline import Retrieval
@@ -223,7 +223,13 @@ def record(
             for setting, retrieval in answers
         ],
     }
-    audit.record(scope, AuditEvent.CONSOLE_PROBE, subject=query_hash(text), details=details, now=now)
+    audit.record(
+        scope,
+        AuditEvent.CONSOLE_PROBE,
+        subject=audit.keyed(scope, "question", normal_question(text)),
+        details=details,
+        now=now,
+    )
 
 
 def _documents(scope: Scope, sessions: Collection[str]) -> dict[str, str]:

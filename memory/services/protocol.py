@@ -83,6 +83,17 @@ def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
     found = [(identity, HOT, 1.0) for identity in hot]
     left = [(identity, COLD, score) for identity, score in cold.items() if identity not in hot and identity in texts]
     found += left[:COLD_ITEMS]
-    details = {"hits": len(found), "hot": len(hot), "memory_ids": [str(identity) for identity, _, _ in found]}
+    details = {
+        "top_k": COLD_ITEMS,
+        "l2_hits": len(found) - len(hot),
+        "rerank": "",
+        "retrieved": len(found),
+        "l1_window": len(hot),
+        "condensation_cache_hit": False,
+        "condensation_enqueued": False,
+        "hits": len(found),
+        "hot": len(hot),
+        "memory_ids": [str(identity) for identity, _, _ in found],
+    }
     audit.record_read(scope, AuditEvent.QUERY, details=details, now=now)
     return [Recalled(texts[identity], source, round(score, 6)) for identity, source, score in found]

@@ -15,7 +15,7 @@ from memory import audit
 from memory.enums import AuditEvent, QuarantineState
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import QuarantinedItem
-from memory.services import quota
+from memory.services import holds, quota
 from memory.services.documents import (
     PreparedDocument,
     count_document,
@@ -25,6 +25,7 @@ from memory.services.documents import (
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.ingest import finish
 from memory.services.listing import Filter, narrowed
+from memory.services.notes import allowed_note
 from memory.services.write import LetIn, prepared, write
 from memory.types import Access, NewDocument, NewMemory, Scope
 
@@ -114,19 +115,24 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
 
 def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
     """Deletes the item's text and metadata; that it was there, and why, stays. Raises NotFound, InvalidInput, and
-    Conflict when it was decided already.
+    Conflict when it was decided already, or when its namespace is under a legal hold.
     """
     note = checked_note(note)
     found = _found(access, item_id)
     scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
     with transaction.atomic():
         locked = _locked(scope, item_id)
+        holds.refuse_namespace(scope.namespace_id)
         _decide(scope, locked, QuarantineState.DISCARDED, note, {}, now=now)
     return Reviewed(locked)
 
 
 def discard_session(scope: Scope, *, session: str, now: datetime) -> int:
-    """Discards what the session has pending; returns how much that was. Inside the caller's transaction."""
+    """Discards what the session has pending; returns how much that was. Inside the caller's transaction.
+
+    Raises Conflict when the namespace is under a legal hold.
+    """
+    holds.refuse_namespace(scope.namespace_id)
     rows = QuarantinedItem.objects.in_scope(scope).pending().filter(session=session)
     pending = list(rows.order_by("pk").select_for_update())
     for found in pending:
@@ -142,10 +148,15 @@ def expired(namespace_id: int, *, days: int, now: datetime) -> Any:
 
 
 def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -> int:
-    """Deletes what is expired, a batch a transaction, until `deadline` (of time.monotonic); returns how many."""
+    """Deletes what is expired, a batch a transaction, until `deadline` (of time.monotonic); returns how many.
+
+    Nothing from when the policy holds the namespace.
+    """
     deleted = 0
     while time.monotonic() < deadline:
         with transaction.atomic():
+            if holds.on_namespace(scope.namespace_id):
+                break
             rows = expired(scope.namespace_id, days=days, now=now).order_by("pk")
             # What somebody decides on right now is left for the next time.
             old = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
@@ -160,11 +171,11 @@ def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -
 
 
 def checked_note(note: str) -> str:
-    """The note without white space around it; it may be empty. Raises InvalidInput."""
+    """The note without white space around it and without secrets; it may be empty. Raises InvalidInput."""
     note = note.strip()
     if len(note) > MAX_NOTE_CHARS or "\0" in note:
         raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
-    return note
+    return allowed_note(note, field="note")
 
 
 def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: datetime) -> Reviewed:

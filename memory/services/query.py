@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.db import transaction
 
@@ -26,8 +25,9 @@ from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services import refresh
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
-from memory.services.search import Ask, Found, details_of, find, start
+from memory.services.search import NOTHING_FOUND, Ask, Found, details_of, find, start
 from memory.stores import window as window_store
+from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage
 
@@ -40,12 +40,13 @@ FALLBACK_SUMMARY_CHARS = 2000
 class Answer:
     """All that a query found. Tokens count the raw material and the text that is handed over instead of it.
 
-    `pack_id` is None for a dry run, which keeps no pack.
+    `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `Found`.
     """
 
     pack_id: uuid.UUID | None
     pack: dict[str, Any]
     retrieval: Retrieval
+    answerable: bool
     explanations: list[dict[str, Any]]
     dropped: list[dict[str, Any]]
     summary: Summary | None
@@ -87,36 +88,80 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
         count=partial(count_tokens, tokenizer=tokenizer),
+        answerable=found.answerable,
     )
     pack = build(
-        scope,
+        namespace=scope.namespace,
         session=session,
         query_text=ask.text,
         procedural=context.procedural,
         window=messages,
-        summary=card,
+        summary=summary.text if summary else "",
         summary_id=str(summary.id) if summary else None,
         chunks=[chunk(hit) for hit in found.hits],
+        answerable=found.answerable,
         handed_over=handed_over,
     )
+    knowledge = handed_over.knowledge if found.hits or messages else ""
     answer = Answer(
         pack_id=None if ask.dry_run else new_id(),
         pack=pack,
         retrieval=found.retrieval,
+        answerable=found.answerable,
         explanations=found.explanations,
         dropped=found.dropped,
         summary=summary,
         summary_enqueued=False,
-        condensed_summary=summary.text if summary else handed_over.knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
+        condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
         token_original=handed_over.procedural_tokens + _original_tokens(found.hits, messages, summary),
         token_condensed=handed_over.tokens,
         degraded=[*found.degraded, *degraded],
     )
     if ask.dry_run:
         return answer
-    row = _pack_row(scope, answer, found, session=session, text=ask.text, now=now)
-    enqueued = _store(scope, answer, row, session=session, summary_due=context.summary_due, now=now)
-    return replace(answer, summary_enqueued=enqueued)
+    return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)
+
+
+def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
+    """What is answered where there is no namespace of that name: nothing, and `degraded` says so. Stores nothing."""
+    procedural: dict[str, Any] = {"prompt": None, "tools": []}
+    tokenizer = settings.MEMOS_TOKENIZER
+    handed_over = handover(
+        procedural=procedural,
+        card=None,
+        window=Window(),
+        hits=[],
+        max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
+        tokenizer=tokenizer,
+        count=partial(count_tokens, tokenizer=tokenizer),
+        answerable=False,
+    )
+    pack = build(
+        namespace=namespace,
+        session=session,
+        query_text=ask.text,
+        procedural=procedural,
+        window=[],
+        summary="",
+        summary_id=None,
+        chunks=[],
+        answerable=False,
+        handed_over=handed_over,
+    )
+    return Answer(
+        pack_id=None,
+        pack=pack,
+        retrieval=NOTHING_FOUND.retrieval,
+        answerable=False,
+        explanations=[],
+        dropped=[],
+        summary=None,
+        summary_enqueued=False,
+        condensed_summary="",
+        token_original=0,
+        token_condensed=handed_over.tokens,
+        degraded=NOTHING_FOUND.degraded,
+    )
 
 
 def _window_step() -> int:
@@ -176,16 +221,16 @@ RETURNING id
 """
 
 
-def _store(
-    scope: Scope, answer: Answer, row: dict[str, Any], *, session: str, summary_due: bool, now: datetime
-) -> bool:
-    """Keeps the pack and its audit events; says whether a summary was asked for in the same transaction."""
+def _store(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str, summary_due: bool) -> Answer:
+    """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction."""
     if not summary_due:
-        fetch(_STORE, row, prepared=True)
-        return False
+        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+        return answer
     with transaction.atomic():
-        fetch(_STORE, row, prepared=True)
-        return refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=now)
+        enqueued = refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=ask.now)
+        answer = replace(answer, summary_enqueued=enqueued)
+        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+    return answer
 
 
 def _held(pack: dict[str, Any]) -> list[str]:
@@ -194,11 +239,14 @@ def _held(pack: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys([*(hit["id"] for hit in hits), *(message["memory_id"] for message in window)]))
 
 
-def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text: str, now: datetime) -> dict[str, Any]:
+def _pack_row(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str) -> dict[str, Any]:
     hits = answer.retrieval.hits
     query_details = {
         "context_pack_id": str(answer.pack_id),
-        **details_of(found, answer.degraded),
+        **details_of(ask, found, answer.degraded),
+        "l1_window": len(answer.pack["working_memory"]["l1_window"]),
+        "condensation_cache_hit": answer.summary is not None,
+        "condensation_enqueued": answer.summary_enqueued,
     }
     pack_details = {
         "memory_ids": [str(hit.id) for hit in hits],
@@ -210,21 +258,21 @@ def _pack_row(scope: Scope, answer: Answer, found: Found, *, session: str, text:
         "namespace_id": scope.namespace_id,
         "namespace": scope.namespace,
         "session": session,
-        "query_text": text,
+        "query_text": ask.text,
         "summary_id": answer.summary.id if answer.summary else None,
         "hits": len(hits),
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
-        "pack": orjson.dumps(answer.pack).decode(),
+        "pack": encode(answer.pack).decode(),
         "memory_ids": uuid_array(_held(answer.pack)),
-        "now": now,
+        "now": ask.now,
         "commit": commit_of_reads(),
         "actor": scope.actor,
         "request_id": scope.request_id,
         "query_event_id": new_id(),
         "query_event": AuditEvent.QUERY.value,
-        "query_details": orjson.dumps(query_details).decode(),
+        "query_details": encode(query_details).decode(),
         "pack_event_id": new_id(),
         "pack_event": AuditEvent.CONTEXT_PACK.value,
-        "pack_details": orjson.dumps(pack_details).decode(),
+        "pack_details": encode(pack_details).decode(),
     }

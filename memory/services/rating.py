@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from django.db import connection, transaction
 
+from memory.enums import Review
 from memory.gate.worth import worth
 from memory.governance.importance import MOST_REPEATS, NOTHING_LEARNED, Importance, Learned, importance
 from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
@@ -64,7 +65,14 @@ def rate(namespace_id: int, *, deadline: float) -> int:
 
 def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
     """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
-    return importance(memory.text, memory.role, memory.terms, learned, small_talk=small_talk)
+    return importance(
+        memory.text,
+        memory.role,
+        memory.terms,
+        learned,
+        small_talk=small_talk,
+        suspected=memory.review == Review.SUSPECTED,
+    )
 
 
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
@@ -79,7 +87,7 @@ def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID 
         # Others lock a memory before its upkeep: whoever has it now goes first, and it stays stale until the next run.
         memories = (
             Memory.objects.filter(namespace_id=namespace_id, pk__in=rows)
-            .only("id", "turn", "text", "role", "terms", "importance")
+            .only("id", "turn", "text", "role", "terms", "importance", "review")
             .select_for_update(skip_locked=True, no_key=True)
         )
         threshold = in_force(namespace_id).policy.worth_threshold

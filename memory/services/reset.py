@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, QuarantinedItem, Session
 from memory.models.document import DocumentQuerySet
-from memory.services import index, quarantine, working_memory
+from memory.services import holds, index, quarantine, recomparing, working_memory
 from memory.stores import window
 from memory.types import Scope
 
@@ -36,13 +38,18 @@ class Deleted:
     audit: int
 
 
+# Of a session in a namespace that is not there.
+NOTHING_DELETED = Deleted(0, 0, 0, 0, 0, 0, 0)
+
+
 def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: bool, now: datetime) -> Deleted:
     """Deletes everything of the session and says how much that was; a dry run only counts.
 
     Documents that were given with the session go with it, all their chunks included.
 
-    Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises
-    WindowUnavailable before anything is deleted: a reset that leaves the window behind would not be one.
+    Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict when
+    one of the memories or the namespace is under a legal hold, a dry run too, and WindowUnavailable: a reset that
+    leaves the window behind would not be one. Nothing is deleted then.
     """
     memories = Memory.objects.in_scope(scope).in_session(session)
     documents = Document.objects.in_scope(scope).of_session(session)
@@ -50,6 +57,7 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     summaries = Condensation.objects.in_scope(scope).filter(session=session)
     events = AuditLog.objects.in_scope(scope).filter(session=session)
     if dry_run:
+        holds.refuse(scope.namespace_id, [*_ids(memories), *_ids(_chunks(scope, documents))])
         return Deleted(
             window.exists(scope.namespace_id, session),
             memories.count() + _chunks_elsewhere(scope, documents, session),
@@ -59,26 +67,32 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             QuarantinedItem.objects.in_scope(scope).pending().filter(session=session).count(),
             events.count() if clear_audit else 0,
         )
-    redis_keys = window.forget(scope.namespace_id, session)
     with transaction.atomic():
+        holds.refuse_namespace(scope.namespace_id)
         # Before the session's row, as a release takes the two.
         quarantined = quarantine.discard_session(scope, session=session, now=now)
         # Writers of the session wait for this row; what they add afterwards is not touched.
-        Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
+        _, made = Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
         Session.objects.select_for_update().in_scope(scope).get(name=session)
         hidden = events.count() if clear_audit else 0
         # Locked, so that a new version of one of them waits and then finds it gone.
         identities = list(documents.select_for_update().values_list("id", flat=True))
-        chunks = index.remove_chunks(scope, documents=identities, now=now)
+        turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
+        removed = index.remove_chunks(scope, documents=identities, now=now)
+        removed += index.remove_session(scope, session=session, now=now)
+        # What stands in the way of a reset has been found by now, and what is left to do is undone with it.
+        redis_keys = window.forget(scope.namespace_id, session)
         deleted = Deleted(
             redis_keys,
-            chunks + index.remove_session(scope, session=session, now=now),
+            removed,
             Document.objects.in_scope(scope).filter(id__in=identities).delete()[0],
             summaries.delete()[0],
             packs.delete()[0],
             quarantined,
             hidden,
         )
+        # They are gone: what was done for them until then is seen.
+        recomparing.ask_of_authors(scope.namespace_id, turns)
         Session.objects.in_scope(scope).filter(name=session).update(
             message_count=0, summarised_turn=0, summary_requested_at=None
         )
@@ -99,6 +113,9 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
             },
             now=now,
         )
+        if made and not hidden:
+            # It was only made to be locked: a session that never was leaves none.
+            Session.objects.in_scope(scope).filter(name=session).delete()
     # A message that came in between the window's end and the lock is gone from the table: so must it be here.
     try:
         window.forget(scope.namespace_id, session)
@@ -108,7 +125,15 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
     return deleted
 
 
+def _ids(memories: QuerySet[Memory]) -> list[uuid.UUID]:
+    return list(memories.values_list("pk", flat=True))
+
+
+def _chunks(scope: Scope, documents: DocumentQuerySet) -> QuerySet[Memory]:
+    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents.values("id"))
+    return Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
+
+
 def _chunks_elsewhere(scope: Scope, documents: DocumentQuerySet, session: str) -> int:
     """Chunks of the documents that are not counted as memories of `session` itself."""
-    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents.values("id"))
-    return chunks.exclude(memory__session=session).count()
+    return _chunks(scope, documents).exclude(session=session).count()

@@ -1,29 +1,38 @@
-"""Takes statements of a memory out of search and back; the rest of the memory stays in it.
+"""Takes parts of a memory's text out of search and back; the rest of the memory stays in it.
+
+A legal hold does not stop it: the text stays as it is, and `withdraw` brings every statement back.
 
 Every function changes rows only and belongs inside the transaction that locks the memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
 
 from memory.enums import ChangeKind, MemoryState
 from memory.governance.conflicts import Decision
 from memory.models import Memory, RetiredStatement
 from memory.models.memory import spans_of
-from memory.services import index, queue
+from memory.services import index, queue, stale_summaries
 from memory.services.change import MAX_REASON_CHARS
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.index import Indexed
 from memory.text.analysis import terms
+from memory.text.translatable import gettext_noop as _
 from memory.text.utterances import Statement, live_text
 
+# Who retires and supersedes without being asked, in links and in the audit log.
+ACTOR = "rule:supersession"
+
 _REASONS = {
-    ChangeKind.RETRACTS: "A newer memory takes it back.",
-    ChangeKind.CLOSES: "A newer memory says that it is done.",
-    ChangeKind.REPLACES: "A newer memory puts something else in its place.",
+    ChangeKind.RETRACTS: _("A newer memory takes it back."),
+    ChangeKind.CLOSES: _("A newer memory says that it is done."),
+    ChangeKind.REPLACES: _("A newer memory puts something else in its place."),
 }
 
 
@@ -78,14 +87,56 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
     spans = sorted([*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)])
     memory.retired_spans = [place for span in spans for place in span]
     _index_what_is_left(memory, embedded)
+    stale_summaries.mark(memory)
 
 
-def withdraw(memory: Memory, *, now: datetime) -> None:
-    """Has every statement of the memory count again; sets `retired_spans`, `terms` and `length` of it."""
-    rows = RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None)
-    rows.update(withdrawn_at=now)
-    memory.retired_spans = []
-    _index_what_is_left(memory, None)
+def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
+    """Has what was retired of the memory count again, for good: all of it, or what begins at `starts`.
+
+    Sets `retired_spans`, `terms` and `length` of the memory; returns how many that were.
+    """
+    rows = _rows(memory).filter(withdrawn_at=None)
+    count = (rows if starts is None else rows.filter(start__in=starts)).update(withdrawn_at=now)
+    if count:
+        _follow_rows(memory)
+    return count
+
+
+def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None) -> int:
+    """As `withdraw`, for what these newer memories retired; it may be retired again, for nobody has decided it.
+
+    `embedded`: the vectors of what `left_after` says; None: the worker makes them.
+    """
+    count = _rows(memory).filter(withdrawn_at=None, by__in=by).delete()[0]
+    if count:
+        _follow_rows(memory, embedded)
+    return count
+
+
+def left_after(memory: Memory, *, by: Collection[UUID]) -> str:
+    """What the memory says when what these newer memories retired counts again."""
+    rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
+    return live_text(memory.text, rows.values_list("start", "end"))
+
+
+def retire_again(memory: Memory, *, starts: Collection[int]) -> int:
+    """Takes back that what begins at `starts` was withdrawn; sets what `withdraw` sets and returns how many."""
+    count = _rows(memory).filter(withdrawn_at__isnull=False, start__in=starts).update(withdrawn_at=None)
+    if count:
+        _follow_rows(memory)
+    return count
+
+
+def _rows(memory: Memory) -> QuerySet[RetiredStatement]:
+    return RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
+
+
+def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
+    """Has the memory say what is left without what its rows retire now."""
+    spans = _rows(memory).filter(withdrawn_at=None).order_by("start").values_list("start", "end")
+    memory.retired_spans = [place for span in spans for place in span]
+    _index_what_is_left(memory, embedded)
+    stale_summaries.mark(memory)
 
 
 def _index_what_is_left(memory: Memory, embedded: Embedded | None) -> None:

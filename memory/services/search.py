@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from memory import audit
-from memory.enums import AuditEvent
+from memory import audit, deadline
+from memory.enums import AuditEvent, Verdict
 from memory.models.sql import limited
-from memory.retrieval.explain import explain, explain_dropped
+from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
+from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
+from memory.retrieval.relevance import Evidence
 from memory.services.embedding import ActiveModel, active_model
 from memory.services.policy import in_force
 from memory.types import Scope
@@ -34,6 +36,7 @@ class Ask:
     `where` narrows the memories that are searched. Found is what holds now; at `valid_at`, in the time of what is told;
     or what was believed at `as_of`: all that was recorded or superseded later is as if it had not happened. A `dry_run`
     answers the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
+    Hits whose relevance is below `min_relevance` (0..1) are left out.
     """
 
     text: str
@@ -44,6 +47,7 @@ class Ask:
     valid_at: datetime | None = None
     dry_run: bool = False
     show_dropped: bool = False
+    min_relevance: float = 0.0
 
     @property
     def among(self) -> Predicate | None:
@@ -60,6 +64,7 @@ class Ask:
 class Found:
     """What a question found, and where each hit's score comes from, in the hits' order.
 
+    `answerable`: whether a hit's relevance reaches the policy's `retrieval.relevance_floor`; False without a hit.
     `dropped`: the best candidates that did not come back, and why, when they were asked for.
     `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully. `narrowed`
     says, for the audit, whether a filter or a moment narrowed the search.
@@ -70,6 +75,7 @@ class Found:
     dropped: list[dict[str, Any]]
     degraded: list[str]
     narrowed: dict[str, Any]
+    answerable: bool
 
     @property
     def hits(self) -> list[Hit]:
@@ -77,10 +83,29 @@ class Found:
         return self.retrieval.hits
 
 
+# What is found where there is no namespace of that name.
+NAMESPACE_UNKNOWN = "namespace_unknown"
+NOTHING_FOUND = Found(
+    Retrieval(
+        hits=[],
+        considered=0,
+        weights={},
+        milliseconds={},
+        evidence=Evidence(nearest=0.0, standing=0.0, bm25=0.0, rarest=1.0, familiarity=1.0),
+    ),
+    explanations=[],
+    dropped=[],
+    degraded=[NAMESPACE_UNKNOWN],
+    narrowed={},
+    answerable=False,
+)
+
+
 def questions(asks: Sequence[Ask]) -> list[Question]:
     """Questions as the search arms take them, embedded together. Raises EmbeddingUnavailable."""
+    deadline.check()
     model = active_model(choose=not all(ask.dry_run for ask in asks))
-    vectors = model.embed([ask.text for ask in asks])
+    vectors = model.embed_questions([ask.text for ask in asks])
     return [question_of(ask, model, vector) for ask, vector in zip(asks, vectors, strict=True)]
 
 
@@ -109,13 +134,15 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
     started = started or start(ask)
     question = question_of(ask, started.model, started.vector)
     reading = round((time.perf_counter() - began) * 1000, 3)
+    deadline.check()
     with limited():
         shown = DROPPED_SHOWN if ask.show_dropped else 0
-        collapse = in_force(scope.namespace_id).policy.collapse_duplicates
-        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=collapse)
+        policy = in_force(scope.namespace_id).policy
+        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
+    retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
     return Found(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
-        explanations=[explain(hit, retrieval.weights) for hit in retrieval.hits],
+        explanations=[explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits],
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
         degraded=list(retrieval.degraded),
         narrowed={
@@ -123,6 +150,31 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
             "as_of": ask.as_of.isoformat() if ask.as_of else None,
             "valid_at": ask.valid_at.isoformat() if ask.valid_at else None,
         },
+        answerable=any(hit.relevance >= policy.relevance_floor for hit in retrieval.hits),
+    )
+
+
+def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Retrieval:
+    """The hits with at least that relevance; the others stand among the `shown` that did not come back."""
+    kept = [hit for hit in retrieval.hits if hit.relevance >= least]
+    if len(kept) == len(retrieval.hits):
+        return retrieval
+    irrelevant = [
+        Dropped(
+            hit.candidate,
+            hit.rank,
+            Verdict.IRRELEVANT,
+            retrieval.hits[-1].score,
+            None,
+            f"Its relevance is {hit.relevance:.4f}; `min_relevance` asks for {least:g}.",
+        )
+        for hit in retrieval.hits
+        if hit.relevance < least
+    ]
+    return replace(
+        retrieval,
+        hits=[replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1)],
+        dropped=[*irrelevant, *retrieval.dropped][:shown],
     )
 
 
@@ -133,7 +185,7 @@ def search(scope: Scope, ask: Ask) -> Found:
     """
     found = find(scope, ask)
     if not ask.dry_run:
-        details = {**details_of(found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        details = {**details_of(ask, found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
         audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
     return found
 
@@ -153,11 +205,19 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.nda
     )
 
 
-def details_of(found: Found, degraded: list[str]) -> dict[str, Any]:
-    """What the audit keeps of a question: figures, no text."""
+def details_of(ask: Ask, found: Found, degraded: list[str]) -> dict[str, Any]:
+    """What the audit keeps of a question: figures, no text. `query` adds what it knows of the session."""
     retrieval = found.retrieval
     return {
+        "top_k": ask.top_k,
+        "l2_hits": len(retrieval.hits),
+        "rerank": METHOD,
+        "retrieved": len(retrieval.hits),
+        "l1_window": 0,
+        "condensation_cache_hit": False,
+        "condensation_enqueued": False,
         "hits": len(retrieval.hits),
+        "answerable": found.answerable,
         "considered": retrieval.considered,
         **found.narrowed,
         "weights": retrieval.weights,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,23 +22,24 @@ from memory import audit
 from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review, Role
 from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.governance.conflicts import Decision
-from memory.governance.supersession import Settled, settle, wanted_terms
+from memory.governance.likelihood import Nearness
+from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
 from memory.models import Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
-from memory.services import nearness, queue
+from memory.services import giving_back, nearness, queue, skipped_turns
 from memory.services.alone import alone
 from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
-from memory.services.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.embedding import Embedded, active_model, embed_or_none, embedded_passages
+from memory.services.later_memories import later_memories
 from memory.services.policy import in_force
-from memory.services.retiring import Going, left_of, reason_of, retire
+from memory.services.retiring import ACTOR, Going, left_of, reason_of, retire
 from memory.services.supersession import ended, one_at_a_time
-from memory.text.slots import slots
-from memory.text.utterances import Statement, statements
+from memory.text.clauses import clauses
+from memory.text.utterances import Statement, live_statements
 from memory.types import Scope, system_access
 
 log = logging.getLogger("memos.settling")
 
-ACTOR = "rule:supersession"
 BATCH = 100
 # Sessions that are listed at a time.
 _LISTED = 200
@@ -49,6 +50,9 @@ LEAST_SHARE = 0.5
 _LOOKED_AT = 100
 # Memories near in meaning that are looked at for the former value of an attribute.
 _NEAR = 50
+# The nearest of them are weighed by meaning, so many clauses at most.
+_NEAREST = 10
+MOST_COMPARED = 100
 # What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
 # characters of earlier memories, newest first, and seconds of judging.
 MOST_WANTED = 100
@@ -57,7 +61,6 @@ MOST_EARLIER_CHARS = 1_000_000
 MOST_SECONDS = 5.0
 # Looks at a memory that is changed meanwhile.
 _TRIES = 3
-_HELD_ALONE = frozenset(("lives", "works"))
 _PEOPLE = (Role.USER,)
 _SAME = Decision(Relation.RESTATES, "Both say the same.", (), 1.0)
 
@@ -79,6 +82,8 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     deadline = time.monotonic() + seconds
     total = 0
     with alone(_RUN_LOCK) as only:
+        if only:
+            skipped_turns.take_up()
         while only and (works := _works()):
             for work in works:
                 total += _settle_session(work, now=now, deadline=deadline)
@@ -90,15 +95,29 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
 def settle_namespace(scope: Scope, *, now: datetime) -> int:
     """Looks at all that waits in one namespace that nobody else writes; returns how many memories."""
     total = 0
+    skipped_turns.take_up(scope.namespace_id)
     while works := _works(scope.namespace_id):
         total += sum(_settle_session(work, now=now) for work in works)
     return total
 
 
 def settle_memory(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
-    """Looks at one memory again, which says something else now. Raises EmbeddingUnavailable, Conflict."""
+    """Looks at one memory again, which says something else now, is away, or is back.
+
+    What the machine did for it is given back, then it is compared anew with those before and after it, and so is what
+    was given back with those after that. Raises EmbeddingUnavailable, Conflict.
+    """
+    given_back = giving_back.give_back(scope, newer_ids=[memory_id], now=now)
     if in_force(scope.namespace_id).policy.settle_conflicts:
         _settle(scope, memory_id, now=now)
+        for older_id in (memory_id, *given_back):
+            _settle_later(scope, older_id, anew=True, now=now)
+
+
+def settle_one(scope: Scope, *, memory_id: uuid.UUID, now: datetime) -> None:
+    """Does what one memory does to earlier ones, and later ones to it. Raises EmbeddingUnavailable, Conflict."""
+    _settle(scope, memory_id, now=now)
+    _settle_later(scope, memory_id, anew=False, now=now)
 
 
 _WORKS = """
@@ -121,7 +140,9 @@ def _settle_session(work: _Work, *, now: datetime, deadline: float = float("inf"
     turns = list(rows.filter(turn__gt=work.turn).order_by("turn").values_list("turn", flat=True)[:BATCH])
     reached = work.turn
     try:
-        if turns and in_force(work.scope.namespace_id).policy.settle_conflicts:
+        if turns and not in_force(work.scope.namespace_id).policy.settle_conflicts:
+            skipped_turns.note(work.scope, work.session, after=work.turn)
+        elif turns:
             said = _said(rows).filter(turn__gt=work.turn, turn__lte=turns[-1]).order_by("turn")
             for memory_id, turn in said.values_list("pk", "turn"):
                 if time.monotonic() > deadline:
@@ -140,7 +161,7 @@ def _settle_session(work: _Work, *, now: datetime, deadline: float = float("inf"
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
     try:
-        _settle(scope, memory_id, now=now)
+        settle_one(scope, memory_id=memory_id, now=now)
     except Exception as error:
         if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
             raise
@@ -162,12 +183,21 @@ def _settle(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
     raise Conflict("The memory was changed while it was compared with earlier ones.")
 
 
+def _settle_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: datetime) -> None:
+    """Has later memories that were there before do to this one what they would have done; all of them with `anew`."""
+    memory = Memory.objects.in_scope(scope).active().filter(pk=memory_id, superseded_by=None, turn__gt=0).first()
+    if memory is not None:
+        for later_id in later_memories(scope, memory, anew=anew):
+            _settle(scope, later_id, now=now)
+
+
 def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
     """False when one of the memories was changed meanwhile: then nothing was done."""
     own = _statements(memory)
     earlier = _earlier(scope, memory, own)
     until = time.monotonic() + MOST_SECONDS
-    settled = settle(memory.pk, own, {one.pk: _statements(one) for one in earlier}, until=until)
+    statements_of = {one.pk: _statements(one) for one in earlier}
+    settled = settle(memory.pk, own, statements_of, nearness=_nearness(scope, own, statements_of), until=until)
     if time.monotonic() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})
     same = nearness.restated(scope, memory)
@@ -178,9 +208,33 @@ def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
 
 def _statements(memory: Memory) -> list[Statement]:
     """The statements of a memory that hold."""
-    gone = {start for start, _ in spans_of(memory.retired_spans)}
-    found = statements(memory.text, speaker=memory.speaker, by_agent=memory.role not in _PEOPLE)
-    return [one for one in found if one.start not in gone]
+    by_agent = memory.role not in _PEOPLE
+    return live_statements(memory.text, spans_of(memory.retired_spans), speaker=memory.speaker, by_agent=by_agent)
+
+
+def _nearness(
+    scope: Scope, own: Sequence[Statement], earlier: Mapping[uuid.UUID, Sequence[Statement]]
+) -> Callable[[str, str, str], Nearness | None]:
+    """How near the earlier memories that mean most alike are to what says that something changed.
+
+    Nothing is near while another model than MiniLM is active: `governance.likelihood` knows no other's cosines.
+    """
+    model = active_model()
+    told = updating_texts(own)[:MOST_TOLD]
+    if not told or not model.is_minilm:
+        return lambda *_: None
+    near = nearness.near_any(scope, told, limit=_NEAREST)
+    texts = [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
+    texts += [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
+    texts = list(dict.fromkeys(texts))[:MOST_COMPARED]
+    vectors = dict(zip(texts, model.embed(texts), strict=True))
+
+    def of(statement: str, clause: str, former: str) -> Nearness | None:
+        if not {statement, clause, former} <= vectors.keys():
+            return None
+        return Nearness(float(vectors[statement] @ vectors[former]), float(vectors[clause] @ vectors[former]))
+
+    return of
 
 
 _HOLDING = """
@@ -197,7 +251,7 @@ def _earlier(scope: Scope, memory: Memory, own: Sequence[Statement]) -> list[Mem
             least = -(-len(wanted) * LEAST_SHARE // 1)
             cursor.execute(_HOLDING, [scope.namespace_id, sorted(wanted), least, _LOOKED_AT])
             found.update(identity for (identity,) in cursor.fetchall())
-    told = [one.text for one in own if not one.by_agent and slots(one.text).attributes & _HELD_ALONE]
+    told = updating_texts(own)
     found.update(nearness.near_any(scope, told[:MOST_TOLD], limit=_NEAR))
     before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
     rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
@@ -231,7 +285,7 @@ def _carry_out(
     going: dict[uuid.UUID, list[Going]] = {}
     for one in settled.retired:
         going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
-    judged = {memory.pk, *going, *(key for key, *_ in (*settled.linked, *settled.review))}
+    judged = {memory.pk, *going, *(one.key for one in settled.linked), *(key for key, *_ in settled.review)}
     embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
     with transaction.atomic():
         rows = Memory.objects.in_scope(scope).filter(pk__in={*judged, *same}).select_related("namespace")
@@ -242,8 +296,8 @@ def _carry_out(
         newer = held[memory.pk]
         for key, ones in going.items():
             _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], now=now)
-        for key, _, _, decision in settled.linked:
-            _link(scope, newer, LinkKind.SUPERSEDES, key, decision, now=now)
+        for link in settled.linked:
+            _link(scope, newer, LinkKind.SUPERSEDES, link.key, link.decision, words=(link.start, link.end), now=now)
         for key, _, _, decision in settled.review:
             _for_review(scope, held[key], newer, decision, now=now)
         for key in same:
@@ -274,9 +328,9 @@ def _retire(
     now: datetime,
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
-    kept = set(older.retired.values_list("start", flat=True))
-    left, going = len(going), [one for one in going if one.start not in kept]
-    if not going:
+    left = len(going)
+    going = _open(older, [one for one in going if one.decision.confidence >= LEAST_CONFIDENCE])
+    if not going or _agreed(scope, newer.pk, older.pk):
         return
     if len(going) < left:
         # The vectors were made of a text without those that are kept.
@@ -313,6 +367,18 @@ def _retire(
         finished(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
 
 
+def _open(older: Memory, going: Sequence[Going]) -> list[Going]:
+    """Without what was retired already, and what a person took back: that is never retired again."""
+    known = list(older.retired.values_list("start", "end", "withdrawn_at"))
+    starts = {start for start, _, _ in known}
+    kept = [(start, end) for start, end, withdrawn_at in known if withdrawn_at is not None]
+    return [
+        one
+        for one in going
+        if one.start not in starts and not any(one.start < end and start < one.end for start, end in kept)
+    ]
+
+
 def _for_review(scope: Scope, older: Memory, newer: Memory, decision: Decision, *, now: datetime) -> None:
     made = _link(scope, newer, LinkKind.CONTRADICTS, older.pk, decision, now=now)
     if not made or older.review or decision.relation is not Relation.CONTRADICTS:
@@ -337,17 +403,35 @@ def _for_review(scope: Scope, older: Memory, newer: Memory, decision: Decision, 
     )
 
 
-def _link(scope: Scope, newer: Memory, kind: LinkKind, other: uuid.UUID, decision: Decision, *, now: datetime) -> bool:
-    """Links the two, once; whether that is new. What a person said of the two stays as it is."""
-    if other == newer.pk:
+def _link(
+    scope: Scope,
+    newer: Memory,
+    kind: LinkKind,
+    other: uuid.UUID,
+    decision: Decision,
+    *,
+    words: tuple[int, int] | None = None,
+    now: datetime,
+) -> bool:
+    """Links the two, once; whether that is new. What a person said of the two stays as it is. `words`: those of the
+    other that are meant."""
+    if other == newer.pk or (kind is LinkKind.SUPERSEDES and _agreed(scope, newer.pk, other)):
         return False
     defaults = {
         "reason": decision.reason[:MAX_REASON_CHARS],
         "confidence": decision.confidence,
         "actor": scope.actor,
         "created_at": now,
+        "start": words[0] if words else None,
+        "end": words[1] if words else None,
     }
     _, made = MemoryLink.objects.get_or_create(
         namespace_id=scope.namespace_id, memory_id=newer.pk, other_id=other, kind=kind, defaults=defaults
     )
     return made
+
+
+def _agreed(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
+    """Whether a person said that both hold."""
+    links = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id=older_id)
+    return links.filter(kind=LinkKind.BOTH_HOLD).exists()

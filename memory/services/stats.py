@@ -12,9 +12,10 @@ from django_q.models import OrmQ
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
-from memory.enums import MemoryState
+from memory.enums import JobState, MemoryState
 from memory.models import Job, Memory, NamespaceStat, Session
 from memory.models.sql import fetch
+from memory.services import queue
 from memory.stores import figures
 from memory.stores.redis import RedisAway, call
 from memory.types import Access
@@ -22,6 +23,7 @@ from memory.types import Access
 ACTIVE_FOR = timedelta(minutes=15)
 # How old what costs most may be on pages that renew themselves.
 RECENT_SECONDS = 15
+CONDENSATION_QUEUE = "condensation"
 
 ALIVE = "alive"
 NO_HEARTBEAT = "no heartbeat"
@@ -140,9 +142,15 @@ def queue_state(*, now: datetime) -> Queue:
 
 
 def queues() -> list[dict[str, Any]]:
-    """The background queue as `/v1/ops/pipeline` lists it."""
+    """The background queue as `/v1/ops/pipeline` lists it: summaries that wait, then all jobs by what they do."""
     state = queue_state(now=timezone.now())
-    counts = {"queued": state.queued, "in_flight": state.in_flight, "failed": state.failed}
+    summaries = Job.objects.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
+    counts = {
+        CONDENSATION_QUEUE: summaries,
+        "queued": state.queued,
+        "in_flight": state.in_flight,
+        "failed": state.failed,
+    }
     return [{"name": name, "count": count} for name, count in counts.items()]
 
 

@@ -1,4 +1,7 @@
-"""Has a memory take the place of an older one, which stays, linked, and holds no longer; and takes that back."""
+"""Has a memory take the place of an older one, which stays, linked, and holds no longer.
+
+A legal hold does not stop it: nothing of what the older memory says is changed, and `reinstate` undoes it.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,23 @@ from typing import Any
 
 from django.db import connection
 
-from memory.enums import AuditEvent, LinkKind, MemoryState
+from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Memory, MemoryLink
 from memory.services import idempotency as answers
-from memory.services.admission import allowed_text
-from memory.services.change import AS_IT_COMES, Deed, change, checked_reason, finished, held, once
+from memory.services.admission import allowed_fields, allowed_text
+from memory.services.change import AS_IT_COMES, Deed, checked_reason, finished, held, once
 from memory.services.curation import checked_metadata, checked_text
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.ingest import EMBEDDING_DELAYED, WINDOW_SKIPPED, append_to_windows, ask_for_summaries
-from memory.services.retiring import withdraw
-from memory.services.write import prepare, write
+from memory.services.stale_summaries import mark
+from memory.services.write import LetIn, prepare, write
 from memory.types import Access, ChangeTerms, NewMemory, Scope
+
+
+def left(review: str) -> str:
+    """Why a superseded memory waits for review still: that it may steer its readers, who can ask for former times."""
+    return review if review == Review.SUSPECTED else ""
 
 
 def supersede(
@@ -82,16 +90,22 @@ def supersede_by_text(
             detail={"field": "text"},
         )
     namespace_id, role, speaker = older.namespace_id, older.role, older.speaker
-    text = allowed_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
+    text, suspected = allowed_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
+    allowed, doubtful = allowed_fields(
+        access, namespace_id=namespace_id, fields={"metadata": checked_metadata(metadata or {})}
+    )
     new = NewMemory(
         session=older.session,
         role=older.role,
         text=text,
         speaker=older.speaker,
-        metadata=checked_metadata(metadata or {}),
+        metadata=allowed["metadata"],
         occurred_at=occurred_at,
     )
-    rows = prepare([(Scope(older.namespace_id, older.namespace.name, access.actor, terms.request_id), new)])
+    rows = prepare(
+        [(Scope(older.namespace_id, older.namespace.name, access.actor, terms.request_id), new)],
+        let_in=LetIn(suspected=suspected or doubtful),
+    )
     embedded = embed_or_none([embedded_passages(text, older.speaker)])
 
     def act() -> dict[str, Any]:
@@ -112,42 +126,6 @@ def supersede_by_text(
             if terms.idempotency:
                 answers.amend(terms.idempotency, answer=answer)
     return answer
-
-
-def reinstate(
-    access: Access,
-    *,
-    memory_id: uuid.UUID,
-    reason: str,
-    now: datetime,
-    review: str = "",
-    terms: ChangeTerms = AS_IT_COMES,
-) -> dict[str, Any]:
-    """Takes back that a memory, or statements of it, were superseded: all of it holds again, and what superseded it
-    stays. With `review` it waits for review for that, unless it does already. Answers and raises as `change` does."""
-    reason = checked_reason(reason)
-
-    def deed(memory: Memory) -> Deed | None:
-        if memory.superseded_by is None and not memory.retired_spans:
-            return None
-        MemoryLink.objects.filter(
-            namespace_id=memory.namespace_id, other_id=memory.pk, kind=LinkKind.SUPERSEDES
-        ).delete()
-        before = {**_validity(memory), "review": memory.review}
-        memory.valid_to = memory.superseded_by = memory.superseded_at = None
-        memory.review = memory.review or review
-        columns = ["valid_to", "superseded_by", "superseded_at", "review"]
-        if memory.retired_spans:
-            withdraw(memory, now=now)
-            columns += ["retired_spans", "terms", "length"]
-        return Deed(
-            AuditEvent.MEMORY_REINSTATE,
-            ["valid_to", "superseded_by"],
-            columns,
-            {"reason": reason, "before": before, "after": {**_validity(memory), "review": memory.review}},
-        )
-
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
 
 
 def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
@@ -173,10 +151,14 @@ def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: s
             "undo_supersede).",
             detail={"field": "by"},
         )
-    before = {**_validity(older), "review": older.review}
+    before = {**validity(older), "review": older.review}
+    mark(older)
     # Never before it began: what was never right held for no time.
     older.valid_to = max(newer.holds_from, older.holds_from)
-    older.superseded_by, older.superseded_at, older.review = newer.pk, now, ""
+    older.superseded_by, older.superseded_at, older.review = newer.pk, now, left(older.review)
+    MemoryLink.objects.filter(
+        namespace_id=older.namespace_id, memory_id=newer.pk, kind=LinkKind.BOTH_HOLD, other_id=older.pk
+    ).delete()
     # They are linked already when the newer one had taken the place of a part of it.
     MemoryLink.objects.update_or_create(
         namespace_id=older.namespace_id,
@@ -193,7 +175,7 @@ def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: s
             "reason": reason,
             "confidence": confidence,
             "before": before,
-            "after": {**_validity(older), "review": older.review},
+            "after": {**validity(older), "review": older.review},
         },
     )
 
@@ -222,7 +204,8 @@ def one_at_a_time(namespace_id: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memos.supersede', %s))", [namespace_id])
 
 
-def _validity(memory: Memory) -> dict[str, str | int | None]:
+def validity(memory: Memory) -> dict[str, Any]:
+    """Until when the memory holds, and how much of it was retired, for the audit log."""
     return {
         "valid_to": memory.valid_to.isoformat() if memory.valid_to else None,
         "superseded_by": str(memory.superseded_by) if memory.superseded_by else None,

@@ -20,7 +20,7 @@ from memory.enums import AuditEvent, EvaluationStatus, MemoryState, SweepRule
 from memory.governance.clock import Clock, judge
 from memory.governance.policy import Policy
 from memory.models import ContextPack, EvaluationResult, EvaluationRun, Memory, Namespace, UpkeepMark
-from memory.services import curation, due, quarantine, rating, upkeep
+from memory.services import curation, due, holds, quarantine, rating, upkeep
 from memory.services.alone import alone
 from memory.services.due import Due
 from memory.services.policy import governing
@@ -146,6 +146,7 @@ def _sweep_all(actor: str, *, now: datetime, deadline: float) -> Swept:
 def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) -> Tally:
     rated = rating.rate(scope.namespace_id, deadline=deadline) if scope.namespace_id else 0
     archived: Counter[SweepRule] = Counter()
+    # Every batch asks again: the policy may hold the namespace by then.
     after: uuid.UUID | None = due.FIRST if scope.namespace_id and not policy.legal_hold else None
     while after is not None and time.monotonic() < deadline:
         batch, after = _archive_batch(scope, policy, after=after, now=now)
@@ -164,6 +165,8 @@ def _archive_batch(
     scope: Scope, policy: Policy, *, after: uuid.UUID, now: datetime
 ) -> tuple[list[Due], uuid.UUID | None]:
     with transaction.atomic():
+        if holds.on_namespace(scope.namespace_id):
+            return [], None
         found, following = due.locked_page(scope.namespace_id, policy, after=after, limit=BATCH, now=now)
         if not found:
             return [], following
@@ -195,6 +198,8 @@ def _delete_packs(scope: Scope, policy: Policy, *, now: datetime, deadline: floa
     deleted = 0
     while time.monotonic() < deadline:
         with transaction.atomic():
+            if holds.on_namespace(scope.namespace_id):
+                break
             # Ids sort by time, so the oldest come first and the walk ends at the first one that stays.
             oldest = ContextPack.objects.in_scope(scope).order_by("id").values_list("pk", "created_at")[:BATCH]
             limit = now - timedelta(days=policy.packs_days)
@@ -214,6 +219,8 @@ def _delete_evaluations(scope: Scope, policy: Policy, *, now: datetime, deadline
     deleted = 0
     while time.monotonic() < deadline:
         with transaction.atomic():
+            if holds.on_namespace(scope.namespace_id):
+                break
             old = list(_old_runs(scope.namespace_id, policy, now=now).values_list("pk", flat=True)[:BATCH])
             EvaluationResult.objects.in_scope(scope).filter(run_id__in=old).delete()
             count = EvaluationRun.objects.in_scope(scope).filter(pk__in=old).delete()[0]

@@ -11,6 +11,7 @@ from memory.errors import InvalidInput, NotFound
 from memory.models import Memory
 from memory.services.change import Deed, change, checked_reason
 from memory.services.curation import checked_metadata
+from memory.services.notes import allowed_note
 from memory.services.versions import keep_version
 from memory.types import Access, ChangeTerms
 
@@ -32,7 +33,7 @@ def tag(
     """Puts tags on memories and takes tags off; returns, of each that changed, which were `added` and `removed`.
 
     What the memory's metadata was before is kept as a version. Memories that are gone or out of reach are left out.
-    Raises InvalidInput.
+    Raises InvalidInput, and Conflict when one is under a legal hold.
     """
     reason, add, remove = checked_reason(reason), checked_tags(add), checked_tags(remove)
     if not add and not remove:
@@ -77,4 +78,4 @@ def checked_tags(names: Sequence[str]) -> list[str]:
         raise InvalidInput(
             f"Up to {MAX_TAGS} tags a time, each of up to {MAX_TAG_CHARS} characters.", detail={"field": "tags"}
         )
-    return cleaned
+    return [allowed_note(name, field="tags") for name in cleaned]

@@ -146,11 +146,15 @@ def _returned(hit: Hit, retrieval: Retrieval) -> Diagnosis:
     return Diagnosis(
         hit.id,
         Verdict.RETURNED,
-        f"It came back as hit {hit.rank} of {len(retrieval.hits)}. {reason(hit)}",
+        f"It came back as hit {hit.rank} of {len(retrieval.hits)}. {reason(hit, considered=retrieval.considered)}",
         rank=hit.rank,
         score=hit.score,
         parts=parts(hit.candidate, retrieval.weights),
-        details={"considered": retrieval.considered, "restated_by": [str(other) for other in hit.restated_by]},
+        details={
+            "considered": retrieval.considered,
+            "relevance": round(hit.relevance, 4),
+            "restated_by": [str(other) for other in hit.restated_by],
+        },
     )
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-import orjson
 from django.conf import settings
 
-from memory.enums import AuditEvent, EmbeddingState, MemoryState, Tier
+from memory import deadline
+from memory.enums import AuditEvent, EmbeddingState, MemoryState, Review, Tier
 from memory.governance.importance import importance
 from memory.models import NamespaceStat
 from memory.models.keys import new_id
@@ -20,6 +20,7 @@ from memory.models.memory import content_hash
 from memory.models.sql import fetch
 from memory.services.embedding import Embedded, embedded_text
 from memory.text.analysis import terms
+from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.text.vectors import halfvec_literal
 from memory.types import NewMemory, Scope
@@ -33,11 +34,13 @@ class LetIn:
     """What the gate says of a turn that it lets in.
 
     `working_hours`: how long working memory shows it, 0 for not at all. `noted` goes into its audit event.
+    `suspected`: it may try to steer its readers, weighs less and waits for review.
     """
 
     small_talk: bool = False
     working_hours: int = 0
     noted: dict[str, Any] = field(default_factory=dict)
+    suspected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,14 @@ class SessionState:
     summary_due: bool
 
 
-def prepare(items: Sequence[tuple[Scope, NewMemory]]) -> list[Row]:
+def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[Row]:
     """Gives every item its id (in order) and its index terms. No I/O."""
-    return [prepared(scope, memory, identity=new_id(), let_in=LetIn()) for scope, memory in items]
+    return [prepared(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
 
 
 def prepared(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
     """A memory that has its id and its index terms. No I/O."""
+    deadline.check()
     found = terms(embedded_text(memory.text, memory.speaker))
     tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
     return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
@@ -84,9 +88,9 @@ WITH input AS (
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
         %(content_hash)s::bytea[], %(terms)s::text[], %(frequencies)s::text[], %(length)s::int[], %(tokens)s::int[],
-        %(importance)s::float8[]
+        %(importance)s::float8[], %(review)s::text[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
-            frequencies, length, tokens, importance)
+            frequencies, length, tokens, importance, review)
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -101,11 +105,11 @@ WITH input AS (
               AS summary_due
 ), memories AS (
     INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
-                               occurred_at, created_at, content_hash, terms, length, tokens, embedded)
+                               occurred_at, created_at, content_hash, terms, length, tokens, review, embedded)
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
            i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
-           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens,
+           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens, i.review,
            EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
@@ -156,7 +160,7 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "role": [row.memory.role for row in rows],
         "speaker": [row.memory.speaker for row in rows],
         "text": [row.memory.text for row in rows],
-        "metadata": [orjson.dumps(row.memory.metadata).decode() for row in rows],
+        "metadata": [encode(row.memory.metadata).decode() for row in rows],
         "occurred_at": [row.memory.occurred_at or now for row in rows],
         "content_hash": [content_hash(row.memory.text) for row in rows],
         # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
@@ -164,10 +168,8 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "frequencies": [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows],
         "length": [row.length for row in rows],
         "tokens": [row.tokens for row in rows],
-        "importance": [
-            importance(row.memory.text, row.memory.role, row.frequencies, small_talk=row.let_in.small_talk).value
-            for row in rows
-        ],
+        "importance": [_importance(row) for row in rows],
+        "review": [Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
@@ -194,6 +196,13 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
     }
 
 
+def _importance(row: Row) -> float:
+    let_in = row.let_in
+    return importance(
+        row.memory.text, row.memory.role, row.frequencies, small_talk=let_in.small_talk, suspected=let_in.suspected
+    ).value
+
+
 def _distances_from_end(rows: Sequence[Row]) -> list[int]:
     """For each row, how many later rows of the batch belong to the same session."""
     later: Counter[tuple[int, str]] = Counter()
@@ -206,7 +215,7 @@ def _distances_from_end(rows: Sequence[Row]) -> list[int]:
 
 
 def _audit_details(row: Row, *, embedded: bool) -> str:
-    return orjson.dumps(
+    return encode(
         {
             "memory_id": str(row.id),
             "role": row.memory.role,

@@ -13,17 +13,18 @@ from typing import Any
 
 from memory.text import cues, salience
 from memory.text.cues import BUCKETS
-from memory.text.statements import Statement, Turn, statements_of, strings
+from memory.text.statements import Statement, Turn, statements_of
 from memory.text.tokens import count_tokens
 
 CARD_SCHEMA = "memos.memory_card.v2"
 # The lists of a card that an agent is told line by line.
-SECTIONS = (*BUCKETS, "commands")
+SECTIONS = (*BUCKETS, "shell_commands")
 MIN_CARD_TOKENS = 64
 MAX_CARD_TOKENS = 600
 SOURCE_SHARE = 0.25
 COMMAND_SHARE = 0.2
-LONG_INPUT_CHARS = 4000
+# Turns of so many characters together are quoted by their beginning.
+LONG_INPUT_CHARS = 800
 EXCERPT_CHARS = 160
 
 # Relevance is the summed term weight of a statement to this power (long statements gain less), times its own weight
@@ -42,10 +43,10 @@ def build_card(
     """The card of `turns` (oldest first), rolled on from `previous`, an earlier card of any maker, if there is one.
 
     A JSON-able dict: "schema"; the BUCKETS, each a list of items "Speaker (YYYY-MM-DD): sentence", oldest first;
-    "pitfalls", the same as "risks"; "commands", a list of shell commands; "period", the days "from" and "to" (ISO 8601
-    or None); "raw_excerpt", a string, for long input only; "sources", for each bucket a list of lists of turn ids,
-    parallel to its items. Items leave the date to the period in a card of a single day, unless `date_every_item`;
-    what "yesterday" and the like mean is told in the sentence.
+    "pitfalls" and "commands", the same as "risks" and "actions", as other makers of cards name them; "shell_commands",
+    a list of such; "period", the days "from" and "to" (ISO 8601 or None); "raw_excerpt", a string, for long input only;
+    "sources", for each bucket a list of lists of turn ids, parallel to its items. Items leave the date to the period in
+    a card of a single day, unless `date_every_item`; what "yesterday" and the like mean is told in the sentence.
 
     Its lines cost at most `max_tokens` (see `card_tokens`), by default `card_budget`.
     """
@@ -55,21 +56,40 @@ def build_card(
     budget = card_budget(turns, previous=earlier) if max_tokens is None else max_tokens
 
     commands = latest_commands(turns, earlier, int(budget * COMMAND_SHARE))
-    spare = budget - sum(line_tokens("commands", command) for command in commands)
+    spare = budget - sum(line_tokens("shell_commands", command) for command in commands)
     chosen = [statements[position] for position in sorted(_choose(statements, spare, with_day=with_day))]
     members = {bucket: [one for one in chosen if one.bucket == bucket] for bucket in BUCKETS}
     items = {bucket: [one.item(with_day) for one in found] for bucket, found in members.items()}
     card: dict[str, Any] = {
         "schema": CARD_SCHEMA,
         **items,
-        "pitfalls": list(items["risks"]),
-        "commands": commands,
+        **mirrors(items),
+        "shell_commands": commands,
         "period": period(turns, earlier),
         "sources": {bucket: [list(one.sources) for one in found] for bucket, found in members.items()},
     }
-    if sum(len(turn.text) for turn in turns) > LONG_INPUT_CHARS and (excerpt := _excerpt(turns)):
-        card["raw_excerpt"] = excerpt
-    return card
+    return {**card, **raw_excerpt(turns)}
+
+
+def mirrors(items: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The fields of a card that say again what two of its buckets say."""
+    return {"pitfalls": list(items["risks"]), "commands": list(items["actions"])}
+
+
+def raw_excerpt(turns: Sequence[Turn]) -> dict[str, str]:
+    """The field with the beginning of long input; none for short."""
+    if sum(len(turn.text) for turn in turns) < LONG_INPUT_CHARS:
+        return {}
+    excerpt = _excerpt(turns)
+    return {"raw_excerpt": excerpt} if excerpt else {}
+
+
+def section_items(card: Mapping[str, Any], section: str) -> list[str]:
+    """The items of one of the SECTIONS. Cards from before `shell_commands` have those as `commands`."""
+    items = card.get(section)
+    if section == "shell_commands" and section not in card and card.get("commands") != card.get("actions"):
+        items = card.get("commands")
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def card_budget(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None = None) -> int:
@@ -86,12 +106,12 @@ def card_budget(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None = N
 
 def card_tokens(card: Mapping[str, Any]) -> int:
     """The tokens of the lines that an agent is handed of `card`."""
-    return sum(line_tokens(section, item) for section in SECTIONS for item in strings(card.get(section)))
+    return sum(line_tokens(section, item) for section in SECTIONS for item in section_items(card, section))
 
 
 def line_prefix(section: str) -> str:
     """What an item's line opens with: the name of its section, unless it is a plain fact."""
-    return "" if section == "facts" else f"{section}: "
+    return {"facts": "", "shell_commands": "commands: "}.get(section, f"{section}: ")
 
 
 def line_tokens(section: str, item: str) -> int:
@@ -127,10 +147,11 @@ def _choose(statements: Sequence[Statement], budget: int, *, with_day: bool) -> 
 
 def latest_commands(turns: Sequence[Turn], earlier: Mapping[str, Any], budget: int) -> list[str]:
     """The latest shell commands of an earlier card and the turns that fit into `budget` tokens, oldest first."""
-    found = [*strings(earlier.get("commands")), *(found for turn in turns for found in cues.find_commands(turn.text))]
+    said = [command for turn in turns for command in cues.find_commands(turn.text)]
+    found = [*section_items(earlier, "shell_commands"), *said]
     kept: list[str] = []
     for command in dict.fromkeys(reversed(found)):
-        cost = line_tokens("commands", command[: cues.MAX_COMMAND_CHARS])
+        cost = line_tokens("shell_commands", command[: cues.MAX_COMMAND_CHARS])
         if cost <= budget:
             kept.append(command[: cues.MAX_COMMAND_CHARS])
             budget -= cost

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memory.enums import ChangeKind
-from memory.text.analysis import terms
-from memory.text.sentences import is_first_person
+from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
 
 # A quotation is one thing, whatever marks stand inside it.
 _QUOTED = r"\"[^\"]{2,240}\"|“[^”]{2,240}”|「[^」]{2,240}」|《[^》]{2,240}》|'.{2,240}?'(?=[\s.,;:!?]|$)"
@@ -64,6 +63,12 @@ _ENGLISH: tuple[tuple[ChangeKind, str], ...] = (
     (ChangeKind.RETRACTS, rf"\b(?:gone|went|going)\s+off\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.RETRACTS, rf"\b(?:grown\s+out\s+of|outgrown|lost\s+(?:all\s+)?interest\s+in|moved\s+on\s+from"
         rf"|(?:tired|bored|sick)\s+of|fallen\s+out\s+(?:of\s+love\s+)?with)\s+(?P<old>{_THING}){_END}"),
+    (ChangeKind.RETRACTS, rf"\b(?:what\s+i\s+(?:said|told\s+you|wrote)|the\s+(?:bit|part|thing|info(?:rmation)?))\s+about\s+"
+        rf"(?P<old>{_THING})\s+(?:was|is)\s+(?:all\s+)?(?:wrong|nonsense|outdated|out\s+of\s+date|incorrect|not\s+true)\b"),
+    (ChangeKind.RETRACTS, rf"\b(?:ignore|disregard|scratch|forget)\s+(?:what\s+i\s+(?:said|told\s+you|wrote)|the\s+(?:bit|part|thing))\s+about\s+"
+        rf"(?P<old>{_THING}){_END}"),
+    (ChangeKind.REPLACES, rf"\b{_I}(?:'ve|\s+have)?\s+{_SOFTLY}(?:sold|gave\s+away|given\s+away|got\s+rid\s+of|gotten\s+rid\s+of|returned"
+        rf"|unsubscribed\s+from|resigned\s+from|retired\s+from|cancelled\s+my|canceled\s+my|moved\s+out\s+of|moved\s+away\s+from|broke\s+up\s+with|split\s+up\s+with)\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.CLOSES, rf"\b{_I}(?:'ve|\s+have)?\s+{_SOFTLY}(?:stopped|quit|gave\s+up(?:\s+on)?"
         rf"|given\s+up(?:\s+on)?|dropped\s+out\s+of|left)\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.CLOSES, rf"\b(?:can't|cannot"
@@ -92,6 +97,8 @@ _CHINESE: tuple[tuple[ChangeKind, str], ...] = (
     (ChangeKind.RETRACTS, r"(?:不再|再也不)(?:需要)?(?P<old>[^，。；！？]{1,40})"),
     (ChangeKind.RETRACTS, r"(?<!再也)不(?P<old>(?:用|想|喜欢|爱|需要|打算|住|在|去|吃"
         r"|喝)[^，。；！？]{1,30}?)了(?=[，。；！？]|$)"),
+    (ChangeKind.RETRACTS, r"(?:^|[，。；])(?P<old>[^，。；！？]{2,30}?)(?:是?我|我们)?(?:之前|刚才|上次|那天)?(?:说|记|写|讲)错了"),
+    (ChangeKind.REPLACES, r"(?:把|将)?(?P<old>[^，。；！？]{2,20}?)(?:我|我们)?(?:已经|已|刚|也|都)?(?:给)?(?:退|卖|注销|退订|送人|扔|退租|转让)(?:了|掉了?)(?=[，。；！？]|$)"),
     (ChangeKind.CLOSES, r"(?:取消|放弃|戒|停止)了?(?P<old>[^，。；！？]{1,30})"),
     (ChangeKind.CLOSES, r"(?P<old>[^，。；！？]{1,30}?)(?:已经|已)?取消了"),
     (ChangeKind.CLOSES, r"(?:我|我们)(?:已经|已|刚|刚刚|终于)?(?:完成|做完|办完|搞定|处理完"
@@ -135,14 +142,6 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _TRAILING = re.compile(r"\s+(?:at\s+all|lately|now|either|too|as\s+well|for\s+now)$", re.IGNORECASE)
-# Requests and passives that speak of what is the asker's own without saying so.
-_ADDRESSED = re.compile(
-    r"\b(?:please|can\s+you|could\s+you|you\s+can)\b|^\W*(?:actually,?\s+|yes,?\s+|also,?\s+)?(?:the|remove|delete"
-    r"|erase|forget"
-    r"|drop|change|update|move|cancel|replace|reschedule|scrap|make|let's)\b|^(?:忘掉|忘了|删掉|删除)|[请把将]"
-    r"|麻烦|帮我|取消|改[成为到]|换[成到]|推迟|提前",
-    re.IGNORECASE,
-)
 _GENERAL = frozenset(
     terms(
         "some any something anything everything all information info detail thing item entry piece point part stuff"
@@ -165,6 +164,10 @@ _ADDITION = re.compile(
 )
 _CODE = re.compile(r"[{}<>\\]|\w\(|\(\)|\w\[|[=;|]\s*$|\s==?\s|^\s*[#@*|/]|::|`|\b[A-Z]{3,}\s+/|_\w+_")
 _INSIDE = re.compile(r"[\"“「《]([^\"”」》]{2,240})|(?:^|\s)'(.{2,240})$")
+_REQUEST = re.compile(
+    r"\b(?:remove|delete|erase|discard|scrap|drop|strike|forget|disregard|ignore|scratch|take|cross)\b|删|去掉|移除|划掉|忘|取消|说错|记错",
+    re.IGNORECASE,
+)
 _MARKS = " \t\"'“”‘’「」《》()（）.,"
 
 
@@ -172,7 +175,8 @@ _MARKS = " \t\"'“”‘’「」《》()（）.,"
 class Change:
     """`old` is no longer so; `new` takes its place ("" when nothing does). `what`: the thing that it is changed in.
 
-    `cue`: the words that say so. Parts are quoted from the sentence without marks around them.
+    `cue`: the words that say so. `request`: it asks to forget, and says nothing itself. Parts are quoted from the
+    sentence without marks around them.
     """
 
     kind: ChangeKind
@@ -180,6 +184,7 @@ class Change:
     new: str
     what: str
     cue: str
+    request: bool = False
 
 
 def changes(sentence: str) -> list[Change]:
@@ -194,8 +199,7 @@ def _changes(plain: str) -> tuple[Change, ...]:
     if plain.endswith(("?", "？")) or _NOT_MEANT.search(plain) or not is_prose(plain):
         return ()
     found = [*_formerly(plain)]
-    own = is_first_person(plain) or _ADDRESSED.search(plain) is not None
-    for kind, rule in _RULES if own else ():
+    for kind, rule in _RULES:
         match = rule.search(plain)
         if match is None:
             continue
@@ -221,7 +225,11 @@ def object_terms(phrase: str) -> frozenset[str]:
 
 def own_terms(text: str) -> frozenset[str]:
     """The index terms of `text` without those of general words ("really", "thing", "like")."""
-    return frozenset(terms(_DECADE.sub("", text))) - _GENERAL
+    found = frozenset(terms(_DECADE.sub("", text))) - _GENERAL
+    # Two Chinese characters of which one is of the grammar are no word.
+    return frozenset(
+        term for term in found if len(term) < 2 or not is_cjk(term[0]) or FUNCTION_CHARACTERS.isdisjoint(term)
+    )
 
 
 def _formerly(plain: str) -> list[Change]:
@@ -243,4 +251,5 @@ def _change(kind: ChangeKind, old: str | None, new: str | None, what: str | None
     bare = _TRAILING.sub("", _LEADING.sub("", said.strip(_MARKS))).strip(_MARKS)
     if not bare or (kind is ChangeKind.REPLACES and new and _ADDITION.search(new)):
         return None
-    return Change(kind, bare, (new or "").strip(_MARKS), (what or "").strip(_MARKS), cue.strip())
+    request = kind is ChangeKind.RETRACTS and _REQUEST.search(cue) is not None
+    return Change(kind, bare, (new or "").strip(_MARKS), (what or "").strip(_MARKS), cue.strip(), request)

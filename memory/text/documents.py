@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from markdown_it import MarkdownIt
-
+from memory.text.headings import headings
 from memory.text.passages import spans
 
 # A chunk is read by people and agents: a few passages long, each of which gets a vector.
@@ -21,8 +18,6 @@ HEADING_SEPARATOR = " > "
 # A chunk's headings are embedded with it: of a longer path the innermost are kept.
 MAX_HEADING_CHARS = 200
 
-# What ends a line in CommonMark.
-_LINE_END = re.compile(r"\r\n|\n|\r")
 # The first line of a code block, which the splitter may leave alone before a long block.
 _FENCE = re.compile(r"(`{3,}|~{3,})[^`\r\n]*")
 
@@ -53,7 +48,9 @@ def chunks(text: str, *, markdown: bool) -> list[Chunk]:
     starts = [section.start for section in sections]
     found = []
     opened: int | None = None
-    for start, end in spans(text, markdown=markdown, tokens=CHUNK_TOKENS, overlap=CHUNK_OVERLAP_TOKENS):
+    for start, end in spans(
+        text, markdown=markdown, tokens=CHUNK_TOKENS, overlap=CHUNK_OVERLAP_TOKENS, sections=starts
+    ):
         begin = start if opened is None else opened
         section, body = _first_words(text, sections, bisect_right(starts, begin) - 1, begin, end)
         if end - begin <= MAX_HEADING_CHARS and (body >= end or _FENCE.fullmatch(text, body, end)):
@@ -79,21 +76,13 @@ def _first_words(text: str, sections: Sequence[_Section], section: int, start: i
 
 def _sections(text: str) -> list[_Section]:
     """The headings of a Markdown text, in order."""
-    line_starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
     path: dict[int, str] = {}
     found = []
-    tokens = _parser().parse(text)
-    for token, content in pairwise(tokens):
-        # Headings inside quotes and lists open no section.
-        if token.type != "heading_open" or token.level or token.map is None:
-            continue
-        level = int(token.tag[1])
-        path = {outer: title for outer, title in path.items() if outer < level}
-        path[level] = " ".join(content.content.split())[:MAX_HEADING_CHARS]
-        start, end = (line_starts[line] for line in token.map)
-        while text[start] == " ":
-            start += 1
-        found.append(_Section(start, end, _joined([path[key] for key in sorted(path) if path[key]])))
+    for heading in headings(text):
+        path = {outer: title for outer, title in path.items() if outer < heading.level}
+        path[heading.level] = " ".join(heading.title.split())[:MAX_HEADING_CHARS]
+        path_text = _joined([path[key] for key in sorted(path) if path[key]])
+        found.append(_Section(heading.start, heading.end, path_text))
     return found
 
 
@@ -101,9 +90,3 @@ def _joined(headings: list[str]) -> str:
     while len(joined := HEADING_SEPARATOR.join(headings)) > MAX_HEADING_CHARS:
         headings = headings[1:]
     return joined
-
-
-@cache
-def _parser() -> MarkdownIt:
-    # Blocks only: where headings are, not what stands in a paragraph.
-    return MarkdownIt("commonmark").disable("inline")

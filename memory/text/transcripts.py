@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from memory.enums import Role
+from memory.text.json_values import fault_of
 from memory.types import NewMemory
 
 FORMATS = ("jsonl", "locomo")
@@ -274,23 +275,12 @@ def _checked_metadata(value: Any) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise _Unreadable("`metadata` is not an object")
-    if _depth(value) > MAX_METADATA_DEPTH:
-        raise _Unreadable(f"`metadata` is nested more than {MAX_METADATA_DEPTH} levels deep")
-    encoded = orjson.dumps(value)
-    if len(encoded) > MAX_METADATA_BYTES:
+    if fault := fault_of(value, most_levels=MAX_METADATA_DEPTH):
+        place = f"metadata.{fault.place}" if fault.place else "metadata"
+        raise _Unreadable(f"`{place}` {fault.problem.removesuffix('.')}")
+    if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
         raise _Unreadable(f"`metadata` has more than {MAX_METADATA_BYTES} bytes")
-    if b"\\u0000" in encoded:
-        raise _Unreadable("`metadata` holds a NUL character")
     return value
-
-
-def _depth(value: Any) -> int:
-    # orjson reads no deeper than 1024 levels, but our own stack may be shorter: level by level, not recursively.
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
-    return depth
 
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from memory.text.sentences import sentence_ends
 
@@ -31,7 +31,8 @@ class Statement:
     """A sentence of a memory, at [start, end) of its text. `turn` counts the turns of a transcript from 0.
 
     `text` has its white space evened out, and is cut at MAX_READ_CHARS. `speaker`: of the memory, or "speaker/label"
-    where only a label in the text says so, which anyone could have written.
+    where only a label in the text says so, which anyone could have written. `places`: where each character of `text`
+    stands in the memory.
     """
 
     text: str
@@ -40,15 +41,63 @@ class Statement:
     turn: int = 0
     speaker: str = ""
     by_agent: bool = False
+    places: tuple[int, ...] = ()
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Where [first, last) of `text` stands in the memory; of all of it, with what was cut off."""
+        if (first, last) == (0, len(self.text)):
+            return self.start, self.end
+        if not self.places:
+            return self.start + first, self.start + last
+        return self.places[first], self.places[last - 1] + 1
 
 
 def statements(text: str, *, speaker: str = "", by_agent: bool = False) -> list[Statement]:
     """The sentences of `text` in order; of a transcript ("label: words" on each line) each by its own speaker."""
     return [
-        Statement(" ".join(text[first:last].split())[:MAX_READ_CHARS], first, last, turn, who, agent)
+        _statement(text, first, last, turn=turn, speaker=who, by_agent=agent)
         for turn, (start, end, who, agent) in enumerate(_turns(text, speaker, by_agent))
         for first, last in _sentences(text, start, end)
     ]
+
+
+def live_statements(
+    text: str, spans: Sequence[tuple[int, int]], *, speaker: str = "", by_agent: bool = False
+) -> list[Statement]:
+    """The statements of `text` without what stands at `spans`, and without those of which nothing is left."""
+    found = []
+    for one in statements(text, speaker=speaker, by_agent=by_agent):
+        gone = [(first, last) for first, last in spans if first < one.end and one.start < last]
+        if not gone:
+            found.append(one)
+            continue
+        kept = [place for place in range(one.start, one.end) if not any(first <= place < last for first, last in gone)]
+        words = _evened(text, kept)
+        if any(text[place].isalnum() for place in words):
+            read = "".join(" " if text[place].isspace() else text[place] for place in words)
+            found.append(replace(one, text=read, start=words[0], end=words[-1] + 1, places=tuple(words)))
+    return found
+
+
+def _statement(text: str, first: int, last: int, *, turn: int, speaker: str, by_agent: bool) -> Statement:
+    evened = " ".join(text[first:last].split())
+    read = evened[:MAX_READ_CHARS]
+    if len(evened) == last - first:
+        return Statement(read, first, last, turn, speaker, by_agent)
+    places = tuple(_evened(text, range(first, last)))
+    return Statement(read, first, last, turn, speaker, by_agent, places[:MAX_READ_CHARS])
+
+
+def _evened(text: str, places: Iterable[int]) -> list[int]:
+    """The places whose characters make the text with its white space evened out."""
+    found: list[int] = []
+    for place in places:
+        if text[place].isspace() and (not found or text[found[-1]].isspace()):
+            continue
+        found.append(place)
+    while found and text[found[-1]].isspace():
+        found.pop()
+    return found[:MAX_READ_CHARS]
 
 
 def live_text(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -2,6 +2,8 @@
 
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from ops.model_words import translate_models
 
@@ -20,6 +22,7 @@ from ops.admin import (  # noqa: E402
     saved_views,
     staff,
 )
+from ops.sign_in import SignInForm  # noqa: E402
 
 __all__ = [
     "access",
@@ -34,6 +37,9 @@ __all__ = [
     "staff",
 ]
 
+admin.site.login_form = SignInForm
+# Keys and backup codes are nobody's to look at: the account's page sets them up and takes them away.
+admin.site.unregister([TOTPDevice, StaticDevice])
 admin.site.site_header = "MemOS"
 admin.site.site_title = "MemOS"
 admin.site.index_title = gettext_lazy("Admin")

@@ -5,6 +5,8 @@ Replaying and discarding are `/v1/ops/jobs` and `manage.py jobs`: each is an aud
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -13,7 +15,7 @@ from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from memory.models import Job
-from ops.access import staff_access
+from ops.access import reads_text, staff_access
 from ops.admin.filters import NamespaceFilter
 from ops.admin.lists import ReadOnlyAdmin
 
@@ -58,6 +60,10 @@ class JobAdmin(ReadOnlyAdmin):
         *("kind", "state", "namespace_id", "subject", "schedule", "attempts", "done", "total", "error_type", "error"),
         *("reason", "queued_at", "started_at", "heartbeat_at", "finished_at", "id"),
     )
+
+    def get_fields(self, request: HttpRequest, obj: Job | None = None) -> Any:
+        """Why a job was discarded is what a person typed."""
+        return [str(name) for name in self.fields if name != "reason" or reads_text(request)]
 
     @admin.display(description=gettext_lazy("subject"))
     def subject(self, job: Job) -> str:

@@ -21,6 +21,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
 
 from memory.enums import MemoryState
 from memory.errors import MemosError
@@ -29,7 +30,7 @@ from memory.services import curation
 from memory.services.nearness import near_memory
 from memory.types import ChangeTerms
 from ops.access import reads_text, request_id, staff_access
-from ops.admin import contradictions
+from ops.admin import contradictions, retired
 from ops.admin import memory_filters as filters
 from ops.admin.bulk import latest
 from ops.admin.filters import NamespaceFilter, SessionFilter
@@ -45,6 +46,13 @@ from ops.admin.search import Asking, search
 from ops.admin.texts import note_opened
 
 SIMILAR = 8
+# What stands in the place of a column or field for who may not read texts.
+HIDDEN = {
+    "speaker": "hidden_speaker",
+    "former_versions": "hidden_versions",
+    "links": "hidden_links",
+    "opinions": "hidden_opinions",
+}
 
 
 class MemoryChangeList(CappedChangeList):
@@ -84,7 +92,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         "id", "namespace", "session", "turn", "role", "speaker", "tier", "state", "occurred_at", "created_at",
         "tokens", "length", "vectors", "former_versions", "hidden_text", "hidden_versions", "valid_from", "valid_to",
         "pinned", "review", "links", "summaries", "opinions", "uses", "importance_parts",
-        "retired", "hidden_retired",
+        "hidden_speaker", "hidden_links", "hidden_opinions",
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("text", "metadata", "importance", "reason")}),
@@ -113,6 +121,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         view = self.admin_site.admin_view
         own = [
             path("contradictions/", view(self.contradictions_view), name="memory_memory_contradictions"),
+            path("<path:object_id>/hold/", view(require_POST(self.hold_view)), name="memory_memory_hold"),
             path("<path:object_id>/similar/", view(self.similar_view), name="memory_memory_similar"),
         ]
         return [*own, *super().get_urls()]
@@ -131,6 +140,13 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         response["Cache-Control"] = "no-store"
         return response
 
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return [HIDDEN.get(str(name), name) if not reads_text(request) else name for name in self.list_display]
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Tags are metadata: who may not read that does not find out by a filter which there are."""
+        return [one for one in self.list_filter if one is not filters.TagFilter or reads_text(request)]
+
     def get_form(self, request: HttpRequest, obj: Memory | None = None, change: bool = False, **kwargs: Any) -> Any:
         """Who may not read the text is not asked for it."""
         if not reads_text(request):
@@ -142,13 +158,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         first: Sequence[str] = ("text", "metadata") if reads_text(request) else ("hidden_text",)
         reason = ("reason",) if self.has_change_permission(request, obj) else ()
         sets: list[Any] = [(None, {"fields": (*first, "importance", *reason)}), *self.fieldsets[1:]]
-        if obj is not None and obj.retired_spans:
-            field = "retired" if reads_text(request) else "hidden_retired"
-            sets.insert(1, (_("What holds no longer"), {"fields": (field,)}))
         if reads_text(request):
             return sets
-        versions = (gettext_lazy("Former versions"), {"fields": ("hidden_versions",)})
-        return [versions if name == versions[0] else (name, options) for name, options in sets]
+        return [
+            (title, {**options, "fields": tuple(HIDDEN.get(name, name) for name in options["fields"])})
+            for title, options in sets
+        ]
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
         """Searches by words, meaning, id, session or speaker, inside the namespaces that the list is filtered by."""
@@ -173,7 +188,12 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Without the admin's own transaction: the service embeds before it opens one."""
+        """Without the admin's own transaction: the service embeds before it opens one.
+
+        With what of the memory holds no longer.
+        """
+        memory = self.get_object(request, unquote(object_id)) if object_id and is_uuid(unquote(object_id)) else None
+        extra_context = {**(extra_context or {}), "retired": retired.parts(request, memory) if memory else None}
         response: HttpResponse = self._changeform_view(request, object_id, form_url, extra_context)  # type: ignore[attr-defined]
         note_opened(request, response, "memory")
         return response
@@ -189,6 +209,15 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
             now=timezone.now(),
             terms=ChangeTerms(request_id=request_id(request)),
         )
+
+    def hold_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Has what a newer memory took of this one hold again, all of it or one part."""
+        memory = self.get_object(request, unquote(object_id)) if is_uuid(object_id) else None
+        if memory is None:
+            raise Http404
+        if not self.has_change_permission(request, memory):
+            raise PermissionDenied
+        return retired.hold(request, memory)
 
     def similar_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The memories nearest to one, for its page to load when it is looked at."""
@@ -244,6 +273,8 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         shown = [("ok", "●", _("active")) if memory.state == MemoryState.ACTIVE else ("off", "○", _("archived"))]
         if memory.superseded_by is not None:
             shown.append(("off", "⤳", _("superseded")))
+        if parts := retired.count_words(memory):
+            shown.append(("off", "⤳", parts))
         if memory.pinned:
             shown.append(("ok", "⚑", _("pinned")))
         if memory.review:

@@ -218,7 +218,7 @@ def _sample(rows: QuerySet, *, readable: bool) -> list[dict[str, Any]]:
     return [
         {
             "id": str(row.pk),
-            "who": row.speaker or row.role,
+            "who": (row.speaker if readable else "") or row.role,
             "text": excerpt(row.start) if readable else masked(row.characters),
             "row": row,
         }

@@ -111,6 +111,7 @@ class ReviewFilter(_Choice):
         (Review.CONTRADICTION.value, _("Contradicted")),
         (Review.WRONG.value, _("Marked wrong")),
         (Review.OUTDATED.value, _("Marked outdated")),
+        (Review.SUSPECTED.value, _("Suspected")),
     )
 
     def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:

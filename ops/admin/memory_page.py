@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -26,11 +26,11 @@ from memory.models import (
     MemoryVector,
     MemoryVersion,
     RelevanceJudgement,
-    RetiredStatement,
 )
 from memory.services.policy import in_force
 from memory.services.rating import rated
-from ops.admin.rendering import excerpt, memory_link, moment
+from ops.access import MASK
+from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import masked_box
 
 SHOWN = 20
@@ -92,43 +92,24 @@ class MemoryPage:
     @admin.display(description=gettext_lazy("newest first"))
     def hidden_versions(self, memory: Memory) -> SafeString | str:
         rows = MemoryVersion.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).defer("text")[:SHOWN]
-        lines = [(moment(row.replaced_at), row.actor, row.reason) for row in rows]
+        lines = [(moment(row.replaced_at), row.actor) for row in rows]
         if not lines:
             return _("none: it was never changed")
-        return _table(
-            (_("Replaced"), _("By"), _("Why")),
-            format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines),
-        )
+        return _table((_("Replaced"), _("By")), format_html_join("", "<tr><td>{}</td><td>{}</td></tr>", lines))
 
-    @admin.display(description=gettext_lazy("statements"))
-    def retired(self, memory: Memory) -> SafeString:
-        """The text with its retired statements struck out; then since when, what took their place, and why."""
-        rows = list(retired_statements(memory)[:SHOWN])
-        newer = Memory.objects.filter(namespace_id=memory.namespace_id, pk__in=[row.by for row in rows])
-        texts = {row.pk: row.text for row in newer.only("text")}
-        said = [excerpt(texts.get(row.by, "")[row.by_start : row.by_end]) for row in rows]
-        lines = [
-            (memory.text[row.start : row.end], memory_link(str(row.by), words or f"…{str(row.by)[-12:]}"), *_when(row))
-            for row, words in zip(rows, said, strict=True)
-        ]
-        cells = format_html_join("", "<tr><td><del>{}</del></td><td>{}</td><td>{}</td><td>{}</td></tr>", lines)
-        return format_html(
-            "{}{}",
-            struck_out(memory.text, rows),
-            _table((_("Statement"), _("The newer memory"), _("Why"), _("Held until")), cells),
-        )
-
-    @admin.display(description=gettext_lazy("statements"))
-    def hidden_retired(self, memory: Memory) -> SafeString:
-        lines = [
-            (memory_link(str(row.by), f"…{str(row.by)[-12:]}"), *_when(row))
-            for row in retired_statements(memory)[:SHOWN]
-        ]
-        cells = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", lines)
-        return _table((_("The newer memory"), _("Why"), _("Held until")), cells)
+    @admin.display(description=gettext_lazy("speaker"))
+    def hidden_speaker(self, memory: Memory) -> str:
+        return MASK if memory.speaker else "—"
 
     @admin.display(description=gettext_lazy("links"))
     def links(self, memory: Memory) -> SafeString | str:
+        return self._links(memory, readable=True)
+
+    @admin.display(description=gettext_lazy("links"))
+    def hidden_links(self, memory: Memory) -> SafeString | str:
+        return self._links(memory, readable=False)
+
+    def _links(self, memory: Memory, *, readable: bool) -> SafeString | str:
         rows = MemoryLink.objects.filter(
             Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id
         )
@@ -136,13 +117,22 @@ class MemoryPage:
             ("supersedes", True): _("supersedes"), ("supersedes", False): _("is superseded by"),
             ("restates", True): _("restates"), ("restates", False): _("is restated by"),
             ("contradicts", True): _("contradicts"), ("contradicts", False): _("is contradicted by"),
+            ("both_hold", True): _("holds beside"), ("both_hold", False): _("holds beside"),
         }  # fmt: skip
         lines = []
         for row in rows[:SHOWN]:
             own = row.memory_id == memory.pk
             other = str(row.other_id if own else row.memory_id)
             kind = words.get((row.kind, own), row.kind)
-            lines.append((kind, memory_link(other, f"…{other[-12:]}"), row.reason, row.actor, moment(row.created_at)))
+            lines.append(
+                (
+                    kind,
+                    memory_link(other, f"…{other[-12:]}"),
+                    row.reason if readable else MASK,
+                    row.actor,
+                    moment(row.created_at),
+                )
+            )
         if not lines:
             return _("none")
         return _table(
@@ -162,8 +152,18 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("feedback"))
     def opinions(self, memory: Memory) -> SafeString | str:
+        return self._opinions(memory, readable=True)
+
+    @admin.display(description=gettext_lazy("feedback"))
+    def hidden_opinions(self, memory: Memory) -> SafeString | str:
+        return self._opinions(memory, readable=False)
+
+    def _opinions(self, memory: Memory, *, readable: bool) -> SafeString | str:
         rows = MemoryFeedback.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
-        lines = [(row.get_kind_display(), row.actor, row.note, moment(row.created_at)) for row in rows[:SHOWN]]
+        lines = [
+            (row.get_kind_display(), row.actor, row.note if readable or not row.note else MASK, moment(row.created_at))
+            for row in rows[:SHOWN]
+        ]
         return format_html_join("", "<div>{} — {} {} {}</div>", lines) or _("none")
 
     @admin.display(description=gettext_lazy("uses"))
@@ -199,23 +199,6 @@ class MemoryPage:
         )
 
 
-def retired_statements(memory: Memory) -> QuerySet[RetiredStatement]:
-    """The statements of a memory that hold no longer, in their order."""
-    rows = RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None)
-    return rows.order_by("start")
-
-
-def struck_out(text: str, rows: Iterable[RetiredStatement]) -> SafeString:
-    """A text with the statements of `rows`, which are in their order, struck out."""
-    pieces, at = [], 0
-    for row in rows:
-        start, end = max(at, row.start), max(at, row.end)
-        pieces.append((text[at:start], text[start:end]))
-        at = end
-    marked = format_html_join("", "{}<del>{}</del>", pieces)
-    return format_html('<p class="mos-retired">{}{}</p>', marked, text[at:])
-
-
 def difference(former: str, new: str) -> SafeString:
     """A text word by word (characters, where it is Chinese): what went is struck out, what came is marked.
 
@@ -245,12 +228,6 @@ def _table(headings: Iterable[str], body: SafeString) -> SafeString:
         head,
         body,
     )
-
-
-def _when(row: RetiredStatement) -> tuple[str, str]:
-    """Why a statement holds no longer, and until when it did."""
-    sure = _("%(share)s sure") % {"share": f"{row.confidence:.0%}"}
-    return f"{row.reason} ({sure})", moment(row.valid_to)
 
 
 def _upkeep(memory: Memory) -> MemoryUpkeep | None:

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memory.errors import MemosError
 from memory.models import QuarantinedItem
 from memory.services import quarantine
-from ops.access import reads_text, request_id, staff_access
+from ops.access import MASK, reads_text, request_id, staff_access
 from ops.admin import review
 from ops.admin.filters import NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, pretty_json
@@ -55,7 +55,8 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
     """Turns and documents that wait for a decision, and those that were decided."""
 
     what = "quarantine"
-    hidden = {"shown_text": "hidden_text", "shown_metadata": "hidden_text", "shown_document": "hidden_text"}
+    hidden = {"shown_text": "hidden_text", "shown_metadata": "hidden_text", "shown_document": "hidden_text",
+              "speaker": "hidden_speaker", "note": "hidden_note"}  # fmt: skip
     built_in_views = (
         BuiltIn(gettext_lazy("Waiting"), "state__exact=pending"),
         BuiltIn(gettext_lazy("Released"), "state__exact=released"),
@@ -139,6 +140,14 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
     @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, item: QuarantinedItem) -> SafeString:
         return masked_box(len(item.text))
+
+    @admin.display(description=gettext_lazy("speaker"))
+    def hidden_speaker(self, item: QuarantinedItem) -> str:
+        return MASK if item.speaker else "—"
+
+    @admin.display(description=gettext_lazy("note"))
+    def hidden_note(self, item: QuarantinedItem) -> str:
+        return MASK if item.note else "—"
 
     @admin.display(description=gettext_lazy("text"))
     def shown_text(self, item: QuarantinedItem) -> SafeString:

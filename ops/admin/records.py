@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Condensation, ContextPack
 from memory.models.keys import first_id_of
+from ops.access import masked_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import card, excerpt, pretty_json
@@ -145,6 +147,13 @@ class RequestFilter(TypedFilter):
 class AuditLogAdmin(ReadOnlyAdmin):
     """Who did what. The database itself refuses to change it."""
 
+    def get_fields(self, request: HttpRequest, obj: AuditLog | None = None) -> Any:
+        """What people typed is masked for who may not read texts."""
+        return [
+            "masked_details" if name == "shown_details" and not reads_text(request) else str(name)
+            for name in self.fields
+        ]
+
     list_display = ("when", "event_type", "actor", "namespace", "session", "about")
     list_filter = (EventFilter, NamespaceFilter, SessionFilter, ActorFilter, RequestFilter, "created_at")
     fields = (
@@ -170,3 +179,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("details"))
     def shown_details(self, event: AuditLog) -> SafeString:
         return pretty_json(event.details)
+
+    @admin.display(description=gettext_lazy("details"))
+    def masked_details(self, event: AuditLog) -> SafeString:
+        return pretty_json(masked_details(event.details))

@@ -11,8 +11,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from memory.text.card import SECTIONS, section_items
+
 EXCERPT_CHARS = 120
-CARD_BUCKETS = ("facts", "preferences", "constraints", "decisions", "risks", "actions", "commands")
 
 
 def excerpt(text: str) -> str:
@@ -43,21 +44,19 @@ def card(text: str, sources: Any) -> SafeString:
         return format_html('<pre class="mos-json" tabindex="0">{}</pre>', text)
     origins = sources if isinstance(sources, dict) else {}
     shown = [
-        (name, _statements(content[name], origins.get(name)))
-        for name in CARD_BUCKETS
-        if isinstance(content.get(name), list) and content[name]
+        (name.replace("_", " ").title(), _statements(items, origins.get(name)))
+        for name in SECTIONS
+        if (items := section_items(content, name))
     ]
     if not shown:
         return format_html('<p class="mos-quiet">{}</p>', _("The card is empty: nothing said was worth keeping."))
     return format_html(
         '<div class="mos-card">{}</div>',
-        format_html_join(
-            "", "<section><h3>{}</h3><ul>{}</ul></section>", ((name.title(), body) for name, body in shown)
-        ),
+        format_html_join("", "<section><h3>{}</h3><ul>{}</ul></section>", shown),
     )
 
 
-def _statements(items: list[Any], sources: Any) -> SafeString:
+def _statements(items: list[str], sources: Any) -> SafeString:
     origin = sources if isinstance(sources, list) else []
 
     def links(position: int) -> SafeString:
@@ -71,10 +70,7 @@ def _statements(items: list[Any], sources: Any) -> SafeString:
     return format_html_join(
         "",
         "<li>{}{}</li>",
-        (
-            (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False), links(n))
-            for n, item in enumerate(items)
-        ),
+        ((item, links(n)) for n, item in enumerate(items)),
     )
 
 

@@ -17,6 +17,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from memory.types import Access
+from ops.access import access_of, reachable_namespaces, staff_access
 from ops.admin.lists import LargeTableAdmin
 from ops.admin.scope import member
 from ops.models import SavedView
@@ -24,6 +26,11 @@ from ops.models import SavedView
 MAX_OWN = 50
 # What says where in the list someone is, and not what the list is.
 OF_THE_PAGE = frozenset({"p", "e", "_facets", "_popup", "_to_field"})
+# Filters whose values are chosen from a few; those of others are typed and may be a tenant's names.
+CHOSEN = frozenset(
+    "state__exact review holds vector expiry duplicates pinned__exact kind tier__exact role__exact source band use"
+    " occurred_at__gte occurred_at__lt created_at__gte created_at__lt trigger_reason__exact event_type".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,34 @@ class SavedViewsMixin(LargeTableAdmin):
         return super().changelist_view(request, {**extra, "list_model": self.opts.label_lower, **(extra_context or {})})
 
 
-def visible(request: HttpRequest, model: str) -> QuerySet[SavedView]:
-    """The views of a list that this member of staff has or that are shared."""
-    return SavedView.objects.filter(Q(user_id=request.user.pk) | Q(shared=True), model=model).order_by("name")
+def visible(request: HttpRequest, model: str = "") -> QuerySet[SavedView]:
+    """The views (of one list) that this member of staff has, and those shared that name nothing out of reach.
+
+    What is typed into a filter, and what a view is called, may be a name from the owner's namespaces. So others see a
+    shared view when they reach the namespace that it is filtered by, when nothing in it is typed, or when they reach
+    all that its owner reaches.
+    """
+    rows = SavedView.objects.filter(Q(user_id=request.user.pk) | Q(shared=True)).order_by("name")
+    if model:
+        rows = rows.filter(model=model)
+    access = staff_access(request)
+    if access.all_namespaces:
+        return rows
+    reached_names = set(reachable_namespaces(request).values_list("name", flat=True))
+    others = rows.exclude(user=member(request)).select_related("user")
+    hidden = [view.pk for view in others if not _within(view, access, reached_names)]
+    return rows.exclude(pk__in=hidden)
+
+
+def _within(view: SavedView, access: Access, reached_names: set[str]) -> bool:
+    """Whether someone else's view names nothing beyond `access`."""
+    values = dict(parse_qsl(view.querystring))
+    if namespace := values.get("namespace", ""):
+        return namespace in reached_names
+    if not values.keys() - CHOSEN:
+        return True
+    owner = access_of(view.user)
+    return not owner.all_namespaces and owner.namespace_ids <= access.namespace_ids
 
 
 def normal(querystring: str) -> str:
@@ -114,7 +146,7 @@ class SavedViewAdmin(LargeTableAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         rows = super().get_queryset(request)
-        return rows if request.user.is_superuser else rows.filter(Q(user_id=request.user.pk) | Q(shared=True))
+        return rows if request.user.is_superuser else rows.filter(pk__in=visible(request).order_by().values("pk"))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active and request.user.is_staff)

@@ -14,8 +14,7 @@ from django.utils.translation import ngettext
 
 from memory.models import Namespace
 from memory.types import Access
-
-MASK = "•••"
+from ops.access import MASK
 
 
 def member(request: HttpRequest) -> User:

@@ -72,7 +72,7 @@ def search(rows: QuerySet, text: str, asking: Asking) -> Found:
     if prefix == "session" and rest:
         return Found(_in_session(rows, rest.strip(), namespace_ids))
     speaker = rest.strip() if prefix == "speaker" and rest else ""
-    if not asking.by_text and not speaker:
+    if not asking.by_text:
         return Found(rows.none(), _("Searching by what memories say needs the permission to read it."))
     if text.startswith(MEANING):
         return _by_meaning(rows, text.removeprefix(MEANING).strip(), asking, namespace_ids)

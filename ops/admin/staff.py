@@ -1,4 +1,4 @@
-"""Who reaches which namespaces: grants, on the page of each user and as a list of their own."""
+"""Who reaches which namespaces and may do what. Nobody gives, or takes over, more than they have themselves."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group, User
-from django.db.models import Model
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Field, Model, Q, QuerySet
 from django.http import HttpRequest
 
-from ops.access import reaches_all
+from ops.access import reaches_all, staff_access
 from ops.admin.lists import LargeTableAdmin, PlainReferences
 from ops.models import StaffGrant
 
@@ -53,8 +53,52 @@ class StaffGrantAdmin(_GrantedByAll, LargeTableAdmin):
     readonly_fields = ("created_at",)
 
 
-class StaffUserAdmin(PlainReferences, UserAdmin):
-    """Django's own page of a user, with what the user reaches."""
+def own_permissions(request: HttpRequest) -> QuerySet[Permission]:
+    """The permissions that a member of staff has, and so may give."""
+    if request.user.is_superuser:
+        return Permission.objects.all()
+    either = Q(user=request.user.pk) | Q(group__user=request.user.pk)
+    return Permission.objects.filter(pk__in=Permission.objects.filter(either).order_by().values("pk"))
+
+
+def own_groups(request: HttpRequest) -> QuerySet[Group]:
+    """The groups that hold nothing which a member of staff has not."""
+    if request.user.is_superuser:
+        return Group.objects.all()
+    beyond = Group.objects.exclude(permissions=None).filter(
+        permissions__in=Permission.objects.exclude(pk__in=own_permissions(request).values("pk"))
+    )
+    return Group.objects.exclude(pk__in=beyond.values("pk"))
+
+
+def is_beyond(request: HttpRequest, user: User) -> bool:
+    """Whether an account may do, or reaches, something that the member of staff does not.
+
+    Also while it is not active: whoever sets its password and switches it on has it.
+    """
+    if request.user.is_superuser:
+        return False
+    may = Permission.objects.filter(Q(user=user.pk) | Q(group__user=user.pk))
+    if user.is_superuser or may.exclude(pk__in=own_permissions(request).values("pk")).exists():
+        return True
+    access = staff_access(request)
+    grants = StaffGrant.objects.filter(user=user.pk).exclude(namespace_id__in=access.namespace_ids)
+    return not access.all_namespaces and grants.exists()
+
+
+class _WithinOwn:
+    """Offers the permissions and groups that one has oneself."""
+
+    def formfield_for_manytomany(self, db_field: Field, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in ("permissions", "user_permissions"):
+            kwargs["queryset"] = own_permissions(request).select_related("content_type")
+        elif db_field.name == "groups":
+            kwargs["queryset"] = own_groups(request)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class StaffUserAdmin(_WithinOwn, PlainReferences, UserAdmin):
+    """Django's own page of a user, with what the user reaches. Accounts that may do more are to be looked at only."""
 
     inlines = (GrantInline,)
 
@@ -62,9 +106,28 @@ class StaffUserAdmin(PlainReferences, UserAdmin):
         """Not while a user is being made: Django asks for the password first."""
         return super().get_inline_instances(request, obj) if obj is not None else []
 
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        return () if request.user.is_superuser else ("is_superuser",)
 
-class StaffGroupAdmin(PlainReferences, GroupAdmin):
-    """Django's own page of a group."""
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or not is_beyond(request, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or not is_beyond(request, obj))
+
+
+class StaffGroupAdmin(_WithinOwn, PlainReferences, GroupAdmin):  # type: ignore[misc]
+    """Django's own page of a group. One that holds more than one has oneself is to be looked at only."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or own_groups(request).filter(pk=obj.pk).exists())
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or own_groups(request).filter(pk=obj.pk).exists())
 
 
 admin.site.unregister([User, Group])

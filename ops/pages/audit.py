@@ -21,6 +21,7 @@ from memory.services import audit_chain, audit_trail, request_figures, schedule_
 from memory.services.audit_trail import COUNTED_AT_MOST, Wanted
 from memory.services.request_figures import RecentRequest
 from memory.types import Access
+from ops.access import masked_details
 from ops.charts import Histogram, histogram
 from ops.moments import read_moment
 from ops.pages.overview import VERIFY
@@ -147,9 +148,12 @@ def _without(query: QueryDict, *names: str) -> str:
     return f"?{left.urlencode()}"
 
 
-def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool) -> list[Group]:
-    """The page's events; `by_request`: those of one request together, where its newest stands."""
-    shown = [event_row(row, query) for row in rows]
+def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[Group]:
+    """The page's events; `by_request`: those of one request together, where its newest stands.
+
+    Without `readable` what people typed is masked.
+    """
+    shown = [event_row(row, query, readable=readable) for row in rows]
     if not by_request:
         return [Group("", shown)] if shown else []
     groups: dict[str, list[EventRow]] = {}
@@ -158,10 +162,11 @@ def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool) -> 
     return [Group("" if key.startswith("\0") else key, found) for key, found in groups.items()]
 
 
-def event_row(event: AuditLog, query: QueryDict) -> EventRow:
+def event_row(event: AuditLog, query: QueryDict, *, readable: bool) -> EventRow:
     kept = {"ns": query["ns"]} if query.get("ns") else {}
     link = f"{reverse('ops:audit_event')}?{urlencode({**kept, 'id': str(event.pk)})}"
-    return EventRow(event, tone_of(event.event_type), brief(event.details), link)
+    shown = event.details if readable else masked_details(event.details)
+    return EventRow(event, tone_of(event.event_type), brief(shown), link)
 
 
 def tone_of(event_type: str) -> str:
@@ -338,23 +343,24 @@ def guarded(value: str) -> str:
     return f"'{value}" if value.lstrip(" ").startswith(FORMULA) else value
 
 
-def as_csv(events: Iterator[AuditLog]) -> Iterator[str]:
+def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
     """Lines of CSV, with a heading."""
     writer = csv.writer(_Echo())
     # The mark by which spreadsheets know UTF-8.
     yield "\ufeff" + writer.writerow(FIELDS)
     for event in events:
-        record = _record(event)
+        record = _record(event, readable=readable)
         record["details"] = json.dumps(record["details"], ensure_ascii=False)
         yield writer.writerow([guarded(str(record[name])) for name in FIELDS])
 
 
-def as_json_lines(events: Iterator[AuditLog]) -> Iterator[str]:
+def as_json_lines(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
     """One JSON object a line."""
     for event in events:
-        yield json.dumps(_record(event), ensure_ascii=False) + "\n"
+        yield json.dumps(_record(event, readable=readable), ensure_ascii=False) + "\n"
 
 
-def _record(event: AuditLog) -> dict[str, Any]:
+def _record(event: AuditLog, *, readable: bool) -> dict[str, Any]:
     own = {name: getattr(event, name) for name in FIELDS}
-    return {**own, "id": str(event.pk), "created_at": event.created_at.isoformat()}
+    details = event.details if readable else masked_details(event.details)
+    return {**own, "id": str(event.pk), "created_at": event.created_at.isoformat(), "details": details}

@@ -39,6 +39,7 @@ VERDICTS: dict[str, tuple[Words, str, str]] = {
     Verdict.RETURNED.value: (pgettext_lazy("verdict", "Returned"), "good", "circle"),
     Verdict.RESTATED.value: (pgettext_lazy("verdict", "Says the same"), "weak", "square"),
     Verdict.VARIETY.value: (pgettext_lazy("verdict", "Too alike"), "weak", "diamond"),
+    Verdict.IRRELEVANT.value: (pgettext_lazy("verdict", "Not relevant"), "off", "ring"),
     Verdict.OUTRANKED.value: (pgettext_lazy("verdict", "Outranked"), "off", "ring"),
     Verdict.NOT_A_CANDIDATE.value: (pgettext_lazy("verdict", "No candidate"), "off", "ring"),
     Verdict.FILTERED.value: (pgettext_lazy("verdict", "Filtered out"), "weak", "ring"),
@@ -66,7 +67,8 @@ class Candidate:
 
     `place` is its place among those listed, `place_raw` the place that meaning and words alone would give it there;
     `rank` is that of the hit, or of a dropped one among all candidates. `raw` is what meaning and words give, `score`
-    the sum of all parts. `marked`: whether someone marked it as relevant, None for neither.
+    the sum of all parts; `relevance` (0..1) is known of hits. `marked`: whether someone marked it as relevant, None for
+    neither.
     """
 
     id: uuid.UUID
@@ -75,6 +77,7 @@ class Candidate:
     place_raw: int
     rank: int
     score: float
+    relevance: float | None
     raw: float
     parts: list[Part]
     verdict: str
@@ -133,7 +136,7 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[Candidate]:
     """The hits, best first, then what did not come back, best first."""
     rows: list[tuple[Mapping[str, Any], bool, str]] = []
     for hit, explained in zip(seen.found.hits, seen.found.explanations, strict=True):
-        rows.append((explained["components"], True, hit.text))
+        rows.append((explained, True, hit.text))
     dropped = sorted(seen.found.dropped, key=lambda entry: -entry["final"])
     rows += [(entry, False, "") for entry in dropped]
     arms = [sum(part["weighted"] for part in row["arms"].values()) for row, _, _ in rows]
@@ -152,6 +155,7 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[Candidate]:
                 place_raw=place_raw[index],
                 rank=row["rank"],
                 score=row["final"],
+                relevance=row.get("relevance"),
                 raw=arms[index],
                 parts=parts_of(row),
                 verdict=Verdict.RETURNED.value if returned else row["verdict"],

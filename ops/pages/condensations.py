@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import SummaryTrigger
 from memory.models import Condensation, Memory, Namespace
-from memory.text.card import SECTIONS
+from memory.text.card import SECTIONS, section_items
 from memory.types import Access
 from ops.pages.links import Staff, page_link, row_link
 from ops.words import Words
@@ -32,7 +32,7 @@ BUCKETS: dict[str, Words] = {
     "actions": gettext_lazy("Actions"),
     "risks": gettext_lazy("Risks"),
     "questions": gettext_lazy("Questions"),
-    "commands": gettext_lazy("Commands"),
+    "shell_commands": gettext_lazy("Commands"),
 }
 TRIGGERS: dict[str, Words] = {
     SummaryTrigger.BOOTSTRAP: gettext_lazy("The session had no summary"),
@@ -168,7 +168,11 @@ def _version(row: Condensation, before: Condensation | None, turns: dict[uuid.UU
     return Version(
         row=row,
         trigger=TRIGGERS.get(row.trigger_reason, row.trigger_reason),
-        details=[(str(name).replace("_", " "), str(value)) for name, value in row.trigger_details.items()],
+        details=[
+            (str(name).replace("_", " "), str(value))
+            for name, value in row.trigger_details.items()
+            if name != "new_memory_ids"  # the sources, which stand beside
+        ],
         saved=Saved(row.token_original, row.token_condensed),
         sources=sorted(sources, key=lambda source: (source.turn is None, source.turn or 0)),
         buckets=buckets,
@@ -184,8 +188,7 @@ def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) ->
     card = card_of(row)
     found = []
     for name in SECTIONS:
-        items = card.get(name)
-        texts = [one for one in items if isinstance(one, str)] if isinstance(items, list) else []
+        texts = section_items(card, name)
         told = row.item_sources.get(name, []) if isinstance(row.item_sources, dict) else []
         if texts:
             found.append(
@@ -229,10 +232,7 @@ def lines_of(row: Condensation | None) -> str:
     card = card_of(row)
     lines = []
     for name in SECTIONS:
-        items = card.get(name)
-        for one in items if isinstance(items, list) else ():
-            if isinstance(one, str):
-                lines.append(f"{BUCKETS.get(name, name)}: {one}")
+        lines += [f"{BUCKETS.get(name, name)}: {one}" for one in section_items(card, name)]
     return "\n".join(lines)
 
 

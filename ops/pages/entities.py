@@ -15,10 +15,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import AliasLink, AuditEvent, EntityKind, Predicate
-from memory.models import Entity, EntityAlias
+from memory.models import Entity, EntityAlias, Memory
 from memory.services import entity_browsing, entity_listing
 from memory.services.entity_browsing import COUNTED_AT_MOST, Rank
 from memory.services.entity_listing import MENTIONED_WITH, Cursor, Edge
+from memory.services.retired_list import retired_parts
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
 from ops.pages.entity_graph import Drawing, Neighbour, drawn
@@ -128,12 +129,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    text: str
+    """A memory that speaks of the entity. `retired`: how many parts of it hold no longer."""
+
+    memory: Memory
     speaker: str
     spoke: bool
     session: str
     occurred_at: datetime
     link: str
+    retired: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +247,13 @@ def shown(
         earlier_months=max(0, len(months) - MONTHS),
         listed=[
             Mention(
-                one.memory.text,
+                one.memory,
                 one.memory.speaker,
                 one.end == 0,
                 one.memory.session,
                 one.occurred_at,
                 row_link(user, "memory", one.memory_id),
+                retired_parts(one.memory),
             )
             for one in listed
         ],

@@ -15,10 +15,11 @@ from django.utils.translation import gettext_lazy
 from memory.enums import CutReason, PackSection
 from memory.models import ContextPack, Memory, QuarantinedItem, Session
 from memory.models.scoped import ScopedQuerySet
+from memory.retrieval.pack import card_of
 from memory.services.probing import Source
 from memory.services.query import Answer
 from memory.services.replaying import Replay, hit_ids
-from memory.text.card import SECTIONS
+from memory.text.card import SECTIONS, section_items
 from memory.types import Outcome, Scope
 from ops.charts import Part as Bar
 from ops.charts import StackedBar, stacked_bar
@@ -40,7 +41,7 @@ _CARD: dict[str, Words] = {
     "decisions": gettext_lazy("Decisions"),
     "risks": gettext_lazy("Risks"),
     "actions": gettext_lazy("Actions"),
-    "commands": gettext_lazy("Commands"),
+    "shell_commands": gettext_lazy("Commands"),
 }
 _CUT: dict[str, Words] = {
     CutReason.OVER_BUDGET.value: gettext_lazy("cut: over the budget"),
@@ -79,6 +80,7 @@ class Message:
 
     id: str
     speaker: str
+    role: str
     text: str
     occurred_at: datetime | None
     kept: Kept | None
@@ -93,10 +95,12 @@ class Chunk:
     text: str
     session: str
     speaker: str
+    role: str
     tier: str
     occurred_at: datetime | None
     similarity: float | None
     overlap: float | None
+    relevance: float | None
     score: float | None
     kept: Kept | None
     parts: list[Part]
@@ -134,6 +138,7 @@ class Pack:
     tokenizer: str
     original: int
     handed_over: int
+    answerable: bool
     degraded: list[str] = field(default_factory=list)
 
     @property
@@ -179,7 +184,7 @@ def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> 
 
 def answered(answer: Answer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
     """The pack that a dry run would hand over, with the parts of each score."""
-    explained = {entry["components"]["id"]: entry["components"] for entry in answer.explanations}
+    explained = {entry["id"]: entry for entry in answer.explanations}
     pack = answer.pack
     return _pack(
         pack, sources, question=pack["query_text"], namespace=pack["namespace"], session=pack["session_id"],
@@ -241,7 +246,7 @@ def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, 
                 id=identity,
                 before=places.get(identity),
                 after=hit.rank if hit else None,
-                score_before=metadata.get("rerank_score"),
+                score_before=_final_score(metadata),
                 score_after=hit.score if hit else None,
                 text=hit.text if hit else str(chunk.get("text", "")),
                 session=source.session if source else str(metadata.get("session_id", "")),
@@ -285,13 +290,15 @@ def _pack(
             _chunk(number, one, kept, (explained or {}).get(str(one["id"])))
             for number, one in enumerate(_chunks(pack), start=1)
         ],
-        card=_card(working.get("session_summary") or {}, sources, kept),
+        card=_card(_summary_card(working.get("session_summary")), sources, kept),
         text=str(pack.get("text") or ""),
         budget=_budget(manifest),
         max_tokens=manifest.get("max_tokens"),
         tokenizer=str(manifest.get("tokenizer", "")),
         original=original,
         handed_over=handed_over,
+        # Packs of earlier versions do not say it.
+        answerable=(pack.get("retrieval") or {}).get("answerable", True),
         degraded=list(degraded),
     )
 
@@ -320,7 +327,8 @@ def _message(one: Mapping[str, Any], kept: Mapping[tuple[str, str], Kept]) -> Me
     identity = str(one.get("memory_id", ""))
     return Message(
         identity,
-        str(one.get("speaker") or one.get("role", "")),
+        str(one.get("speaker") or ""),
+        str(one.get("role", "")),
         str(one.get("text", "")),
         _moment(one.get("occurred_at")),
         kept.get((PackSection.WINDOW.value, identity)),
@@ -340,16 +348,30 @@ def _chunk(
         id=identity,
         text=str(one.get("text", "")),
         session=str(metadata.get("session_id", "")),
-        speaker=str(metadata.get("speaker") or metadata.get("role", "")),
+        speaker=str(metadata.get("speaker") or ""),
+        role=str(metadata.get("role", "")),
         tier=str(one.get("tier", "")),
         occurred_at=_moment(metadata.get("occurred_at")),
         similarity=one.get("score"),
         overlap=metadata.get("overlap"),
-        score=metadata.get("rerank_score"),
+        relevance=one.get("relevance"),
+        score=_final_score(metadata),
         kept=kept.get((PackSection.HITS.value, identity)),
         parts=parts_of(explained) if explained else [],
         reason=str(explained["reason"]) if explained else "",
     )
+
+
+def _final_score(metadata: Mapping[str, Any]) -> float | None:
+    """What a chunk was ranked by. Packs that were kept before `final_score` have it as `rerank_score`."""
+    return metadata.get("final_score", metadata.get("rerank_score"))
+
+
+def _summary_card(summary: Any) -> Mapping[str, Any]:
+    """The card of a pack's summary: text, and an object in packs that were kept when it was one."""
+    if isinstance(summary, str) and summary:
+        return card_of(summary)
+    return summary if isinstance(summary, Mapping) else {}
 
 
 def _card(
@@ -359,7 +381,7 @@ def _card(
 ) -> list[CardSection]:
     sections = []
     for name in SECTIONS:
-        items = card.get(name) or ()
+        items = section_items(card, name)
         behind = list(sources.get(name) or ())
         if items:
             sections.append(

@@ -20,11 +20,12 @@ from memory.services.stages import Stage
 from memory.services.standing import Condensed, Waiting
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
-from ops.pages import deltas
+from ops.pages import deltas, retired
 from ops.pages.deltas import Moved
 from ops.pages.links import list_link, page_link
 from ops.pages.namespace import QUOTAS
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
+from ops.pages.retired import Recent
 from ops.pages.tiles import Tile
 from ops.pages.window import Window
 
@@ -50,6 +51,7 @@ class Board:
     status: str
     tiles: list[Tile]
     concerns: list[Concern]
+    retired: Recent | None
     tiers: list[Card]
     models: list[Card]
     workers: list[Card]
@@ -61,7 +63,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
     """Everything that is live, counted now."""
     report = health.report()
     if report.status == "unavailable":
-        return Board(report.status, [], _of_health(report.checks), [], [], [], [], [])
+        return Board(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
     waiting, since = standing.waiting(access, now=now), window.since(now)
     moments = request_figures.by_step(access, since=since, until=now, step=window.step)
     before = request_figures.by_step(access, since=since - window.length, until=since, step=window.length)
@@ -88,6 +90,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
             *_of_quotas(access, now),
             *_of_schedules(access, now),
         ],
+        retired=retired.recent(access, user, ns=ns, now=now),
         tiers=tier_cards(standing.tiers(access, memories=memories)),
         models=model_cards(report.checks.get("embedding", "")),
         workers=worker_cards(standing.workers(), now=now),

@@ -32,6 +32,7 @@ LABELS: dict[str, Words] = {
     "gate.secrets": gettext_lazy("Secrets"),
     "gate.injection": gettext_lazy("Injected orders"),
     "conflicts.settle": gettext_lazy("Settle conflicts"),
+    "retrieval.relevance_floor": gettext_lazy("Floor of relevance"),
     "duplicates.collapse": gettext_lazy("Fold duplicates"),
     "decay.enabled": gettext_lazy("Memories decay"),
     "decay.floor": gettext_lazy("Floor of strength"),
@@ -61,6 +62,7 @@ CHOICES: dict[str, Words] = {
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
     (gettext_lazy("What contradicts or repeats"), ("conflicts.", "duplicates.")),
+    (gettext_lazy("What counts as an answer"), ("retrieval.",)),
     (gettext_lazy("What is forgotten"), ("decay.", "ttl_days", "legal_hold")),
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -12,10 +13,10 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.enums import Role, Tier
 from memory.models import Namespace
-from memory.retrieval.filters import FilterError, parse
+from memory.retrieval.filters import Column, FilterError, parse
 from memory.services.probing import DEFAULT_TOP_K, Probe, Setting
 from memory.types import NewMemory, Scope
-from ops.access import reachable_namespaces, request_id, staff_actor
+from ops.access import reachable_namespaces, reads_text, request_id, staff_actor
 
 STORE = "memory.add_memory"
 MAX_QUESTION_CHARS = 2000
@@ -37,6 +38,8 @@ class _FilterField(forms.CharField):
     """A JSON object in the filter language of the API; an empty one for nothing."""
 
     def __init__(self, **options: Any) -> None:
+        # Metadata and speakers say what memories say: who may not read those would find them out letter by letter.
+        self.readable = True
         widget = forms.Textarea(
             attrs={"rows": 2, "spellcheck": "false", "placeholder": '{"metadata.project": "apollo"}'}
         )
@@ -48,16 +51,34 @@ class _FilterField(forms.CharField):
             return {}
         try:
             data = json.loads(text)
+        except RecursionError:
+            raise forms.ValidationError(_("It is nested too deep.")) from None
         except ValueError as error:
             raise forms.ValidationError(_("This is not JSON: %(problem)s."), params={"problem": error}) from error
         try:
             parse(data)
         except FilterError as error:
             raise forms.ValidationError(str(error)) from error
+        if not self.readable and (name := next(_hidden_names(data), "")):
+            raise forms.ValidationError(
+                _("Filtering by %(name)s needs the permission to read what memories say."), params={"name": name}
+            )
         return dict(data)
 
     def prepare_value(self, value: Any) -> Any:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def _hidden_names(data: Any) -> Iterator[str]:
+    """The fields in a filter that only those may filter by who read texts."""
+    if isinstance(data, list):
+        for one in data:
+            yield from _hidden_names(one)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            if name.startswith("metadata.") or name == Column.SPEAKER:
+                yield name
+            yield from _hidden_names(value)
 
 
 class QuestionForm(forms.Form):
@@ -120,6 +141,15 @@ class SettingForm(forms.Form):
     # Those that stand open; the others are folded away until they are used.
     MAIN = ("session", "top_k")
 
+    def __init__(self, *, readable: bool, **options: Any) -> None:
+        """`readable`: whether who asks may read what memories say, and so filter by it."""
+        super().__init__(**options)
+        field = self.fields["filter"]
+        assert isinstance(field, _FilterField)
+        field.readable = readable
+        if not readable:
+            self.fields["speaker"].disabled = True
+
     def main_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in self.MAIN]
 
@@ -175,15 +205,17 @@ def radar_forms(request: HttpRequest, probe: Probe | None = None, *, quote: bool
 
     `quote`: whether who looks may read what was asked.
     """
+    readable = reads_text(request)
     if request.method == "POST":
         return [
             RadarForm(request, data=request.POST),
-            SettingForm(data=request.POST, prefix="a"),
-            SettingForm(data=request.POST, prefix="b"),
+            SettingForm(readable=readable, data=request.POST, prefix="a"),
+            SettingForm(readable=readable, data=request.POST, prefix="b"),
         ]
     if probe is None:
         asked = {"namespace": request.GET.get("ns", ""), "show_dropped": True}
-        return [RadarForm(request, initial=asked), SettingForm(prefix="a"), SettingForm(prefix="b")]
+        return [RadarForm(request, initial=asked),
+                SettingForm(readable=readable, prefix="a"), SettingForm(readable=readable, prefix="b")]  # fmt: skip
     settings = [{one.name: getattr(setting, one.name) for one in fields(Setting)} for setting in probe.settings]
     asked = {
         "text": probe.text if quote else "",
@@ -193,6 +225,6 @@ def radar_forms(request: HttpRequest, probe: Probe | None = None, *, quote: bool
     }
     return [
         RadarForm(request, initial=asked),
-        SettingForm(prefix="a", initial=settings[0]),
-        SettingForm(prefix="b", initial=settings[-1]),
+        SettingForm(readable=readable, prefix="a", initial=settings[0]),
+        SettingForm(readable=readable, prefix="b", initial=settings[-1]),
     ]

@@ -31,11 +31,13 @@ TABS: tuple[tuple[str, Words], ...] = (
     (Review.CONTRADICTION, gettext_lazy("Contradiction")),
     (Review.WRONG, gettext_lazy("Called wrong")),
     (Review.OUTDATED, gettext_lazy("Called outdated")),
+    (Review.SUSPECTED, gettext_lazy("Suspected")),
 )
 BADGES: Mapping[str, tuple[str, Words]] = {
     Review.CONTRADICTION: ("weak", gettext_lazy("Contradiction")),
     Review.WRONG: ("bad", gettext_lazy("Called wrong")),
     Review.OUTDATED: ("off", gettext_lazy("Called outdated")),
+    Review.SUSPECTED: ("bad", gettext_lazy("Suspected")),
 }
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from memory.enums import Role
 from memory.services.probing import Probe, Seen, Setting, Source
 from memory.services.why import Diagnosis
+from ops.access import MASK
 from ops.charts import BarChart, bar_chart
 from ops.charts import Part as Bar
 from ops.pages.candidates import PART_WORDS, VERDICTS, Candidate, Moved, candidates, compared, parts_of
@@ -72,6 +73,7 @@ class Answer:
     milliseconds: float
     trace: BarChart
     weights: list[Weight]
+    answerable: bool
     degraded: list[str]
 
 
@@ -95,12 +97,12 @@ class Radar:
     legend: list[tuple[Words, str, str]]
 
 
-def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str) -> Radar:
+def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str, readable: bool) -> Radar:
     """The page of one question. All plots have one scale, so that they can be compared."""
     listed = [candidates(one, marks) for one in seen]
     top = top_of([score for rows in listed for row in rows for score in (row.score, row.raw)])
     answers = [
-        _answer("AB"[index], one, rows, top=top, by=by)
+        _answer("AB"[index], one, rows, top=top, by=by, readable=readable)
         for index, (one, rows) in enumerate(zip(seen, listed, strict=True))
     ]
     shapes = dict.fromkeys((row.word, row.colour, row.shape) for rows in listed for row in rows)
@@ -138,15 +140,17 @@ def request_body(probe: Probe, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: str) -> Answer:
+def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: str, readable: bool) -> Answer:
     plot = polar(
-        [Point(row.id, row.score, row.raw, _sector(row.source, by)) for row in rows], top=top, others=_("Others")
+        [Point(row.id, row.score, row.raw, _sector(row.source, by, readable=readable)) for row in rows],
+        top=top,
+        others=_("Others"),
     )
     retrieval = seen.found.retrieval
     return Answer(
         label=label,
         setting=seen.setting,
-        narrowed=narrowed(seen.setting),
+        narrowed=narrowed(seen.setting, readable=readable),
         plot=plot,
         blips=[Blip(row, dot) for row, dot in zip(rows, plot.dots, strict=True)],
         hits=len(seen.found.hits),
@@ -158,17 +162,18 @@ def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: st
             show=lambda took: f"{took:,.1f} ms",
         ),
         weights=[Weight(PART_WORDS.get(name, name), value) for name, value in retrieval.weights.items()],
+        answerable=seen.found.answerable,
         degraded=seen.found.degraded,
     )
 
 
-def narrowed(setting: Setting) -> list[tuple[Words, str]]:
+def narrowed(setting: Setting, *, readable: bool) -> list[tuple[Words, str]]:
     """What narrows a setting, in words: (name, value)."""
     moments = ((_("From"), setting.since), (_("Before"), setting.until), (_("As of"), setting.as_of))
     plain = (
         (_("Session"), setting.session),
         (_("Role"), setting.role),
-        (_("Speaker"), setting.speaker),
+        (_("Speaker"), setting.speaker if readable or not setting.speaker else MASK),
         (_("Tier"), setting.tier),
         *((name, f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "") for name, moment in moments),
         (_("Valid at"), f"{setting.valid_at:%Y-%m-%d %H:%M} UTC" if setting.valid_at else ""),
@@ -177,11 +182,12 @@ def narrowed(setting: Setting) -> list[tuple[Words, str]]:
     return [(name, value) for name, value in plain if value]
 
 
-def _sector(source: Source | None, by: str) -> str:
+def _sector(source: Source | None, by: str, *, readable: bool) -> str:
     if source is None:
         return _("Gone meanwhile")
     if by == "role":
         return str(_ROLES.get(source.role, source.role))
     if source.document:
-        return _("Document %(name)s") % {"name": source.document} if by == "session" else _("Documents")
+        name = source.document if readable else MASK
+        return _("Document %(name)s") % {"name": name} if by == "session" else _("Documents")
     return source.session if by == "session" else str(_ROLES.get(source.role, source.role))

@@ -12,6 +12,7 @@ from memory.errors import WindowUnavailable
 from memory.models import Condensation, Memory, Namespace, Session
 from memory.services import session_listing
 from memory.services.reset import Deleted
+from memory.services.retired_list import retired_parts
 from memory.services.session_listing import Cursor, Listed
 from memory.stores import window
 from memory.types import Access, WindowMessage
@@ -38,9 +39,12 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
+    """A turn. `retired`: how many parts of it hold no longer."""
+
     memory: Memory
     link: str
     archived: bool
+    retired: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,9 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
         card=card,
         card_saved=Saved(card.token_original, card.token_condensed) if card else None,
         buckets=card_buckets(card, sources_of(card), user) if card else [],
-        turns=[TurnRow(row, row_link(user, "memory", row.pk), row.state != "active") for row in rows],
+        turns=[
+            TurnRow(row, row_link(user, "memory", row.pk), row.state != "active", retired_parts(row)) for row in rows
+        ],
         older=older,
     )
 

@@ -18,7 +18,9 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from ops.access import permission_title, reachable_namespaces, reads_text
+from memory.models import Memory
+from memory.models.memory import spans_of
+from ops.access import MASK, permission_title, reachable_namespaces, reads_text
 from ops.charts import milliseconds
 from ops.navigation import groups, kept_query
 
@@ -160,6 +162,37 @@ def memory_text(context: RequestContext, text: str, chars: int = 0) -> dict[str,
         return {"masked": True, "length": length, "permission": permission_title("ops.view_memory_text")}
     cut = text if not chars or len(text) <= chars else text[: chars - 1].rstrip() + "…"
     return {"masked": False, "text": cut}
+
+
+@register.simple_tag(takes_context=True)
+def speaker(context: RequestContext, name: Any, role: Any = "") -> str:
+    """`{% speaker memory.speaker memory.role %}`: who said it; without `view_memory_text` only in which role."""
+    if name and reads_text(context["request"]):
+        return str(name)
+    return str(role or (MASK if name else ""))
+
+
+@register.simple_tag(takes_context=True)
+def typed(context: RequestContext, words: Any) -> str:
+    """`{% typed one.reason %}`: what a person typed or a title says; masked without `view_memory_text`."""
+    return str(words) if not words or reads_text(context["request"]) else MASK
+
+
+@register.inclusion_tag("ops/parts/masked.html", takes_context=True)
+def memory_words(context: RequestContext, memory: Memory, chars: int = 0) -> dict[str, Any]:
+    """`{% memory_words memory 1200 %}`: as `memory_text`, with the parts that hold no longer struck out."""
+    shown = memory_text(context, memory.text, chars)
+    return shown if shown["masked"] or not memory.retired_spans else {**shown, "pieces": _pieces(memory, shown["text"])}
+
+
+def _pieces(memory: Memory, text: str) -> list[tuple[bool, str]]:
+    """The text in pieces, each with whether it holds no longer."""
+    pieces, at = [], 0
+    for start, end in sorted(spans_of(memory.retired_spans)):
+        first, last = min(max(at, start), len(text)), min(max(at, end), len(text))
+        pieces += [(False, text[at:first]), (True, text[first:last])]
+        at = last
+    return [(retired, piece) for retired, piece in [*pieces, (False, text[at:])] if piece]
 
 
 @register.inclusion_tag("ops/parts/pager.html", takes_context=True)

@@ -6,6 +6,7 @@ import re
 import uuid
 from typing import Any, cast
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,7 +17,7 @@ from memory.enums import AuditEvent
 from memory.services import audit_trail
 from memory.services.audit_trail import Wanted
 from memory.stores.redis import RedisAway
-from ops.access import page_access, request_id, staff_access
+from ops.access import masked_details, page_access, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import audit as page
 from ops.pages.tabs import audit_tabs
@@ -36,6 +37,8 @@ _PLACE = re.compile(r"[0-9]{1,15}(?:-[0-9]{1,15})?")
 def audit(request: HttpRequest) -> HttpResponse:
     """The list of events."""
     access, now, wanted = page_access(request), timezone.now(), _wanted(request.GET)
+    if not access.all_namespaces and not access.namespace_ids:
+        raise PermissionDenied
     rows, older = audit_trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
     picture, count = page.over_time(access, wanted, request.GET, now=now)
     if PARAMETER in request.GET:
@@ -46,7 +49,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         new_query["than"] = str(rows[0].pk)
     context = {
         "tabs": audit_tabs(request, "audit"),
-        "groups": page.grouped(rows, request.GET, by_request=by_request),
+        "groups": page.grouped(rows, request.GET, by_request=by_request, readable=reads_text(request)),
         "by_request": by_request,
         "picture": picture,
         "count": count,
@@ -87,13 +90,14 @@ def audit_event(request: HttpRequest) -> HttpResponse:
     event = audit_trail.find(staff_access(request), event_id=identity) if identity else None
     if event is None:
         raise Http404(_("There is no such event."))
-    details = event.details if isinstance(event.details, dict) else {}
+    kept = event.details if reads_text(request) else masked_details(event.details)
+    details = kept if isinstance(kept, dict) else {}
     context = {
         "event": event,
         "tone": page.tone_of(event.event_type),
         "compared": page.compared(details),
         "details": page.plain_details(details),
-        "pretty": page.pretty(event.details),
+        "pretty": page.pretty(kept),
     }
     return render(request, "ops/audit/_event.html" if is_fragment(request) else "ops/audit/event.html", context)
 
@@ -125,7 +129,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     events = audit_trail.exported(
         page_access(request), _wanted(request.GET), form=form, now=now, request_id=request_id(request)
     )
-    response = StreamingHttpResponse(lines(events), content_type=kind)
+    response = StreamingHttpResponse(lines(events, readable=reads_text(request)), content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="audit-{now:%Y%m%d-%H%M%S}.{form}"'
     response["X-Content-Type-Options"] = "nosniff"
     return cast(HttpResponse, response)

@@ -69,7 +69,7 @@ def _guarded(view: View, permission: str) -> View:
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         user = request.user
         if not (user.is_active and user.is_staff):
-            response = _to_login(request)
+            response = to_login(request)
         elif lacked := next((p for p in (VIEW_CONSOLE, permission) if p and not user.has_perm(p)), ""):
             response = forbidden(request, lacked)
         elif any("\0" in value for values in request.POST.lists() for value in (values[0], *values[1])):
@@ -82,7 +82,8 @@ def _guarded(view: View, permission: str) -> View:
     return guarded
 
 
-def _to_login(request: HttpRequest) -> HttpResponse:
+def to_login(request: HttpRequest) -> HttpResponse:
+    """Sends a stranger to the login; htmx is told that the session has ended."""
     if is_fragment(request):
         # live.js shows a banner with a link to the login; what is typed into the page stays.
         return HttpResponse(_("Your session has ended."), status=401, content_type="text/plain")

@@ -71,7 +71,9 @@ def radar_probe(request: HttpRequest, probe_id: str) -> HttpResponse:
     context: dict[str, Any] = {"probe": probe, "quote": quote, "by": by, "bys": page.BY, "why_id": why_id}
     try:
         seen = [probing.look(probe, setting, now=now) for setting in probe.settings]
-        context |= {"radar": page.radar(seen, probing.marks(probe.scope, probe.text), by=by)}
+        context |= {
+            "radar": page.radar(seen, probing.marks(probe.scope, probe.text), by=by, readable=reads_text(request))
+        }
         context |= _why(probe, why_id)
     except MemosError as error:
         return _page(request, forms, problem=error.message, status=UNAVAILABLE, **context)

@@ -164,7 +164,8 @@ def test_a_key_for_all_namespaces_makes_new_ones_only_if_it_may_write(make_tenan
     writer = make_tenant("any", all_namespaces=True)
     reader = make_tenant("any", scopes=("read",), all_namespaces=True)
 
-    assert reader.post("/v1/query", QUESTION | {"namespace": "fresh"}).status_code == 404
+    assert reader.post("/v1/ingest", TURN | {"namespace": "fresh"}).status_code == 403
+    assert not Namespace.objects.filter(name="fresh").exists()
     assert writer.post("/v1/ingest", TURN | {"namespace": "fresh"}).status_code == 200
     assert reader.post("/v1/query", QUESTION | {"namespace": "fresh"}).status_code == 200
     assert Namespace.objects.filter(name="fresh").exists()

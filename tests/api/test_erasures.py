@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from django_q.models import OrmQ
 
+from memory import audit
 from memory.enums import MemoryState
 from memory.models import (
     AuditLog,
+    AuditWords,
     Condensation,
     ContextPack,
     Document,
     DocumentChunk,
+    EntityAlias,
     ErasedMemory,
     ErasedSession,
     Erasure,
@@ -26,6 +31,8 @@ from memory.models import (
     RelevanceJudgement,
     Session,
 )
+from memory.services import audit_chain, audit_proof
+from memory.services.entities import index_pending
 from memory.services.erasures import speaker_digest
 from memory.services.recount import differences
 from memory.stores import window
@@ -387,7 +394,7 @@ def test_unknown_ids_and_those_of_others_are_missing_and_a_second_time_finds_not
 
     assert_proved(first)
     assert (first["named"], first["missing"], first["found"]) == (3, 2, 1)
-    assert first["notes"] == ["Named, but not there (any more): 2."]
+    assert first["notes"][0] == "Named, but not there (any more): 2."
     assert_proved(second)
     assert (second["named"], second["missing"], second["found"]) == (1, 1, 0)
     assert Memory.objects.get().namespace_id == bob.scope.namespace_id
@@ -432,7 +439,7 @@ def test_audit_says_that_it_happened_and_not_what_was_said(alice, remember):
     events = {event.event_type: event for event in AuditLog.objects.filter(event_type__startswith="ERASURE")}
     assert set(events) == {"ERASURE_REQUEST", "ERASURE_FINISH"}
     assert {event.subject for event in events.values()} == {shown["id"]}
-    assert events["ERASURE_REQUEST"].details["reason"] == ERASE["reason"]
+    assert events["ERASURE_REQUEST"].details["reason"] == "redacted"
     assert events["ERASURE_FINISH"].details["cleared"]["memory_memory"] == 2
     assert events["ERASURE_FINISH"].details["proof"]["left"] == 0
     assert {event.actor for event in events.values()} == {alice.scope.actor}
@@ -448,3 +455,84 @@ def test_receipts_are_listed_newest_first_page_by_page(alice, bob, remember):
     assert second["next_cursor"] is None
     assert len(alice.get("/v1/erasures", session_id="s1").json()["erasures"]) == 2
     assert alice.get("/v1/erasures", limit="0").status_code == 400
+
+
+@pytest.mark.parametrize("target", ["memories", "session", "speaker", "namespace"])
+def test_what_a_receipt_counts_is_what_it_clears(alice, remember, target):
+    ids = fill(alice, remember)
+    for text in ("Tove Hansen works for the harbour company.", "Tove Hansen lives in Bergen."):
+        ids.append(remember(alice, text, session="s3", speaker="Ann"))
+    query(alice, "Tove Hansen lives in Bergen.", session="s3")
+    mark = {"namespace": "alice", "query": "Tove Hansen lives in Bergen."}
+    other = Memory.objects.exclude(pk__in=ids).filter(speaker="Ben").first()
+    alice.post("/v1/judgements", mark | {"marks": [{"memory_id": str(other.pk), "relevant": False}]})
+    index_pending(now=timezone.now())
+    assert EntityAlias.objects.exists()
+    alice.client.delete(f"/v1/memories/{ids[0]}?reason=Ann+asked+for+it")
+    body = {"memories": {"memory_ids": ids}, "session": {"session_id": "s3"}, "speaker": {"speaker": "Ann"},
+            "namespace": {"whole_namespace": True, "confirm": "alice"}}[target]  # fmt: skip
+
+    shown = ask(alice, **body)
+
+    assert_proved(shown)
+    differ = {name: entry for name, entry in shown["holders"].items() if entry["counted"] != entry["cleared"]}
+    assert differ == {}
+
+
+def test_the_audit_keeps_nothing_that_was_typed_and_its_chain_holds(alice, remember):
+    ids = fill(alice, remember)
+    said = "because Ann told the doctor about zinnober"
+    etag = alice.get(f"/v1/memories/{ids[0]}").headers["ETag"]
+    alice.client.patch(
+        f"/v1/memories/{ids[0]}", data={"importance": 0.9, "reason": said}, content_type="application/json",
+        headers={"If-Match": etag},
+    )  # fmt: skip
+    kept = remember(alice, "Tea is served at four.", session="s9")
+    alice.client.delete(f"/v1/memories/{kept}?reason=served+at+five+now")
+    audit_chain.seal(now=timezone.now())
+    events = AuditLog.objects.filter(subject=ids[0], event_type="MEMORY_EDIT")
+    assert [event.details["reason"] for event in events] == [said]
+    assert said not in str(list(AuditLog.objects.values_list("details", flat=True)))
+
+    shown = ask(alice, memory_ids=ids)
+
+    assert_proved(shown)
+    assert [event.details["reason"] for event in events.all()] == ["redacted"]
+    assert said not in str(list(AuditWords.objects.values_list("words", flat=True)))
+    request = AuditLog.objects.get(event_type="ERASURE_REQUEST")
+    assert request.details["reason"] == "redacted"
+    assert shown["reason"] == ERASE["reason"]
+    archived = AuditLog.objects.get(subject=kept, event_type="MEMORY_ARCHIVE")
+    assert archived.details["reason"] == "served at five now"
+    audit_chain.seal(now=timezone.now())
+    proof = audit_proof.verify()
+    assert proof.faults == []
+    assert proof.events > 0
+
+
+def test_a_question_stands_in_the_audit_as_a_keyed_hash(alice, remember, settings):
+    ids = fill(alice, remember)
+    question = "What opens the safe?"
+    digest = hashlib.sha256(question.encode()).hexdigest()
+    subjects = set(AuditLog.objects.filter(event_type="MEMORY_JUDGE").values_list("subject", flat=True))
+    assert len(subjects) == 1
+    assert digest not in str(list(AuditLog.objects.values()))
+    assert subjects == {audit.keyed(alice.scope, "question", question)}
+    settings.MEMOS_KEY_PEPPER = "another"
+    assert subjects != {audit.keyed(alice.scope, "question", question)}
+    assert ids
+
+
+def test_a_receipt_says_what_the_audit_log_keeps(alice, remember):
+    ids = fill(alice, remember)
+    of_before = AuditLog.objects.create(
+        namespace_id=alice.scope.namespace_id, namespace="alice", session="s1", event_type="MEMORY_ARCHIVE",
+        actor="staff:ann", subject=ids[0], details={"reason": "typed before words were kept apart"},
+    )  # fmt: skip
+
+    shown = ask(alice, memory_ids=ids)
+
+    assert shown["proof"]["audit"]["typed"] == 1
+    assert shown["proof"]["audit"]["events"] > 1
+    assert any("audit log" in note for note in shown["notes"])
+    assert AuditLog.objects.filter(pk=of_before.pk).exists()

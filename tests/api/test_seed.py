@@ -49,9 +49,9 @@ def test_a_reset_fills_it_anew(alice, remember):
 
 
 def test_without_names_the_demo_is_meant(make_tenant):
-    demo = make_tenant("demo")
+    demo = make_tenant("Demo")
     body = demo.post("/v1/dev/seed", None).json()
-    assert (body["namespace"], body["session_id"]) == ("demo", "demo-session")
+    assert (body["namespace"], body["session_id"]) == ("Demo", "demo-session")
 
 
 @pytest.mark.parametrize(

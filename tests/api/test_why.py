@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
-from memory.retrieval.arms import dense, lexical
+from memory.retrieval.arms import WordHits, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services import curation, embedding
 from memory.services.ingest import ingest_batch
@@ -115,8 +115,8 @@ def test_with_the_embedding_provider_away_it_says_so(alice, remember):
 def test_what_an_approximate_search_overlooked_is_said_to_be_overlooked(alice, remember, monkeypatch):
     memory = remember(alice, "Ann moved to Lisbon.")
     # As the cells of a large namespace may: the exact standing is right all the same.
-    for arm in (dense, lexical):
-        monkeypatch.setattr(arm, "search", lambda *_, **__: [])
+    monkeypatch.setattr(dense, "search", lambda *_, **__: [])
+    monkeypatch.setattr(lexical, "search", lambda *_, **__: WordHits([], 1.0, {}))
 
     reason = why(alice, memory)["reason"]
 
@@ -131,9 +131,9 @@ def test_returned(alice, remember):
     found = why(alice, wanted)
 
     assert (found["verdict"], found["rank"]) == ("returned", 1)
-    assert found["reason"].startswith("It came back as hit 1 of 2. Found by meaning (place 1)")
+    assert found["reason"].startswith("It came back as hit 1 of 2. Found by meaning (1st of 2)")
     (hit, _) = alice.post("/v1/search", QUESTION | {"top_k": 2}).json()["hits"]
-    assert hit["explanation"]["components"]["final"] == pytest.approx(found["score"])
+    assert hit["explanation"]["final"] == pytest.approx(found["score"])
     assert (found["notes"], found["degraded"]) == ([], [])
 
 

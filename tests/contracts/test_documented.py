@@ -43,6 +43,18 @@ def test_every_command_is_in_the_readme(command):
     assert re.search(rf"\b{command}\b", README)
 
 
+def test_no_product_is_named_that_is_not_used(client, db):
+    """The labels of the contract stand in answers and in one place of the code, and nowhere that people read."""
+    root = Path(__file__).resolve().parents[2]
+    written = [*root.glob("templates/**/*.html"), *root.glob("ops/**/*.py"), *root.glob("memory/**/*.py")]
+    written += [*root.glob("docs/**/*.md"), *root.glob("locale/**/*.po")]
+    named = re.compile(r"neo4j|vector db", re.IGNORECASE)
+    found = {path.relative_to(root).as_posix() for path in written if named.search(path.read_text(encoding="utf-8"))}
+
+    assert found == {"memory/enums.py", "memory/migrations/0002_tables.py"}
+    assert not named.search(client.get("/openapi.json").content.decode())
+
+
 def test_no_migration_is_missing(db):
     out = StringIO()
     call_command("makemigrations", "--check", "--dry-run", stdout=out)

@@ -38,7 +38,7 @@ def test_a_wrong_method_is_refused_in_shape(alice, route):
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/nothing", "/v1/ingest/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/%00", "/ünder"],
+    ["/v1/nothing", "/v1/nothing/", "/v2", "/health/what", "/v1/ops/stats/1", "/v1/evaluations/1", "/%00", "/ünder"],
 )
 def test_an_unknown_path_is_refused_in_shape(alice, path):
     answer = alice.client.get(path)

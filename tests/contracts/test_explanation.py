@@ -20,8 +20,10 @@ def world(alice, remember) -> Any:
 
 
 def scored(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for explanation in body.get("rerank_debug") or [hit["explanation"] for hit in body["hits"]]:
-        yield explanation["components"]
+    for entry in body.get("rerank_debug", ()):
+        yield entry["explanation"]
+    for hit in body.get("hits", ()):
+        yield hit["explanation"]
     yield from body["dropped"]
 
 

@@ -37,9 +37,10 @@ def test_a_first_start_shows_login_and_key_and_a_restart_keeps_the_data(tmp_path
     )["memory_id"]
 
     # A second one beside it needs another folder and port.
-    beside = Server(tmp_path / "other")
-    beside.start()
-    assert beside.call("/health") == {"status": "ok"}
+    beside = Server(tmp_path / "other", MEMOS_DEMO="0")
+    assert '"namespace": "demo"' not in beside.start()
+    assert beside.call("/v1/ops/stats")["total_memories"] == 0
+    assert beside.call("/v1/query", {"namespace": "demo", "query": "Tea?"})["degraded"] == ["namespace_unknown"]
     assert beside.stop() == 0
 
     same_folder = Server(tmp_path / "data")

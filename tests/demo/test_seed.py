@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import importlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.apps import apps
 from django.utils import timezone
 
 from memory.demo.conversations import conversations
+from memory.demo.procedures import demo_procedures
 from memory.demo.seed import seed_demo_namespace, seed_session
 from memory.enums import AuditEvent, ProcedureKind, Review, Role
 from memory.errors import NotFound
 from memory.models import AuditLog, Memory, MemoryUpkeep, Namespace, Procedure, QuarantinedItem, Session
+from memory.services.condense import condense_session
 from memory.services.reset import reset_session
 from memory.services.settling import settle_namespace
+from memory.text.tokens import count_tokens
 from memory.types import Access, Scope, system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -68,7 +73,7 @@ def test_a_session_is_filled_once(scope: Scope) -> None:
     again = seed_session(scope, session="mine", reset=False, now=NOW + timedelta(days=3))
     rows = Memory.objects.in_scope(scope).in_session("mine").order_by("turn")
     assert [row.pk for row in rows] == first == again
-    assert (rows[0].speaker, rows[0].occurred_at) == ("Mei", datetime(2026, 4, 17, 9, 30, tzinfo=UTC))
+    assert (rows[0].speaker, rows[0].occurred_at) == ("林晓", datetime(2026, 4, 24, 2, 0, tzinfo=UTC))
     events = AuditLog.objects.in_scope(scope).filter(event_type=AuditEvent.DEV_SEED)
     assert [(event.session, event.details) for event in events] == [("mine", {"inserted": len(first)})]
 
@@ -109,12 +114,14 @@ def test_the_demo_namespace_is_filled_once(db: None) -> None:
     assert Memory.objects.filter(namespace__name="shop").count() == new
 
 
-def test_the_shared_prompt_and_tools_keep_what_staff_changed(db: None) -> None:
+def test_the_prompt_and_tools_are_the_demos_own_and_keep_what_staff_changed(db: None) -> None:
     seed_demo_namespace(STAFF, namespace="shop", now=NOW)
-    prompt = Procedure.objects.get(kind=ProcedureKind.PROMPT, name="memos.answer-from-memory", namespace=None)
+    prompt = Procedure.objects.get(kind=ProcedureKind.PROMPT, name="memos.answer-from-memory")
     assert {"search_memory", "remember"} <= set(
-        Procedure.objects.filter(kind=ProcedureKind.TOOL, namespace=None).values_list("name", flat=True)
+        Procedure.objects.filter(kind=ProcedureKind.TOOL).values_list("name", flat=True)
     )
+    assert {entry.namespace.name for entry in Procedure.objects.all() if entry.namespace} == {"shop"}
+    assert not Procedure.objects.filter(namespace=None).exists()
     prompt.text = "Ours."
     prompt.save()
     seed_demo_namespace(STAFF, namespace="shop", now=NOW)
@@ -128,3 +135,60 @@ def test_who_does_not_reach_the_namespace_fills_nothing(db: None) -> None:
         seed_demo_namespace(Access(actor="key:x", scopes=frozenset({"write"})), namespace="shop", now=NOW)
     assert not Memory.objects.exists()
     assert not Procedure.objects.exists()
+
+
+def given_to_the_demo() -> None:
+    migration = importlib.import_module("memory.migrations.0027_demo_procedures")
+    migration.give_to_the_demo(apps, None)
+
+
+def shared(namespace_id: int) -> list[Procedure]:
+    """The demo's prompt and tools as they were before they were the demo's own."""
+    rows = demo_procedures(namespace_id)
+    for row in rows:
+        row.namespace = None
+        row.save()
+    return rows
+
+
+def test_what_every_namespace_was_given_becomes_the_demos_own(scope: Scope) -> None:
+    rows = shared(scope.namespace_id)
+    prompt = rows[0]
+    prompt.text += " Be brief."
+    prompt.save()
+    staffs = Procedure.objects.create(kind=ProcedureKind.TOOL, name="search_memory", version="2")
+
+    given_to_the_demo()
+
+    owners = {row.pk: row.namespace_id for row in Procedure.objects.enabled()}
+    assert owners == {prompt.pk: None, staffs.pk: None, rows[1].pk: scope.namespace_id, rows[2].pk: scope.namespace_id}
+
+
+def test_without_a_demo_they_are_switched_off(db: None) -> None:
+    shop = Namespace.objects.create(name="shop")
+    shared(shop.pk)
+    given_to_the_demo()
+    assert not Procedure.objects.enabled().exists()
+    assert Procedure.objects.count() == 3
+
+
+def test_one_short_memory_costs_at_most_40_tokens_more_than_it_says(make_tenant) -> None:
+    everyone = make_tenant("any", all_namespaces=True)
+    seed_demo_namespace(STAFF, namespace="demo", now=NOW)
+    text = "Ann prefers window seats."
+    everyone.post("/v1/ingest", {"namespace": "mine", "text": text})
+    scope = Scope(Namespace.objects.get(name="mine").pk, "mine", "key:test")
+    asked = {"namespace": "mine", "query": "Where does Ann like to sit?"}
+
+    packs = [everyone.post("/v1/query", asked).json(), everyone.post("/v1/query", asked | {"session_id": "s"}).json()]
+    (session,) = Session.objects.in_scope(scope).values_list("name", flat=True)
+    assert condense_session(scope, session=session, now=timezone.now())
+    packs.append(everyone.post("/v1/query", asked).json())
+
+    for pack in packs:
+        assert text in pack["context_pack"]["text"]
+        beside = pack["token_usage_condensed"] - count_tokens(text)
+        assert 0 < beside <= 40
+    demo = everyone.post("/v1/query", asked | {"namespace": "demo"}).json()
+    assert demo["context_pack"]["procedural"]["prompt"]["name"] == "memos.answer-from-memory"
+    assert packs[0]["context_pack"]["procedural"] == {"prompt": None, "tools": []}

@@ -299,6 +299,9 @@ def test_memos_runs_without_privileges(path: Path) -> None:
             assert service["cap_drop"] == ["ALL"]
             assert service["security_opt"] == ["no-new-privileges:true"]
             assert "user" not in service, "the image's own user"
+            assert service["read_only"] is True
+            [temporary] = service["tmpfs"]
+            assert temporary.startswith("/tmp:")
         assert "privileged" not in service
 
 

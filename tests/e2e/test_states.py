@@ -145,7 +145,8 @@ def test_hostile_text_does_nothing_on_any_page(open_page, root, world):
         '=HYPERLINK("http://evil.example","click")',
         "harbour " + "w" * 1_000_000,
     )
-    name = "<b>o'night</b> \u202e\"&amp; harbour"[:120]
+    # The gate refuses a name with turned letters; markup is let in.
+    name = "<b>o'night</b> \"&amp; harbour"[:120]
     ids = turns(world.harbour, name, *(text[:20_000] for text in evil))
     Memory.objects.filter(pk=ids[-1]).update(text=evil[-1])
     turns(world.harbour, name, "Tove <img src=x onerror=alert(1)> works at the Harbour </textarea> Office.")

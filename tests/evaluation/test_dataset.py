@@ -75,6 +75,8 @@ def test_questions_without_evidence_are_left_out_and_counted(dataset):
         ("1:56 pm on 8 May, 2023", datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
         ("May-08-2023", datetime(2023, 5, 8, tzinfo=UTC)),
         ("08.05.2023, 13:56:01", datetime(2023, 5, 8, 13, 56, 1, tzinfo=UTC)),
+        ("2023年05月08日 周一 13:56", datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
+        ("2023年5月8日 星期一", datetime(2023, 5, 8, tzinfo=UTC)),
         ("2023-05-08 13:56", datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
         ("2023-05-08T15:56:00+02:00", datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
         ("last spring", None),

@@ -23,8 +23,16 @@ def test_what_is_replaced_leaves_and_the_new_stays() -> None:
     assert "Paris" not in found.retired[0].decision.reason or found.retired[0].decision.confidence > 0.5
 
 
-def test_what_takes_back_leaves_too_and_is_found_by_its_object_alone() -> None:
-    old, new = "I really like Bill Evans. Oslo is cold.", "I don't like Bill Evans anymore. The oboe is mended."
+def test_what_says_that_something_is_over_stays() -> None:
+    old, new = "I really like Bill Evans. Oslo is cold.", "I don't like Bill Evans anymore. He bores me."
+    found = settled(new, old=old)
+
+    assert gone(found, "old", old) == "Oslo is cold."
+    assert gone(found, "new", new) == new
+
+
+def test_what_asks_to_forget_leaves_too_and_is_found_by_its_object_alone() -> None:
+    old, new = "I really like Bill Evans. Oslo is cold.", "Please forget Bill Evans. The oboe is mended."
     found = settled(new, old=old)
 
     assert gone(found, "old", old) == "Oslo is cold."
@@ -59,7 +67,7 @@ def test_a_changed_opinion_of_the_same_thing_is_linked_and_both_stay() -> None:
     found = settled("I used to dislike Bill Evans, but I've come to love his records.", old="I dislike Bill Evans.")
 
     assert found.retired == []
-    assert [one[0] for one in found.linked] == ["old"]
+    assert [one.key for one in found.linked] == ["old"]
 
 
 def test_what_fits_too_many_memories_names_a_topic() -> None:
@@ -103,7 +111,8 @@ def test_chinese() -> None:
 
 
 def test_wanted_terms_find_the_candidates() -> None:
-    assert wanted_terms(statements("I no longer live in Paris. Hello.")) == [object_terms("live in Paris")]
+    assert object_terms("live in Paris") in wanted_terms(statements("I no longer live in Paris. Hello."))
+    assert wanted_terms(statements("Hello.")) == []
 
 
 def test_live_text_takes_spans_in_any_order_and_overlapping() -> None:

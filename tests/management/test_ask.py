@@ -46,6 +46,12 @@ def test_it_shows_what_is_found_and_why_and_stores_nothing(demo: None) -> None:
     assert "\x1b[" not in out
 
 
+def test_it_says_when_nothing_fits(demo: None) -> None:
+    told = "Nothing in memory answers this. What is nearest:"
+    assert asked("demo", "Xylophone quartet?").splitlines()[0] == told
+    assert told not in asked("demo", "Why PostgreSQL and not MongoDB for the event store?")
+
+
 def test_a_session_narrows_it(demo: None) -> None:
     heads = [
         line for line in asked("demo", "支付网关 限流", "--session", "payments-retro").splitlines() if "(#" in line

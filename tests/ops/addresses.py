@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
@@ -43,6 +44,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "pack_id": world.pack.pk,
         "memory_id": world.ids[0],
         "name": "harbour",
+        "user_id": User.objects.get_or_create(username="someone", is_staff=True)[0].pk,
         "probe_id": probing.keep(world.harbour, text="pilot", settings=[probing.Setting()], now=timezone.now()).id,
     }
     found = {}

@@ -100,13 +100,31 @@ class TestList:
 
 
 class TestPack:
+    def test_a_pack_from_before_its_summary_was_text_is_shown(self, staff, pack):
+        old = pack.pack
+        old["working_memory"]["session_summary"] = {
+            "facts": ["Ann: It is hot."],
+            "actions": [],
+            "commands": ["make it"],
+        }
+        for chunk in old["retrieval"]["raw_chunks"]:
+            chunk["metadata"]["rerank_score"] = chunk["metadata"].pop("final_score")
+        ContextPack.objects.filter(pk=pack.pk).update(pack=old)
+
+        shown = staff.get(f"{URL}{pack.pk}/").context["pack"]
+
+        assert [[item.text for item in section.items] for section in shown.card] == [["Ann: It is hot."], ["make it"]]
+        assert [chunk.score for chunk in shown.chunks] == [
+            chunk["metadata"]["rerank_score"] for chunk in old["retrieval"]["raw_chunks"]
+        ]
+
     def test_the_final_text_and_the_manifest_are_the_packs_own(self, staff, pack):
         page = staff.get(f"{URL}{pack.pk}/")
         shown, stored = page.context["pack"], pack.pack
         assert shown.text == stored["text"]
         assert [chunk.id for chunk in shown.chunks] == [chunk["id"] for chunk in stored["retrieval"]["raw_chunks"]]
         assert [chunk.score for chunk in shown.chunks] == [
-            chunk["metadata"]["rerank_score"] for chunk in stored["retrieval"]["raw_chunks"]
+            chunk["metadata"]["final_score"] for chunk in stored["retrieval"]["raw_chunks"]
         ]
         sections = {one["section"]: one["tokens"] for one in stored["manifest"]["sections"]}
         figures = [int(segment.shown.replace(",", "")) for segment in shown.budget.segments]
@@ -308,6 +326,28 @@ class TestStore:
         client = grant_console("bakery", permissions=("ops.run_probe", "memory.add_memory"))
         assert client.post(f"{URL}try/", {**self.asked, "store": "on"}).status_code == 404
         assert not Memory.objects.filter(text=STORED).exists()
+
+
+def test_a_pack_says_how_relevant_each_memory_is_and_when_none_is(staff, world):
+    fits = staff.get(f"/ops/inspector/{pack_of(world).pk}/").content.decode()
+    foreign = staff.get(f"/ops/inspector/{pack_of(world, 'Xylophone quartet?').pk}/").content.decode()
+
+    assert "relevance <strong>" in fits
+    assert "Nothing in memory answers this" not in fits
+    assert "Nothing in memory answers this" in foreign
+
+
+def test_a_pack_of_an_earlier_version_says_nothing_of_relevance(staff, world):
+    pack = pack_of(world)
+    del pack.pack["retrieval"]["answerable"]
+    for chunk in pack.pack["retrieval"]["raw_chunks"]:
+        del chunk["relevance"]
+    pack.save()
+
+    page = staff.get(f"/ops/inspector/{pack.pk}/").content.decode()
+
+    assert "relevance <strong>" not in page
+    assert "Nothing in memory answers this" not in page
 
 
 def test_a_pack_leads_to_the_reset_of_its_session(staff, reader, pack):

@@ -10,8 +10,8 @@ import redis
 from django.urls import reverse
 from django.utils import timezone
 
+from memory import audit
 from memory.models import AuditLog, RelevanceJudgement
-from memory.models.evaluation import query_hash
 from memory.services import probing
 from memory.services.probing import Setting
 from memory.services.search import Ask, find
@@ -42,6 +42,19 @@ def prober(world, grant_console):
     return grant_console("harbour", permissions=("ops.run_probe",))
 
 
+class TestRelevance:
+    def test_each_hit_has_its_relevance(self, staff, world):
+        (hit, *_) = find(scope_of("harbour"), Ask(QUESTION, 2, timezone.now(), dry_run=True)).hits
+
+        page = look(staff).content.decode()
+
+        assert f"relevance {hit.relevance:.2f}" in page
+        assert "Nothing in memory answers this" not in page
+
+    def test_it_says_when_nothing_fits(self, staff, world):
+        assert "Nothing in memory answers this" in look(staff, text="Xylophone quartet?").content.decode()
+
+
 class TestDryRun:
     def test_nothing_is_stored_but_one_audit_event_without_the_text(self, staff, world):
         before = row_counts()
@@ -53,7 +66,8 @@ class TestDryRun:
             "memory_auditlog": 1
         }
         event = AuditLog.objects.get(event_type="CONSOLE_PROBE")
-        assert (event.actor, event.namespace, event.subject) == ("staff:ann", "harbour", query_hash(QUESTION))
+        assert (event.actor, event.namespace) == ("staff:ann", "harbour")
+        assert event.subject == audit.keyed(world.harbour, "question", QUESTION)
         assert event.details["answers"][0]["hits"] == 2
         assert "pilot" not in str(event.details)
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from ops.models import StaffSession
 from ops.sign_in import AccountBackend, SessionStore
 
 URL = "/ops/overview/live/"
@@ -85,7 +85,7 @@ def test_a_session_that_has_run_out_is_none(clerk):
     client = Client()
     client.force_login(clerk)
     assert SessionStore(client.session.session_key).load()["_auth_user_id"] == str(clerk.pk)
-    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    StaffSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
     assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
     store = SessionStore("no-such-session")
     assert store.load() == {}

@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from memory.models import Condensation, Memory
 from memory.providers.llm import configured_llm
-from memory.services.condense import EXTRACTIVE, condense_session
+from memory.services.card_writing import EXTRACTIVE
+from memory.services.condense import condense_session
 from memory.services.query import query
 from memory.services.search import Ask
 from tests.providers.endpoint import Endpoint, serving
@@ -205,7 +206,9 @@ def test_a_number_or_name_that_no_source_has_refuses_the_card_and_the_record_say
         "item": "facts.0",
         "invented": stranger,
     }
-    assert stranger not in caplog.text
+    told = [(record.getMessage(), record.__dict__.get("reason")) for record in caplog.records]
+    assert told
+    assert not any(stranger in str(one) for one in told)
 
 
 def test_the_record_says_why_a_model_that_did_not_answer_is_not_the_author(alice, told, endpoint):
@@ -225,7 +228,7 @@ def test_a_card_of_a_model_keeps_to_the_most_that_a_card_may_cost(alice, told, e
 
 def test_commands_are_kept_whoever_writes_the_card(alice, told, remember, endpoint):
     remember(alice, "Run it:\n$ make deploy ENV=prod")
-    assert card(condense(alice))["commands"] == ["make deploy ENV=prod"]
+    assert card(condense(alice))["shell_commands"] == ["make deploy ENV=prod"]
 
 
 def test_neither_ingest_nor_query_asks_the_model(alice, told, endpoint):

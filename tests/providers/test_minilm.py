@@ -19,11 +19,12 @@ from memory.models import EmbeddingModel, MemoryVector
 from memory.providers import minilm
 from memory.providers.embedding import provider_for
 from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
-from memory.providers.minilm_graph import graph_filename
+from memory.providers.minilm_graph import HIDDEN, graph_filename
 from memory.services import embedding
 from memory.services.diagnosis import diagnose
 from memory.services.query import query
 from memory.services.search import Ask, search
+from memory.text.question_frames import FRAMES, take_out
 
 SENTENCES = [
     "I moved to Lisbon in March.",
@@ -316,3 +317,13 @@ def test_a_server_whose_weights_are_missing_keeps_memories_and_refuses_queries(a
     assert kept.json()["degraded"] == ["embedding_delayed"]
     assert refused.status_code == 503
     assert refused.json()["error"]["code"] == "embedding_unavailable"
+
+
+def test_a_question_without_its_frame_is_nearer_to_what_it_is_about(model):
+    question, notes = "Can you recommend a boat trip for me?", ["We sail on the lake.", "I recommended it to him."]
+    about, alike = model.embed(notes)
+    asked = model.embed([question])
+    [bare] = take_out(model.frames(), asked)
+
+    assert model.frames().shape == (len(FRAMES), HIDDEN)
+    assert bare @ about - bare @ alike > asked[0] @ about - asked[0] @ alike

@@ -1,4 +1,5 @@
-"""Candidates for tests of the arithmetic: short turns of one session, a minute apart, which nothing speaks for."""
+"""Candidates for tests of the arithmetic: short turns of one session, a minute apart, two who take turns, and nothing
+that speaks for any of them."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ def candidates(count: int, **given: Any) -> Candidates:
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
         "turn": turns,
+        "voice": turns % 2,
         "occurred": turns * SECONDS_BETWEEN,
         "importance": np.full(count, 0.5),
         **{name: np.zeros(count, dtype=bool) for name in ("by_agent", "spoken", "named", "asks", "in_span")},

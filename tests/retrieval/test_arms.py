@@ -31,7 +31,7 @@ def asked(text: str, *, familiarity: float = 1.0) -> Question:
 
 
 def by_words(tenant: Any, text: str, *, limit: int = 10) -> list[tuple[str, float]]:
-    return [(hit.memory_id, hit.score) for hit in lexical.search(tenant.scope, asked(text), limit=limit)]
+    return [(hit.memory_id, hit.score) for hit in lexical.search(tenant.scope, asked(text), limit=limit).hits]
 
 
 def by_meaning(tenant: Any, text: str, *, limit: int = 10) -> list[str]:
@@ -72,6 +72,15 @@ def test_a_word_that_every_memory_holds_still_scores_above_nothing(alice, rememb
     assert all(score > 0 for _, score in by_words(alice, "zebra"))
 
 
+def test_a_word_that_questions_are_made_of_counts_half(alice, remember):
+    remember(alice, "I recommend zebra")
+    remember(alice, "lion")
+    scores = {word: dict(by_words(alice, word)) for word in ("recommend", "zebra", "recommend zebra")}
+    (asking,), (about,), (both,) = (list(found.values()) for found in scores.values())
+    assert asking == pytest.approx(about / 2)
+    assert both == pytest.approx(asking + about)
+
+
 def test_a_question_of_stop_words_has_no_words_to_find(alice, remember):
     remember(alice, "zebra")
     assert by_words(alice, "what is it?") == []
@@ -101,7 +110,7 @@ def test_equal_scores_come_newest_first(alice, remember):
 def test_ranks_count_from_one(alice, remember):
     for text in ("zebra", "zebra zebra lion", "zebra bear"):
         remember(alice, text)
-    assert [hit.rank for hit in lexical.search(alice.scope, asked("zebra"), limit=10)] == [1, 2, 3]
+    assert [hit.rank for hit in lexical.search(alice.scope, asked("zebra"), limit=10).hits] == [1, 2, 3]
     assert [hit.rank for hit in dense.search(alice.scope, asked("zebra"), limit=10)] == [1, 2, 3]
 
 
@@ -186,10 +195,10 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
         waiting = remember(alice, "green tea")
     forget_active_model()
 
-    (first, _) = retrieve(alice.scope, asked("green tea"), top_k=5).hits
+    found = retrieve(alice.scope, asked("green tea"), top_k=5)
+    first, _ = found.hits
     assert (str(first.id), first.similarity, first.overlap) == (waiting, 0.0, 1.0)
-    # Words have 0.4 of the arms, and it alone speaks for its session.
-    expected = 0.4 + SIGNALS["session"] * 0.4 / 3 + SIGNALS["importance"] * (first.importance - 0.5)
+    expected = found.weights["lexical"] + SIGNALS["importance"] * (first.importance - 0.5)
     assert first.score == pytest.approx(expected, abs=1e-6)
 
 

@@ -79,7 +79,7 @@ def test_a_memory_is_found_by_another_name_of_whom_the_question_names(alice, wor
 
     hit = named["Caroline lives in New York."]
     assert hit.candidate.parts["entities"].raw == pytest.approx(1 - math.log(2) / math.log(TOLD_OF))
-    assert "it mentions what the question names" in reason(hit)
+    assert "it mentions what the question names" in reason(hit, considered=5)
     assert not any("entities" in hit.candidate.parts for hit in _found(alice, "Has the ship docked?"))
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.enums import Verdict
-from memory.retrieval.explain import differences, explain, explain_dropped, parts, reason
+from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
 from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part
 from memory.retrieval.left_out import left_out
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
@@ -73,7 +73,7 @@ def found(tenant: Any, text: str, *, top_k: int, show_dropped: int = 200, **opti
 
 def check_sums(retrieval: Retrieval) -> None:
     """Every hit's and every dropped candidate's parts sum to its score, and the scores say why it is where it is."""
-    explained = [explain(hit, retrieval.weights)["components"] for hit in retrieval.hits]
+    explained = [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
     explained += [explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped]
     assert explained
     for entry in explained:
@@ -124,7 +124,7 @@ def test_parts_sum_with_a_reranker(talks, settings, tmp_path: Path, candidates):
 def test_dates_and_variety_are_parts(talks):
     dated = found(talks, "When did I move?", top_k=3)
     check_sums(dated)
-    part = explain(dated.hits[0], dated.weights)["components"]["signals"]["dated"]
+    part = explain(dated.hits[0], dated.weights, considered=dated.considered)["signals"]["dated"]
     assert part == {"raw": 1.0, "weight": SIGNALS["dated"], "weighted": SIGNALS["dated"]}
     listed = found(talks, "List all that we painted", top_k=3)
     check_sums(listed)
@@ -218,23 +218,41 @@ def hit(found: dict[str, Part], **options: Any) -> Hit:
     [
         (
             {"dense": Part(0.8, 2, 0.4), "lexical": Part(3.5, 1, 0.5)},
-            "Found by meaning (place 2) and by its words (place 1).",
+            "Found by meaning (2nd of 74) and by its words (1st of 74).",
         ),
-        ({"dense": Part(0.2, None, 0.1), "lexical": Part(3.5, 4, 0.5)}, "Found by its words (place 4)."),
+        ({"dense": Part(0.2, None, 0.1), "lexical": Part(3.5, 4, 0.5)}, "Found by its words (4th of 74)."),
         ({"dense": Part(0.2, None, 0.1)}, "Found next to memories that match."),
         (
             {"dense": Part(0.8, 1, 0.4), "session": Part(0.5, None, 0.1), "dated": Part(1.0, None, 0.25)},
-            "Found by meaning (place 1); it says when, its conversation matches.",
+            "Found by meaning (1st of 74); it says when, its conversation matches.",
         ),
-        ({"dense": Part(0.8, 1, 0.4), "importance": Part(-0.5, None, -0.05)}, "Found by meaning (place 1)."),
+        ({"dense": Part(0.8, 1, 0.4), "importance": Part(-0.5, None, -0.05)}, "Found by meaning (1st of 74)."),
     ],
 )
 def test_the_sentence_says_who_found_it_and_what_helped(found, sentence):
-    assert reason(hit(found)) == sentence
+    assert reason(hit(found), considered=74) == sentence
 
 
 def test_the_sentence_counts_restatements():
-    assert reason(hit({"dense": Part(0.8, 1, 0.4)}, restated_by=[B, C])).endswith("; said again by 2 more.")
+    said = hit({"dense": Part(0.8, 1, 0.4)}, restated_by=[B, C])
+    assert reason(said, considered=9).endswith("; said again by 2 more.")
+
+
+def test_what_gave_less_than_a_twentieth_of_the_score_is_not_named():
+    found = {
+        "dense": Part(0.8, 1, 0.8),
+        "lexical": Part(0.1, 3, 0.04),
+        "session": Part(0.2, None, 0.06),
+        "importance": Part(0.1, None, 0.01),
+    }
+    assert reason(hit(found), considered=21) == "Found by meaning (1st of 21); its conversation matches."
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (13, "13th"), (122, "122nd")]
+)
+def test_places_are_ordinals(number, shown):
+    assert ordinal(number) == shown
 
 
 def test_an_arm_that_found_nothing_is_there_with_nothing():

@@ -372,7 +372,7 @@ def test_a_filter_finds_all_that_match_however_many_others_are_nearer(alice, rem
 
     narrowed = asked("green tea", {"metadata.project": "atlas"})
     assert {hit.memory_id for hit in dense.search(alice.scope, narrowed, limit=100)} == wanted
-    assert {hit.memory_id for hit in lexical.search(alice.scope, narrowed, limit=100)} == wanted
+    assert {hit.memory_id for hit in lexical.search(alice.scope, narrowed, limit=100).hits} == wanted
     found = retrieve(alice.scope, narrowed, top_k=50)
     assert {str(hit.id) for hit in found.hits} == wanted
     assert found.considered == 10
@@ -401,8 +401,8 @@ def test_scores_by_words_keep_the_statistics_of_the_whole_namespace(alice, remem
     wanted = remember(alice, "zebra lion", role="agent")
     for text in ("zebra", "zebra tiger", "bear"):
         remember(alice, text)
-    whole = {hit.memory_id: hit.score for hit in lexical.search(alice.scope, asked("zebra"), limit=9)}
-    (narrowed,) = lexical.search(alice.scope, asked("zebra", {"role": "agent"}), limit=9)
+    whole = {hit.memory_id: hit.score for hit in lexical.search(alice.scope, asked("zebra"), limit=9).hits}
+    (narrowed,) = lexical.search(alice.scope, asked("zebra", {"role": "agent"}), limit=9).hits
     assert (narrowed.memory_id, narrowed.score) == (wanted, pytest.approx(whole[wanted]))
 
 

@@ -15,7 +15,7 @@ SAID = ["The kiln is hot at noon.", "The kiln was repaired yesterday.", "When is
 
 def test_weights_times_values_are_the_scores_of_the_ranking(alice, remember) -> None:
     for text in SAID:
-        remember(alice, text, speaker="Tove")
+        remember(alice, text, speaker="Ann" if text.endswith("?") else "Tove")
     (question,) = questions([Ask("When was the kiln repaired, Tove?", 2, timezone.now())])
 
     ranking, hits = first_stage(alice.scope, question, top_k=2)

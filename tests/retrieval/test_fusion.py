@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from itertools import pairwise
 from typing import Any
@@ -11,12 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, dense_weight, rank
+from memory.retrieval.arms import WordHits
+from memory.retrieval.arms.bm25 import idf
+from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, dense_weight, rank, word_evidence
 from memory.retrieval.places import Places
 from memory.retrieval.question import Question, Wants
 from tests.retrieval.candidates import candidates
 
 EVERYTHING = (*ARMS, *SIGNALS)
+NO_WORDS = WordHits([], 0.0, {})
+# Of two memories one holds the only word: a best score of 20 is evidence without doubt.
+ONE_WORD = WordHits([], 2.0, {"word": 1})
 
 
 def identity(number: int) -> uuid.UUID:
@@ -28,14 +34,14 @@ def key(number: int) -> str:
 
 
 def asked(*, familiarity: float = 1.0, **wants: bool) -> Question:
-    return Question("q", [], np.zeros(1), 1, familiarity, None, Wants(**wants), [], None, None)
+    return Question("q", ["word"], np.zeros(1), 1, familiarity, None, Wants(**wants), [], None, None)
 
 
 def ranked(
     count: int, *, taking_part: Any = ARMS, question: Question | None = None, ranks: Any = None, **arrays: Any
 ) -> Ranking:
     places = Places([key(number) for number in range(count)], candidates(count, **arrays))
-    return rank(question or asked(), places, ranks=ranks or {}, taking_part=taking_part)
+    return rank(question or asked(), places, by_words=ONE_WORD, ranks=ranks or {}, taking_part=taking_part)
 
 
 def order(ranking: Ranking) -> list[int]:
@@ -43,34 +49,70 @@ def order(ranking: Ranking) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("familiarity", "standing_out", "expected"),
+    ("familiarity", "evidence", "expected"),
     [
-        (1.0, 0.0, 0.4),
-        (1.0, 0.25, 0.6),
-        (1.0, 0.5, 0.8),
-        (1.0, 1.0, 0.8),
-        (0.5, 0.5, 0.4),
-        (0.5, 1.0, 0.4),
+        (1.0, 0.0, 1.0),
+        (1.0, 0.5, 1 / 1.3),
+        (1.0, 1.0, 1 / 2.2),
+        (0.5, 0.0, 0.5),
+        (0.5, 1.0, 0.5 / 2.2),
+        (0.0, 0.0, 0.0),
         (0.0, 1.0, 0.0),
     ],
 )
-def test_meaning_weighs_more_as_it_stands_out_and_nothing_where_it_cannot_read(familiarity, standing_out, expected):
-    assert dense_weight(familiarity, standing_out) == pytest.approx(expected)
+def test_words_weigh_as_far_as_they_are_evidence_and_decide_where_meaning_cannot_read(familiarity, evidence, expected):
+    assert dense_weight(familiarity, evidence) == pytest.approx(expected)
+
+
+def test_a_covered_question_is_evidence_the_less_the_more_meaning_recognises():
+    # One of 99 memories holds each of the two words, and one memory both.
+    counted = WordHits([], 99.0, {"harbour": 1, "crane": 1})
+    rare = idf(holding=1, memories=99.0)
+
+    def evidence(best: float, standing_out: float) -> float:
+        return word_evidence(["harbour", "crane"], counted, best=best, standing_out=standing_out)
+
+    assert evidence(2 * rare, 0.0) == 1.0
+    assert evidence(rare, 0.0) == pytest.approx(1 - 0.5 * math.exp(-0.5))
+    assert evidence(2 * rare, 0.5) == pytest.approx(1 - 0.75 * math.exp(-1))
+    assert evidence(2 * rare, 1.0) == pytest.approx(1 - math.exp(-1))
+
+
+def test_a_common_word_of_a_question_that_nothing_else_matches_is_hardly_evidence():
+    counted = WordHits([], 500.0, {"green": 40})
+    common = idf(holding=40, memories=500.0)
+    terms = ["green", "trip", "oslo", "summer"]
+    assert word_evidence(terms, counted, best=common, standing_out=0.2) < 0.3
+    assert word_evidence(["green"], counted, best=common, standing_out=0.2) > 0.6
+
+
+def test_many_rare_words_are_evidence_however_long_the_question_is():
+    terms = [f"t{number}" for number in range(100)]
+    counted = WordHits([], 80.0, dict.fromkeys(terms[:8], 1))
+    rare = idf(holding=1, memories=80.0)
+    assert word_evidence(terms, counted, best=8 * rare, standing_out=0.3) > 0.97
+
+
+@pytest.mark.parametrize("counted", [NO_WORDS, WordHits([], 5.0, {})])
+def test_without_a_match_words_are_no_evidence(counted):
+    assert word_evidence(["anything"], counted, best=0.0, standing_out=0.25) == 0.0
+    assert word_evidence([], counted, best=0.0, standing_out=0.25) == 0.0
 
 
 def test_a_score_is_the_weighted_sum_of_both_arms():
-    # Of two candidates none stands out: meaning has 0.4 + 0.8 × 0.25.
-    found = ranked(2, cosine=[0.6, 0.8], bm25=[8.0, 2.0], ranks={"dense": {key(1): 1}, "lexical": {}})
+    found = ranked(2, cosine=[0.6, 0.8], bm25=[80.0, 20.0], ranks={"dense": {key(1): 1}, "lexical": {}})
 
-    assert found.weights == pytest.approx({"dense": 0.6, "lexical": 0.4})
+    # Words are evidence without doubt: they weigh WORDS where meaning weighs 1.
+    meaning, words = 1 / 2.2, 1.2 / 2.2
+    assert found.weights == pytest.approx({"dense": meaning, "lexical": words})
     assert order(found) == [0, 1]
     first, second = found.candidate(0), found.candidate(1)
     assert first.parts == {
-        "dense": Part(0.6, None, pytest.approx(0.45)),
-        "lexical": Part(8.0, None, pytest.approx(0.4)),
+        "dense": Part(0.6, None, pytest.approx(0.75 * meaning)),
+        "lexical": Part(80.0, None, pytest.approx(words)),
     }
-    assert second.parts["dense"] == Part(0.8, 1, pytest.approx(0.6))
-    assert second.score == pytest.approx(0.6 + 0.1)
+    assert second.parts["dense"] == Part(0.8, 1, pytest.approx(meaning))
+    assert second.score == pytest.approx(meaning + words / 4)
     assert [found.place_of(identity(number)) for number in (0, 1, 7)] == [0, 1, None]
 
 
@@ -104,13 +146,14 @@ def test_equals_come_newest_first():
         ("role", {"by_agent": [True, False]}, {}, [None, 0.3]),
         ("role", {"by_agent": [True, False]}, {"agent": True}, [0.3, None]),
         ("role", {"by_agent": [True, True]}, {"agent": True}, [None, None]),
-        ("time", {"in_span": [False, True]}, {}, [None, 0.15]),
+        ("time", {"in_span": [False, True]}, {}, [None, 0.5]),
         ("question", {"asks": [True, True], "spoken": [True, False]}, {}, [-0.1, None]),
-        ("recency", {}, {"recent": True}, [None, 0.1]),
+        ("recency", {}, {"recent": True}, [None, 0.05]),
         ("recency", {}, {}, [None, None]),
-        ("importance", {"importance": [1.0, 0.2]}, {}, [0.05, -0.03]),
-        ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.09, None]),
+        ("importance", {"importance": [1.0, 0.2]}, {}, [0.15, -0.09]),
+        ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.55 / 3, None]),
         ("neighbours", {"cosine": [0.5, 0.0]}, {}, [None, 0.25]),
+        ("neighbours", {"cosine": [0.5, 0.0], "voice": [1, 1]}, {}, [None, None]),
         ("answer", {"cosine": [0.5, 0.0], "asks": [True, False]}, {}, [None, 0.22]),
     ],
 )

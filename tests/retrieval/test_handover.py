@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
-from memory.retrieval.handover import Handover, Window, handover
+from memory.retrieval.handover import NOTHING_FITS, Handover, Window, handover
 from memory.retrieval.pipeline import Hit
 from memory.text.card import SECTIONS, card_tokens
 from memory.text.tokens import TOKENIZERS, count_tokens
@@ -27,6 +27,7 @@ PROCEDURAL = {
         {"name": "search", "version": "2", "description": "Finds memories", "parameters": {"type": "object"}},
     ],
 }
+NOTICE = "notice:unanswerable"
 CARD = {"facts": ["The kiln is red.", "The shop is in Lyon."], "constraints": ["Never fire the kiln on Sundays."]}
 
 
@@ -55,6 +56,7 @@ def handed(
     max_tokens: int | None = None,
     tokenizer: str = "o200k_base",
     count: Any = None,
+    answerable: bool = True,
 ) -> Handover:
     return handover(
         procedural={} if procedural is None else procedural,
@@ -64,6 +66,7 @@ def handed(
         max_tokens=max_tokens,
         tokenizer=tokenizer,
         count=count or partial(count_tokens, tokenizer=tokenizer),
+        answerable=answerable,
     )
 
 
@@ -106,7 +109,34 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         "window": window,
         "hits": found,
         "max_tokens": draw(st.none() | st.integers(1, 600)),
+        "answerable": draw(st.booleans()),
     }
+
+
+def test_the_agent_is_told_that_nothing_fits_before_what_was_found_all_the_same():
+    done = handed(hits=[hit("The kiln is red.")], answerable=False)
+
+    assert done.text == f"Memories:\n- {NOTHING_FITS}\n- [1] 2026-05-08, Ann: The kiln is red.\n"
+    assert items(done, "hits")[NOTICE] | {"tokens": 0} == {"id": NOTICE, "tokens": 0, "status": "kept", "reason": None}
+
+
+def test_the_agent_is_told_that_nothing_was_found():
+    assert handed(answerable=False).text == f"Memories:\n- {NOTHING_FITS}\n"
+
+
+def test_nothing_is_said_of_an_answer_that_fits():
+    done = handed(hits=[hit("The kiln is red.")])
+
+    assert NOTHING_FITS not in done.text
+    assert NOTICE not in items(done, "hits")
+
+
+def test_without_room_for_the_sentence_no_hit_is_told():
+    short = [hit("Red.", speaker="")]
+    room = handed(hits=short).tokens
+    alone = handed(answerable=False).tokens
+    assert handed(hits=short, answerable=False, max_tokens=min(room, alone) - 1).text == ""
+    assert handed(hits=short, answerable=False, max_tokens=alone).text == f"Memories:\n- {NOTHING_FITS}\n"
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -128,7 +158,12 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
     assert Counter(entry["id"] for entry in sections[2]["items"]) == Counter(
         entry.memory_id for entry in world["window"].messages
     )
-    assert Counter(entry["id"] for entry in sections[3]["items"]) == Counter(str(entry.id) for entry in world["hits"])
+    notice = [] if world["answerable"] else [NOTICE]
+    assert Counter(entry["id"] for entry in sections[3]["items"]) == Counter(
+        [*notice, *(str(entry.id) for entry in world["hits"])]
+    )
+    if notice and sections[3]["tokens"]:
+        assert sections[3]["items"][0]["status"] == "kept", "hits are not told without the sentence"
     card = world["card"] or {}
     assert {entry["id"] for entry in sections[1]["items"]} == {
         f"{bucket}.{position}" for bucket, entries in card.items() for position in range(len(entries))

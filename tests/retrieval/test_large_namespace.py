@@ -176,7 +176,7 @@ def test_a_filter_is_exact_in_a_large_namespace(alice):
     among = predicate(Condition(Column.SESSION, Operator.EQ, "rare"))
     question_ = asked("harbor bakery violin", among=among)
     assert sorted(ids_of(dense.search(alice.scope, question_, limit=10))) == wanted
-    assert set(ids_of(lexical.search(alice.scope, question_, limit=10))) == set(wanted[1:])
+    assert set(ids_of(lexical.search(alice.scope, question_, limit=10).hits)) == set(wanted[1:])
     others = predicate(Not(Condition(Column.SESSION, Operator.EQ, "rare")))
     found = dense.search(alice.scope, asked("harbor bakery violin", among=others), limit=10)
     assert len(found) == 10
@@ -213,7 +213,7 @@ def test_a_process_that_knows_older_centroids_reads_them_again(alice):
 
 def by_words(tenant: Any, text: str, *, limit: int = 10) -> list:
     size.forget_known()
-    return lexical.search(tenant.scope, asked(text), limit=limit)
+    return lexical.search(tenant.scope, asked(text), limit=limit).hits
 
 
 @pytest.mark.parametrize(("budget", "share"), [(100_000, 1.0), (120, 0.95)])
@@ -223,7 +223,7 @@ def test_words_score_as_exact_search_scores_them(alice, monkeypatch, budget, sha
     keep_up(now=NOW)
     right = 0
     for text in told(50, seed=3):
-        exact = {hit.memory_id: hit.score for hit in lexical.exact(alice.scope, asked(text), limit=1000)}
+        exact = {hit.memory_id: hit.score for hit in lexical.exact(alice.scope, asked(text), limit=1000).hits}
         found = by_words(alice, text)
         assert [hit.score for hit in found] == pytest.approx([exact[hit.memory_id] for hit in found])
         enough = sorted(exact.values(), reverse=True)[9] - 1e-6
@@ -238,7 +238,8 @@ def test_a_question_of_common_words_only_fills_the_answer(alice, monkeypatch):
     found = by_words(alice, "everywhere always")
     assert len(found) == 10
     assert set(ids_of(found)) <= set(ids[-80:])
-    exact = {hit.memory_id: hit.score for hit in lexical.exact(alice.scope, asked("everywhere always"), limit=1000)}
+    whole = lexical.exact(alice.scope, asked("everywhere always"), limit=1000)
+    exact = {hit.memory_id: hit.score for hit in whole.hits}
     assert [hit.score for hit in found] == pytest.approx([exact[hit.memory_id] for hit in found])
 
 

@@ -122,7 +122,7 @@ def test_what_the_signals_need_is_read(alice, remember):
 def test_a_pause_of_more_than_an_hour_parts_neighbours(alice, remember):
     def after_a_pause(tenant_session: str, pause: timedelta) -> dict[str, Any]:
         remember(alice, "the kiln glows", session=tenant_session, occurred_at=NOW)
-        later = remember(alice, "so it does", session=tenant_session, occurred_at=NOW + pause)
+        later = remember(alice, "so it does", session=tenant_session, role="agent", occurred_at=NOW + pause)
         found = retrieve(alice.scope, asked("the kiln glows", {"session_id": tenant_session}), top_k=5)
         (hit,) = [hit for hit in found.hits if str(hit.id) == later]
         return hit.candidate.parts

@@ -86,6 +86,35 @@ def test_other_sessions_and_turns_after_a_long_pause_are_no_neighbours():
     assert not signals.neighbours(candidates(2, turn=[1, 4]), score)[0].any()
 
 
+@pytest.mark.parametrize(
+    ("voices", "expected"),
+    [
+        ([0, 1, 0, 1], 1.0),
+        ([0, 0, 0, 1], 1.0),
+        ([0] * 9 + [1], 0.4),
+        ([0, 1, 2, 3], 1.0),
+        ([0, 0, 0, 0], 0.0),
+        ([5], 0.0),
+    ],
+)
+def test_a_session_is_a_conversation_as_far_as_others_speak_in_it(voices, expected):
+    found = signals.conversation(candidates(len(voices), voice=voices))
+    assert found.tolist() == pytest.approx([expected] * len(voices))
+
+
+def test_each_session_is_a_conversation_of_its_own():
+    found = candidates(6, session=[0, 1, 0, 1, 2, 2], voice=[0, 0, 1, 0, 1, 1])
+    assert signals.conversation(found).tolist() == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    assert signals.conversation(candidates(0)).tolist() == []
+
+
+def test_notes_of_one_person_lend_each_other_nothing():
+    notes = candidates(3, voice=[0, 0, 0], asks=[False, True, False])
+    around, answered = signals.neighbours(notes, np.array([0.0, 1.0, 0.0]))
+    assert not around.any()
+    assert not answered.any()
+
+
 def test_long_turns_lend_and_borrow_less():
     faded = math.exp(-1)
     lending = signals.neighbours(candidates(2, tokens=[140.0, 10.0]), np.array([1.0, 0.0]))[0]
@@ -94,10 +123,14 @@ def test_long_turns_lend_and_borrow_less():
     assert borrowing[1] == pytest.approx(faded)
 
 
-def test_a_session_has_the_mean_of_its_three_best():
+def test_a_session_has_the_mean_of_its_three_best_over_the_worst_session():
     found = candidates(5, session=[0, 0, 0, 0, 1])
     values = signals.session(found, np.array([0.9, 0.6, 0.1, 0.3, 0.6]))
-    assert values.tolist() == pytest.approx([0.6, 0.6, 0.6, 0.6, 0.2])
+    assert values.tolist() == pytest.approx([0.4, 0.4, 0.4, 0.4, 0.0])
+
+
+def test_where_there_is_one_session_it_says_nothing():
+    assert not signals.session(candidates(3), np.array([0.9, 0.6, 0.1])).any()
     assert signals.session(candidates(0), np.zeros(0)).tolist() == []
 
 

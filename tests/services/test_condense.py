@@ -16,7 +16,8 @@ from django_q.models import OrmQ
 
 from memory.models import AuditLog, Condensation, Memory, Session
 from memory.services import condense
-from memory.services.condense import EXTRACTIVE, condense_session
+from memory.services.card_writing import EXTRACTIVE
+from memory.services.condense import condense_session
 from memory.services.ingest import ingest_batch
 from memory.services.refresh import configured, request_if_due, request_overdue
 from memory.services.reset import reset_session
@@ -73,7 +74,15 @@ def test_a_version_says_what_it_was_made_from_and_what_it_costs(alice):
 
     assert (stored.number, stored.covers_to_turn, stored.method) == (1, 3, EXTRACTIVE)
     assert (stored.version, stored.trigger_reason) == ("memos.session_summary.v1", "bootstrap_summary")
-    assert stored.trigger_details == {"new_messages": 3, "from_turn": 1, "to_turn": 3}
+    assert stored.trigger_details == {
+        "source": "worker",
+        "strategy": "first_summary",
+        "schema": "memos.session_summary.v1",
+        "new_memory_ids": ids,
+        "new_message_count": 3,
+        "from_turn": 1,
+        "to_turn": 3,
+    }
     assert [str(identity) for identity in stored.source_memory_ids] == ids
     assert stored.token_condensed == count_tokens(stored.condensed_text, stored.tokenizer)
     assert stored.token_original == sum(count_tokens(text) for text in Memory.objects.values_list("text", flat=True))
@@ -114,7 +123,8 @@ def test_versions_count_up_and_say_why_they_were_made(alice):
     (second,) = run(alice)
 
     assert (second.number, second.covers_to_turn, second.trigger_reason) == (2, 7, "new_messages_threshold")
-    assert second.trigger_details == {"new_messages": 4, "from_turn": 4, "to_turn": 7}
+    told = {name: second.trigger_details[name] for name in ("strategy", "new_message_count", "from_turn", "to_turn")}
+    assert told == {"strategy": "rolling_summary", "new_message_count": 4, "from_turn": 4, "to_turn": 7}
     assert len(second.source_memory_ids) == 4
     first = Condensation.objects.get(number=1)
     new = Memory.objects.filter(turn__gt=3).values_list("tokens", flat=True)

@@ -167,7 +167,7 @@ class TestRestore:
         take_vectors(memory_id)
         queued.clear()
         restore([memory_id])
-        assert queued == [queue.EMBED_PENDING]
+        assert queued == [queue.EMBED_PENDING, queue.SETTLE]
 
 
 @pytest.mark.django_db

@@ -12,7 +12,7 @@ import redis
 from django.test import override_settings
 from django_q.models import OrmQ
 
-from memory.demo.procedures import default_procedures
+from memory.demo.procedures import demo_procedures
 from memory.models import AuditLog, ContextPack, Session
 from memory.services.condense import condense_session
 from memory.services.query import Answer, query
@@ -41,7 +41,9 @@ def ask(
 def test_an_empty_namespace_is_answered_with_nothing(alice):
     answer = ask(alice)
     assert (answer.retrieval.hits, answer.explanations, answer.similarity) == ([], [], 0)
-    assert (answer.condensed_summary, answer.token_original, answer.token_condensed) == ("", 0, 0)
+    assert (answer.condensed_summary, answer.token_original) == ("", 0)
+    assert answer.pack["text"] == "Memories:\n- No stored memory answers this question.\n"
+    assert answer.token_condensed == answer.pack["manifest"]["tokens"]
     assert not answer.summary_enqueued
     assert answer.degraded == []
 
@@ -84,7 +86,7 @@ def test_a_summary_counts_for_the_turns_that_it_stands_for(alice, remember):
     assert answer.condensed_summary == stored.condensed_text
     memory = answer.pack["working_memory"]
     assert memory["session_summary_id"] == str(stored.pk)
-    assert memory["session_summary"] == json.loads(stored.condensed_text)
+    assert memory["session_summary"] == stored.condensed_text
     raw = sum(count_tokens(text) for text in ("I prefer green tea.", "We ship on Friday.", "Never call before nine."))
     assert answer.token_original == raw + stored.token_original
     assert ContextPack.objects.get().session_summary_id == stored.pk
@@ -134,7 +136,7 @@ def test_other_sessions_are_searched_but_their_window_and_summary_are_not_shown(
     answer = ask(alice, session="s2")
     assert [hit.text for hit in answer.retrieval.hits] == ["I prefer green tea."]
     assert answer.summary is None
-    assert answer.pack["working_memory"] == {"l1_window": [], "session_summary": None, "session_summary_id": None}
+    assert answer.pack["working_memory"] == {"l1_window": [], "session_summary": "", "session_summary_id": None}
 
 
 def test_with_redis_away_memories_answer_and_the_answer_says_what_is_missing(alice, remember):
@@ -171,7 +173,7 @@ def test_as_many_as_asked_for_come_back(alice, remember, top_k):
 
 
 def test_two_questions_of_a_session_share_all_but_their_hits(alice, remember):
-    ensure_procedures(default_procedures())
+    ensure_procedures(demo_procedures(alice.scope.namespace_id))
     remember(alice, "The kiln cracked.", session="workshop")
     remember(alice, "Tea is in the cupboard.", session="kitchen")
     for number in range(26):
@@ -195,7 +197,7 @@ def test_two_questions_of_a_session_share_all_but_their_hits(alice, remember):
 def test_instructions_are_in_the_text_and_not_in_the_summary_that_stands_in(alice, remember):
     remember(alice, "I prefer green tea.")
     plain = ask(alice)
-    ensure_procedures(default_procedures())
+    ensure_procedures(demo_procedures(alice.scope.namespace_id))
     answer = ask(alice)
 
     assert answer.pack["text"].startswith("Instructions:\n- Answer from the memories")

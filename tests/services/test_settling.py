@@ -67,7 +67,7 @@ def test_a_statement_that_is_taken_back_is_neither_found_nor_handed_over(alice, 
         Posting.objects.in_scope(alice.scope).filter(memory_id=old).values_list("term", flat=True)
     )
     assert MemoryVector.objects.in_scope(alice.scope).filter(memory_id=old).count() == 1
-    assert Memory.objects.get(pk=new).live.strip() == "The harbour was cold today."
+    assert Memory.objects.get(pk=new).live == NEW
     fewer = of_both - sum(Memory.objects.filter(pk__in=told).values_list("length", flat=True))
     assert indexed_terms(alice) == length - fewer < length
     [hit] = [hit for hit in ask(alice, "is the oboe mended?") if hit["id"] == old]
@@ -299,6 +299,13 @@ def test_a_policy_leaves_it_to_people(alice, told):
 
     assert settle() == 2
     assert Memory.objects.get(pk=told[0]).retired_spans == []
+    assert settle() == 0
+
+    body = {"namespace": "alice", "policy": {"conflicts": {"settle": True}}}
+    assert alice.client.put("/v1/policy", data=body, content_type="application/json").status_code == 200
+    assert settle() == 2
+    assert Memory.objects.get(pk=told[0]).retired_spans == [0, 22]
+    assert settle() == 0
 
 
 def test_chinese(alice, remember):

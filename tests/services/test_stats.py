@@ -121,7 +121,7 @@ def test_the_queue_tells_waiting_jobs_from_those_in_work():
     state = stats.queue_state(now=NOW)
     assert (state.queued, state.in_flight, state.failed) == (1, 1, 0)
     assert state.oldest == NOW - timedelta(minutes=5)
-    assert {entry["name"] for entry in stats.queues()} == {"queued", "in_flight", "failed"}
+    assert {entry["name"] for entry in stats.queues()} == {"condensation", "queued", "in_flight", "failed"}
 
 
 def test_without_redis_the_heartbeat_is_unknown(monkeypatch):

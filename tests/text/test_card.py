@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.text.card import CARD_SCHEMA, MAX_CARD_TOKENS, MIN_CARD_TOKENS, build_card, card_tokens
+from memory.text.card import CARD_SCHEMA, MAX_CARD_TOKENS, MIN_CARD_TOKENS, build_card, card_tokens, section_items
 from memory.text.cues import BUCKETS
 from memory.text.statements import MAX_SOURCES, Turn
 from memory.text.tokens import count_tokens
@@ -45,7 +45,7 @@ def test_an_english_session_fills_the_buckets_and_drops_small_talk():
     assert card["constraints"] == ["Lena: Our budget is 900 euros."]
     assert card["decisions"] == ["Lena: We decided to leave on Thursday night."]
     assert card["risks"] == card["pitfalls"] == ["Omar: Careful, the ferry often fails in strong wind."]
-    assert card["actions"] == ["Lena: Please bring the big tent."]
+    assert card["actions"] == card["commands"] == ["Lena: Please bring the big tent."]
     assert card["period"] == {"from": "2024-03-02", "to": "2024-03-02"}
     assert "raw_excerpt" not in card
 
@@ -145,7 +145,7 @@ def test_commands_are_listed_and_not_repeated_as_statements():
     card = build_card(
         [_turn(1, "The deploy is manual.\n$ make deploy ENV=prod\n$ make deploy ENV=prod")], max_tokens=300
     )
-    assert card["commands"] == ["make deploy ENV=prod"]
+    assert card["shell_commands"] == ["make deploy ENV=prod"]
     assert card["facts"] == ["The deploy is manual."]
 
 
@@ -282,6 +282,19 @@ def test_long_input_gets_an_excerpt():
     card = build_card(_long_session(120))
     assert card["raw_excerpt"].startswith("Shelf 0 holds")
     assert card["raw_excerpt"].endswith("…") or len(card["raw_excerpt"]) < 160
+
+
+@pytest.mark.parametrize(("characters", "quoted"), [(799, False), (800, True)])
+def test_from_800_characters_on_the_beginning_is_quoted(characters, quoted):
+    text = "Shelf one holds the blue jars. ".ljust(characters, "x")
+    assert ("raw_excerpt" in build_card([_turn(1, text)])) is quoted
+
+
+def test_shell_commands_of_an_older_card_are_told_and_the_mirror_of_actions_is_not():
+    older = {"actions": ["Ann: Call Bo."], "commands": ["make kiln"]}
+    assert section_items(older, "shell_commands") == ["make kiln"]
+    assert section_items({**older, "commands": older["actions"]}, "shell_commands") == []
+    assert section_items({**older, "shell_commands": ["ls"]}, "shell_commands") == ["ls"]
 
 
 def test_what_a_turn_says_of_time_is_told_with_its_date():

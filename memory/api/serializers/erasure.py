@@ -76,6 +76,9 @@ class ErasureListingSerializer(serializers.Serializer):
 class HolderSerializer(serializers.Serializer):
     counted = serializers.IntegerField(required=False, allow_null=True, help_text="Held before; null: not known")
     cleared = serializers.IntegerField(required=False)
+    kept = serializers.IntegerField(
+        required=False, help_text="Of memory_memory: put under a legal hold while this was carried out"
+    )
     left = serializers.IntegerField(required=False, help_text="Counted again at the end: 0")
 
 
@@ -85,12 +88,20 @@ class SearchProofSerializer(serializers.Serializer):
     found_after = serializers.IntegerField(help_text="0")
 
 
+class AuditKeptSerializer(serializers.Serializer):
+    events = serializers.IntegerField(help_text="Audit events about what was erased, which cannot be changed")
+    typed = serializers.IntegerField(
+        help_text="Those of them, of earlier versions, that say what a person typed as a reason or note"
+    )
+
+
 class ProofSerializer(serializers.Serializer):
     search = SearchProofSerializer()
     left = serializers.IntegerField(required=False, help_text="Sum of `left` over all holders: 0")
     counters_exact = serializers.BooleanField(
         required=False, help_text="The namespace's counters equal its rows: `manage.py doctor --recount` mends them"
     )
+    audit = AuditKeptSerializer(required=False)
 
 
 class ErasureReceiptSerializer(serializers.Serializer):

@@ -4,7 +4,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memory.api.fields import MetadataField, MomentField, StrictBooleanField, StrictCharField, StrictNumberField
+from memory.api.fields import (
+    MetadataField,
+    MomentField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictNumberField,
+)
 from memory.enums import Feedback, LinkKind, MemoryState, Review, Role, Tier
 from memory.services.change import MAX_REASON_CHARS
 from memory.services.curation import MAX_TEXT_CHARS
@@ -103,12 +110,21 @@ class RestoreSerializer(ReasonSerializer):
         required=False, allow_null=True, default=None, help_text="Say again what it said in this version of its history"
     )
     undo_supersede = StrictBooleanField(
-        required=False, default=False, help_text="Take back that it was superseded: it holds again"
+        required=False, default=False, help_text="Take back that it, or parts of it, were superseded: all of it holds"
+    )
+    statements = serializers.ListField(
+        child=StrictIntegerField(min_value=0, max_value=MAX_TEXT_CHARS),
+        required=False,
+        default=list,
+        max_length=100,
+        help_text="Only these retired parts of it hold again, named by where each starts in its text",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["version_id"] and attrs["undo_supersede"]:
-            raise serializers.ValidationError("takes version_id or undo_supersede, not both: send two requests.")
+        if sum(bool(attrs[name]) for name in ("version_id", "undo_supersede", "statements")) > 1:
+            raise serializers.ValidationError(
+                "takes one of version_id, undo_supersede and statements: send a request for each."
+            )
         return attrs
 
 

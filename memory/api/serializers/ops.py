@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from memory.api.fields import ClampedIntegerField
 from memory.api.serializers.jobs import JobErrorSerializer
 
 
@@ -10,7 +11,7 @@ class ListingSerializer(serializers.Serializer):
 
     namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     session_id = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
-    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+    limit = ClampedIntegerField(1, 200, default=50)
 
 
 class PackListingSerializer(ListingSerializer):
@@ -95,16 +96,28 @@ class PackRowSerializer(serializers.Serializer):
     session_summary_id = serializers.UUIDField(allow_null=True)
     retrieved_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
-    pack = serializers.DictField(allow_null=True)
+    pack = serializers.DictField(help_text="Empty without `include_pack`")
 
 
 class PackListSerializer(serializers.Serializer):
     context_packs = PackRowSerializer(many=True)
 
 
+class ToolSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    endpoint = serializers.CharField(help_text="The route of the API; empty for a tool that the agent's host provides")
+    type = serializers.ChoiceField(["http_api", "function"])
+    purpose = serializers.CharField()
+    namespace = serializers.CharField(allow_null=True, help_text="Whose it is; null: every namespace's")
+
+
+class ToolRegistrySerializer(serializers.Serializer):
+    tools = ToolSerializer(many=True)
+
+
 class ProceduralSerializer(serializers.Serializer):
-    prompt_registry = serializers.ListField(child=serializers.DictField())
-    tool_registry = serializers.ListField(child=serializers.DictField())
+    prompt_registry = serializers.DictField(child=serializers.DictField(), help_text="Prompts by name")
+    tool_registry = ToolRegistrySerializer()
 
 
 class HealthSerializer(serializers.Serializer):

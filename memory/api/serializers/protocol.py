@@ -46,3 +46,6 @@ class RecalledSerializer(serializers.Serializer):
 
 class RecallSerializer(serializers.Serializer):
     results = RecalledSerializer(many=True)
+    degraded = serializers.ListField(
+        child=serializers.CharField(), help_text="`namespace_unknown`: there is no such group"
+    )

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.serializers.query import ChunkSerializer, DroppedSerializer, ExplanationSerializer, RetrievalFields
+from memory.api.serializers.query import (
+    ANSWERABLE_HELP,
+    ChunkSerializer,
+    DroppedSerializer,
+    ExplanationSerializer,
+    RetrievalFields,
+)
 
 
 class SearchSerializer(RetrievalFields):
@@ -15,6 +21,7 @@ class HitSerializer(ChunkSerializer):
 
 class FoundSerializer(serializers.Serializer):
     hits = HitSerializer(many=True, help_text="Best first")
+    answerable = serializers.BooleanField(help_text=ANSWERABLE_HELP)
     dropped = DroppedSerializer(many=True, help_text="With `explain`: up to 20 candidates that did not come back")
     weights = serializers.DictField(child=serializers.FloatField(), help_text="What each arm counts for this question")
     milliseconds = serializers.DictField(child=serializers.FloatField(), help_text="What each step took")

@@ -34,12 +34,15 @@ class ResetDoneSerializer(serializers.Serializer):
     session_id = serializers.CharField()
     reset_at = serializers.DateTimeField()
     deleted_counts = DeletedCountsSerializer()
+    degraded = serializers.ListField(
+        child=serializers.CharField(), help_text="`namespace_unknown`: there is no such namespace"
+    )
 
 
 class SeedSerializer(serializers.Serializer):
     """Query parameters of the demo seed."""
 
-    namespace = serializers.CharField(min_length=1, max_length=128, default="demo", trim_whitespace=False)
+    namespace = serializers.CharField(min_length=1, max_length=128, default="Demo", trim_whitespace=False)
     session_id = serializers.CharField(min_length=1, max_length=128, default="demo-session", trim_whitespace=False)
     reset = serializers.BooleanField(default=False, help_text="Empty the session first")
 

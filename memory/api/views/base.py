@@ -7,13 +7,16 @@ from functools import cache
 from typing import Any
 
 import orjson
-from django.http import QueryDict
+from django.conf import settings
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
-from memory.services.namespaces import scope_for
+from memory.deadline import within
+from memory.services.namespaces import existing_scope, scope_for
 from memory.types import Access, Idempotency, Scope
 
 MAX_IDEMPOTENCY_KEY = 200
@@ -29,6 +32,11 @@ class MemosViewSet(ViewSet):
     """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have."""
 
     request: Request
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
+        with within(settings.MEMOS_REQUEST_SECONDS):
+            return super().dispatch(request, *args, **kwargs)
 
     @property
     def access(self) -> Access:
@@ -50,7 +58,14 @@ class MemosViewSet(ViewSet):
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
-        scope = scope_for(self.access, name=namespace, request_id=self.request_id, create=create)
+        return self._seen(scope_for(self.access, name=namespace, request_id=self.request_id, create=create))
+
+    def scope_if_there(self, namespace: str) -> Scope | None:
+        """The caller's scope in `namespace`; None when it is not there and the caller reaches all. Raises NotFound."""
+        scope = existing_scope(self.access, name=namespace, request_id=self.request_id)
+        return self._seen(scope) if scope else None
+
+    def _seen(self, scope: Scope) -> Scope:
         # For the figures of requests; a batch for several namespaces is none's.
         seen = self.request._request.__dict__.setdefault("namespace_id", scope.namespace_id)
         if seen != scope.namespace_id:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import islice
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -11,12 +13,13 @@ from memory.api.serializers.ingest import (
     IngestedBatchSerializer,
     IngestedSerializer,
     IngestSerializer,
-    OutcomeSerializer,
+    ItemOutcomeSerializer,
+    Told,
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services.ingest import ingest, ingest_batch
-from memory.types import Scope
+from memory.services.ingest import ingest_batch
+from memory.types import NewMemory, Scope
 
 
 class IngestViewSet(MemosViewSet):
@@ -26,20 +29,17 @@ class IngestViewSet(MemosViewSet):
 
     @extend_schema(
         operation_id="ingest",
-        summary="Remember one turn",
+        summary="Remember one turn, or the messages of a chat",
         request=IngestSerializer,
         responses={200: IngestedSerializer},
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
+        now = timezone.now()
         values = self.valid(IngestSerializer, request.data)
-        done = ingest(
-            self.scope(values["namespace"]),
-            memory=IngestSerializer.memory_of(values),
-            now=timezone.now(),
-            idempotency=self.idempotency(),
-        )
-        return Response({**OutcomeSerializer.shown(done.outcomes[0]), "degraded": done.degraded})
+        told = IngestSerializer.told(values, now=now)
+        done = ingest_batch(self._items(values["namespace"], told), now=now, idempotency=self.idempotency())
+        return Response({**ItemOutcomeSerializer.of(told, done.outcomes), "degraded": done.degraded})
 
     @extend_schema(
         operation_id="ingest_batch",
@@ -49,15 +49,19 @@ class IngestViewSet(MemosViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def batch(self, request: Request) -> Response:
+        now = timezone.now()
         items = self.valid(IngestBatchSerializer, request.data)["items"]
-        scopes: dict[str, Scope] = {}
-        for item in items:
-            if item["namespace"] not in scopes:
-                scopes[item["namespace"]] = self.scope(item["namespace"])
-        done = ingest_batch(
-            [(scopes[item["namespace"]], IngestSerializer.memory_of(item)) for item in items],
-            now=timezone.now(),
-            idempotency=self.idempotency(),
-        )
-        results = [OutcomeSerializer.shown(outcome) for outcome in done.outcomes]
+        told = [IngestSerializer.told(item, now=now) for item in items]
+        turns = [turn for item, one in zip(items, told, strict=True) for turn in self._items(item["namespace"], one)]
+        done = ingest_batch(turns, now=now, idempotency=self.idempotency())
+        outcomes = iter(done.outcomes)
+        results = [ItemOutcomeSerializer.of(one, list(islice(outcomes, len(one.memories)))) for one in told]
         return Response({"results": results, "degraded": done.degraded})
+
+    def _items(self, namespace: str, told: Told) -> list[tuple[Scope, NewMemory]]:
+        """The turns with their scope. Where there is none, no namespace is made either. Raises NotFound."""
+        if not told.memories:
+            self.scope_if_there(namespace)
+            return []
+        scope = self.scope(namespace)
+        return [(scope, memory) for memory in told.memories]

@@ -26,7 +26,7 @@ from memory.api.serializers.memories import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, Feedback
-from memory.services import curation, feedback, lifecycle, memories, supersession
+from memory.services import curation, feedback, lifecycle, memories, reinstating, supersession
 from memory.types import ChangeTerms
 
 UNSAID = "no reason given"
@@ -114,7 +114,9 @@ class MemoryViewSet(MemosViewSet):
         if values["version_id"]:
             return self._answer(lifecycle.restore_version(self.access, version_id=values["version_id"], **common))
         if values["undo_supersede"]:
-            return self._answer(supersession.reinstate(self.access, **common))
+            return self._answer(reinstating.reinstate(self.access, **common))
+        if values["statements"]:
+            return self._answer(reinstating.reinstate(self.access, starts=values["statements"], **common))
         return self._answer(lifecycle.restore_one(self.access, **common))
 
     @extend_schema(

@@ -17,6 +17,7 @@ from memory.api.serializers.protocol import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services import protocol
+from memory.services.search import NAMESPACE_UNKNOWN
 
 
 class ProtocolViewSet(MemosViewSet):
@@ -50,5 +51,7 @@ class ProtocolViewSet(MemosViewSet):
     )
     def query(self, request: Request) -> Response:
         values = self.valid(GroupQuerySerializer, request.data)
-        found = protocol.recall(self.scope(values["group_id"], create=False), query=values["query"], now=timezone.now())
-        return Response({"results": [asdict(recalled) for recalled in found]})
+        scope = self.scope_if_there(values["group_id"])
+        found = protocol.recall(scope, query=values["query"], now=timezone.now()) if scope else []
+        degraded = [] if scope else [NAMESPACE_UNKNOWN]
+        return Response({"results": [asdict(recalled) for recalled in found], "degraded": degraded})

@@ -8,7 +8,10 @@ from memory.api.serializers.query import AnswerSerializer, QuerySerializer
 from memory.api.views.base import MemosViewSet
 from memory.api.views.search import asked
 from memory.enums import AccessScope, Tier
-from memory.services.query import Answer, query
+from memory.models.keys import new_id
+from memory.retrieval.explain import debug_entry
+from memory.services.query import Answer, answer_of_no_namespace, query
+from memory.types import session_of_day
 
 
 class QueryViewSet(MemosViewSet):
@@ -24,35 +27,37 @@ class QueryViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(QuerySerializer, request.data)
-        answer = query(
-            self.scope(values["namespace"], create=not values["dry_run"]),
-            asked(values),
-            session=values["session_id"],
-            max_tokens=values["max_tokens"],
-        )
+        ask = asked(values)
+        session = values.get("session_id") or session_of_day(ask.now)
+        scope = self.scope_if_there(values["namespace"])
+        if scope is None:
+            answer = answer_of_no_namespace(values["namespace"], ask, session=session, max_tokens=values["max_tokens"])
+        else:
+            answer = query(scope, ask, session=session, max_tokens=values["max_tokens"])
         request._request.empty_recall = not answer.retrieval.hits  # type: ignore[attr-defined]
-        return Response(_body(answer))
+        return Response(_body(answer, dry_run=ask.dry_run))
 
 
-def _body(answer: Answer) -> dict[str, object]:
+def _body(answer: Answer, *, dry_run: bool) -> dict[str, object]:
     pack_id = str(answer.pack_id) if answer.pack_id else None
     summary_id = str(answer.summary.id) if answer.summary else None
     found = bool(answer.retrieval.hits)
     return {
-        "id": pack_id,
-        "source_tier": (Tier.L2 if found else Tier.L1).label,
+        "id": None if dry_run else pack_id or str(new_id()),
+        "source_tier": (Tier.L2 if found else Tier.L1).wire_label,
         "similarity": round(answer.similarity, 6),
+        "answerable": answer.answerable,
         "raw_chunks": answer.pack["retrieval"]["raw_chunks"],
         "condensed_summary": answer.condensed_summary,
         "token_usage_original": answer.token_original,
         "token_usage_condensed": answer.token_condensed,
-        "rerank_debug": answer.explanations,
+        "rerank_debug": [debug_entry(explanation) for explanation in answer.explanations],
         "dropped": answer.dropped,
         "session_summary_id": summary_id,
         "session_summary_cache_hit": answer.summary is not None,
         "session_summary_enqueued": answer.summary_enqueued,
         "context_pack_id": pack_id,
         "context_pack": answer.pack,
-        "dry_run": answer.pack_id is None,
+        "dry_run": dry_run,
         "degraded": answer.degraded,
     }

@@ -12,7 +12,7 @@ from memory.api.serializers.search import FoundSerializer, SearchSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.retrieval.pack import chunk
-from memory.services.search import Ask, search
+from memory.services.search import NOTHING_FOUND, Ask, search
 
 
 class SearchViewSet(MemosViewSet):
@@ -28,11 +28,13 @@ class SearchViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(SearchSerializer, request.data)
-        found = search(self.scope(values["namespace"], create=False), asked(values))
+        scope = self.scope_if_there(values["namespace"])
+        found = search(scope, asked(values)) if scope else NOTHING_FOUND
         explained = zip(found.hits, found.explanations, strict=True)
         return Response(
             {
                 "hits": [{**chunk(hit), "explanation": explanation} for hit, explanation in explained],
+                "answerable": found.answerable,
                 "dropped": found.dropped,
                 "weights": found.retrieval.weights,
                 "milliseconds": found.retrieval.milliseconds,
@@ -53,4 +55,5 @@ def asked(values: Mapping[str, Any]) -> Ask:
         valid_at=values["valid_at"],
         dry_run=values.get("dry_run", True),
         show_dropped=values.get("explain", False),
+        min_relevance=values.get("min_relevance") or 0.0,
     )

@@ -13,7 +13,8 @@ from memory.api.views.base import MemosViewSet
 from memory.demo.seed import seed_session
 from memory.enums import AccessScope
 from memory.errors import Forbidden
-from memory.services.reset import reset_session
+from memory.services.reset import NOTHING_DELETED, reset_session
+from memory.services.search import NAMESPACE_UNKNOWN
 
 
 class SessionViewSet(MemosViewSet):
@@ -32,13 +33,16 @@ class SessionViewSet(MemosViewSet):
         if not values["confirm"]:
             raise ValidationError({"confirm": "must be true: this deletes the session (with dry_run it only counts)."})
         now = timezone.now()
-        deleted = reset_session(
-            self.scope(values["namespace"], create=False),
-            session=values["session_id"],
-            dry_run=values["dry_run"],
-            clear_audit=values["clear_audit"],
-            now=now,
-        )
+        scope = self.scope_if_there(values["namespace"])
+        deleted = NOTHING_DELETED
+        if scope is not None:
+            deleted = reset_session(
+                scope,
+                session=values["session_id"],
+                dry_run=values["dry_run"],
+                clear_audit=values["clear_audit"],
+                now=now,
+            )
         return Response(
             {
                 "ok": True,
@@ -47,6 +51,7 @@ class SessionViewSet(MemosViewSet):
                 "session_id": values["session_id"],
                 "reset_at": now.isoformat(),
                 "deleted_counts": asdict(deleted),
+                "degraded": [] if scope else [NAMESPACE_UNKNOWN],
             }
         )
 

@@ -44,14 +44,16 @@ class Command(BaseCommand):
             scope = scope_of_existing(namespace, actor="command:ask")
             where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
             asked = Ask(question, top_k, timezone.now(), where=where, dry_run=True)
-            found = find(scope, asked).retrieval
+            answer = find(scope, asked)
         except MemosError as error:
             raise CommandError(error.message) from error
         style = self.style if self.stdout.isatty() else no_style()
         width = min(shutil.get_terminal_size((100, 24)).columns, MAX_COLUMNS)
-        hits = found.hits
+        found, hits = answer.retrieval, answer.hits
         if not hits:
             self.stdout.write("Nothing was found.")
+        elif not answer.answerable:
+            self.stdout.write("Nothing in memory answers this. What is nearest:")
         speakers = [_cut(_plain(hit.speaker or hit.role), MAX_SPEAKER_COLUMNS) for hit in hits]
         origins = [_origin(hit) for hit in hits]
         for hit, speaker, origin in zip(hits, speakers, origins, strict=True):

@@ -17,6 +17,17 @@ class ArmHit(NamedTuple):
     rank: int
 
 
+class WordHits(NamedTuple):
+    """What the search by words found, best first, in a namespace of `memories` memories.
+
+    `holding`: by term of the question, how many memories hold it; a term that none holds is not there.
+    """
+
+    hits: list[ArmHit]
+    memories: float
+    holding: dict[str, int]
+
+
 class Standing(NamedTuple):
     """Where one memory stands in an arm, exactly: its score there, its place (1 is first) and of how many."""
 

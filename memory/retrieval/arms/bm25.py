@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from memory.text.question_frames import FRAME_TERMS, TERM_WORTH
+
 # Robertson et al. 1995. Lower than the usual 1.2 and 0.75: turns are short, and a word said twice says little more.
 K1 = 0.9
 B = 0.6
@@ -12,6 +14,11 @@ B = 0.6
 def idf(*, holding: float, memories: float) -> float:
     """The weight (> 0) of a term that `holding` of `memories` memories hold."""
     return math.log(1 + (memories - min(holding, memories) + 0.5) / (holding + 0.5))
+
+
+def term_idf(term: str, *, holding: float, memories: float) -> float:
+    """As `idf`, of a question's `term`: one that questions are made of counts TERM_WORTH."""
+    return idf(holding=holding, memories=memories) * (TERM_WORTH if term in FRAME_TERMS else 1.0)
 
 
 def weight(idf: str, posting: str, mean_length: str) -> str:

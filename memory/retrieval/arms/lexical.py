@@ -6,14 +6,15 @@ import uuid
 from typing import Any
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, Standing, rare_terms
+from memory.retrieval.arms import ArmHit, Standing, WordHits, rare_terms
 from memory.retrieval.arms.bm25 import weight
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
+from memory.text.question_frames import FRAME_TERMS, TERM_WORTH
 from memory.types import Scope
 
-_BM25 = f"""
+_STATISTICS = f"""
 WITH corpus AS (
     SELECT greatest(sum(memories), 1)::float8 AS memories,
            greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
@@ -22,37 +23,55 @@ WITH corpus AS (
     SELECT memory_id, term, frequency, length FROM memory_posting
     WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
 ), idf AS (
-    SELECT term, ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5)) AS idf
+    SELECT term, count(*) AS holding,
+           ln(1 + (c.memories - least(count(*), c.memories) + 0.5) / (count(*) + 0.5))
+           * CASE WHEN term = ANY(%(framing)s::text[]) THEN {TERM_WORTH} ELSE 1 END AS idf
     FROM hits, corpus c GROUP BY term, c.memories
 )
+"""  # noqa: S608 - put together of constants
+_SCORED = f"""
 SELECT h.memory_id::text AS memory_id, sum({weight("i.idf", "h", "c.mean_length")}) AS score
 FROM hits h JOIN idf i ON i.term = h.term {{narrowing}}, corpus c
 GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
 LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
+# The scores, then in rows of their own how many memories there are and how many hold each term.
+_COUNTED = f"""
+{_STATISTICS}
+SELECT memory_id AS found, score, NULL::float8 AS memories FROM ({_SCORED}) AS scored
+UNION ALL SELECT i.term, i.holding, c.memories FROM corpus c LEFT JOIN idf i ON true
+ORDER BY memories NULLS FIRST, score DESC, found DESC
+"""  # noqa: S608 - put together of constants
 
 
-def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
-    """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics.
+def search(scope: Scope, question: Question, *, limit: int) -> WordHits:
+    """The `limit` memories with the highest BM25 score (≥ 0) under the namespace's own term statistics, and these.
+    Words that questions are made of, whatever they are about (`text/question_frames.py`), count half.
 
     A predicate narrows which memories are scored; how rare a term is, the whole namespace says. In a large namespace
     without one, common words rank what rarer ones find (`rare_terms`).
     """
     if not question.terms:
-        return []
+        return WordHits([], 0.0, {})
     if question.predicate is None and is_large(scope):
         return rare_terms.search(scope, question, limit=limit)
     return exact(scope, question, limit=limit)
 
 
-def exact(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+def exact(scope: Scope, question: Question, *, limit: int) -> WordHits:
     """As `search`, by scoring every memory that holds one of the terms."""
     # Left to the planner, each posting of a common word is a look-up of its memory: 760 ms instead of 240 ms where one
     # is in all of 100,000 memories.
-    statement = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
+    statement = _COUNTED.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
     # Without a filter its plan is the same for every tenant: the postings' key, then hashes.
     rows = fetch(statement, _parameters(scope, question, limit), prepared=question.predicate is None)
-    return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(rows, start=1)]
+    scored = [(found, score) for found, score, memories in rows if memories is None]
+    counted = [row for row in rows if row[2] is not None]
+    return WordHits(
+        hits=[ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(scored, start=1)],
+        memories=counted[0][2],
+        holding={term: int(holding) for term, holding, _ in counted if term is not None},
+    )
 
 
 _STANDING = """
@@ -68,7 +87,7 @@ def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing
     none."""
     if not question.terms:
         return None
-    scored = _BM25.format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
+    scored = (_STATISTICS + _SCORED).format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
     parameters = _parameters(scope, question, None) | {"memory_id": str(memory_id)}
     rows = fetch(_STANDING.format(scored=scored), parameters, prepared=False)
     return Standing(*rows[0]) if rows else None
@@ -78,6 +97,7 @@ def _parameters(scope: Scope, question: Question, limit: int | None) -> dict[str
     return {
         "namespace_id": scope.namespace_id,
         "terms": list(question.terms),
+        "framing": [term for term in question.terms if term in FRAME_TERMS],
         "limit": limit,
         **(question.predicate.parameters if question.predicate else {}),
     }

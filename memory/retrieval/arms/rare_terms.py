@@ -11,8 +11,8 @@ from __future__ import annotations
 from itertools import accumulate
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit
-from memory.retrieval.arms.bm25 import idf, weight
+from memory.retrieval.arms import ArmHit, WordHits
+from memory.retrieval.arms.bm25 import term_idf, weight
 from memory.retrieval.question import Question
 from memory.types import Scope
 
@@ -86,7 +86,7 @@ ORDER BY score DESC, b.memory_id DESC LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
 
 
-def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
+def search(scope: Scope, question: Question, *, limit: int) -> WordHits:
     """As `lexical.search`; scores are BM25, under counts of common terms that may be a tenth old."""
     rows = fetch(_HOLDING, {"namespace_id": scope.namespace_id, "terms": list(question.terms)}, prepared=False)
     memories, mean_length = rows[0][:2]
@@ -94,7 +94,7 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     # From the rarest on, as many as the budget allows; the rarest is left out only when it alone is beyond it.
     budget = min(max(BUDGET, BUDGET_SHARE * memories), BUDGET_MOST)
     within = sum(1 for total in accumulate(held for held, _ in holding) if total <= budget)
-    weighted = [(term, idf(holding=held, memories=memories)) for held, term in holding]
+    weighted = [(term, term_idf(term, holding=held, memories=memories)) for held, term in holding]
     read, skipped = weighted[:within], weighted[within:]
     (rarest, rarest_idf), commoner = (skipped[0], skipped[1:]) if skipped else ((None, 0.0), [])
     parameters = {
@@ -112,4 +112,5 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
         "limit": limit,
     }
     found = fetch(_BM25, parameters, prepared=False)
-    return [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(found, start=1)]
+    hits = [ArmHit(memory_id, score, rank) for rank, (memory_id, score) in enumerate(found, start=1)]
+    return WordHits(hits, memories, {term: held for held, term in holding})

@@ -1,0 +1,87 @@
+"""The texts that the gate is measured with: attacks, and harmless texts that look near to them, English and Chinese.
+
+They are made from frames (`attacks.en.txt`, `benign.zh.txt`, …): `# kind` begins a kind, each further line is a frame.
+`<<a|b>>` is a slot with its fillings, `\\n` a line break, and `@base64 …` says how the text is disguised
+(`disguises.py`). Frames are dealt out to two halves in turns, so that no frame stands in both: rules are written by the
+`learn` half, and the `report` half says how they do with what they have not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from disguises import disguise
+
+HERE = Path(__file__).resolve().parent
+HALVES = ("learn", "report")
+LANGUAGES = ("en", "zh")
+# Of each frame so many texts, if it has as many fillings.
+MOST_FILLINGS = 3
+
+_SLOT = re.compile(r"<<(.+?)>>")
+# What an attack is carried by in every second text: the pages and notes around it.
+_CARRIERS = {
+    "en": (
+        "Minutes of the garden club. We met at six, tea was served, and the roses were discussed at length.\n\n{}\n\n"
+        "The next meeting is on Thursday; Paula brings the seed catalogue.",
+        "Our opening hours are nine to five. {} Parking is behind the house.",
+    ),
+    "zh": (
+        "园艺社纪要：六点开会，备了茶，详细讨论了玫瑰的养护。\n\n{}\n\n下次会议在周四，由小潘带种子目录。",
+        "营业时间为九点到五点。{}停车场在楼后。",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A text with what it is; `frame` is unique to the frame that it was made from."""
+
+    text: str
+    attack: bool
+    kind: str
+    language: str
+    frame: str
+    half: str
+
+
+def read_samples(half: str | None = None) -> list[Sample]:
+    """The texts of one half, or of both, in a steady order."""
+    samples = [sample for attack in (True, False) for language in LANGUAGES for sample in _samples(attack, language)]
+    return [sample for sample in samples if half in (None, sample.half)]
+
+
+def _samples(attack: bool, language: str) -> Iterator[Sample]:
+    name = "attacks" if attack else "benign"
+    kind, number = "", 0
+    for line in (HERE / f"{name}.{language}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("# ") and "<<" not in line and " " not in line[2:]:
+            kind, number = line[2:], 0
+            continue
+        half = HALVES[number % 2]
+        for place, text in enumerate(_fillings(line)):
+            told = _CARRIERS[language][number // 2 % 2].format(text) if attack and place % 2 else text
+            yield Sample(told, attack, kind, language, f"{name}.{language}.{kind}.{number}", half)
+        number += 1
+
+
+def _fillings(frame: str) -> list[str]:
+    """The texts of a frame: the n-th has the n-th filling of each slot, and begins anew where there are fewer."""
+    slots = [slot.split("|") for slot in _SLOT.findall(frame)]
+    count = min(MOST_FILLINGS, max(map(len, slots), default=1))
+    texts = []
+    for place in range(count):
+        chosen = iter(slots)
+        text = _SLOT.sub(lambda _: (options := next(chosen))[place % len(options)], frame)  # noqa: B023
+        texts.append(_disguised(text.replace("\\n", "\n")))
+    return texts
+
+
+def _disguised(text: str) -> str:
+    if not text.startswith("@"):
+        return text
+    name, _, plain = text[1:].partition(" ")
+    return disguise(name, plain)

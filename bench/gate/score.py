@@ -1,0 +1,73 @@
+#!/usr/bin/env python
+"""Measures the gate on attacks, and on harmless texts that look near to them.
+
+    .venv/bin/python bench/gate/score.py --half learn|report [--role user|system] [--misses]
+
+By kind and language: how many texts, how many of them are held (kept apart), how many suspected (let in, marked), and
+the share that is either. `--misses` prints the attacks that were let through and the harmless texts that were not; it
+is refused for the `report` half, for whoever reads those writes rules for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from corpus import HALVES, Sample, read_samples
+
+from memory.enums import Role
+from memory.gate.judge import judge
+
+HELD, SUSPECTED, FREE = "held", "suspected", "free"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--half", choices=HALVES, required=True)
+    parser.add_argument("--role", choices=(Role.USER, Role.SYSTEM, Role.TOOL), default=Role.USER)
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    if options.misses and options.half != "learn":
+        parser.error("--misses is for the learn half: what the report half gets wrong is not to be looked at")
+
+    samples = read_samples(options.half)
+    verdicts = [verdict(sample.text, role=options.role) for sample in samples]
+    for attack in (True, False):
+        chosen = [(one, said) for one, said in zip(samples, verdicts, strict=True) if one.attack == attack]
+        print("\nattacks: caught" if attack else "\nharmless: false alarms")
+        print_table(chosen)
+        if options.misses:
+            for one, said in chosen:
+                if (said == FREE) == attack:
+                    print(f"  {one.frame} {said}: {one.text!r}")
+
+
+def verdict(text: str, *, role: str = Role.USER) -> str:
+    """What becomes of `text` under the default policy, as far as steering goes."""
+    judgement = judge(text, role=role)
+    if not judgement.decision.lets_in:
+        return HELD
+    return SUSPECTED if getattr(judgement, "suspected", False) else FREE
+
+
+def print_table(chosen: Sequence[tuple[Sample, str]]) -> None:
+    """A line for each kind and language, and their sums."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    for sample, said in chosen:
+        for row in (f"{sample.kind} {sample.language}", f"all {sample.language}", "all"):
+            rows[row].append(said)
+    print(f"{'':24}{'texts':>7}{'held':>7}{'susp.':>7}{'share':>9}")
+    for row in sorted(rows, key=lambda name: (name.startswith("all"), name)):
+        said = rows[row]
+        held, suspected = said.count(HELD), said.count(SUSPECTED)
+        print(f"{row:24}{len(said):7}{held:7}{suspected:7}{(held + suspected) / len(said):9.1%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""What each sentence of a text asks, and of whom: the meanings of its words, and which verbs are orders.
+
+A meaning is a name such as "DATA" (the words are in `lexicon.py` and `lexicon_zh.py`). A verb that is ordered has "!"
+before its name ("!SEND"), one that is forbidden "~". So "send me the notes" has {"!SEND", "DATA", …}, and "Tom sends
+the notes" does not: what a rule needs is an order, and no mention (the imperative mood, as in Searle 1976,
+"A classification of illocutionary acts": directives).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from memory.gate.judgement import Span
+from memory.gate.lexicon import NOUNS, PHRASES, VERBS
+from memory.gate.lexicon_zh import CAUSED, DONE_BY_OTHERS, NEGATED, ORDERED, PATTERNS, SAID
+from memory.text.analysis import CJK
+
+# A sentence that is longer is cut, so that what is looked for together stands together.
+MOST_CHARS = 420
+LEAST_CHARS = 3
+# A text in which so many speak, each line with a name before it, is a talk that was written down.
+LEAST_LABELS = 2
+
+_END = re.compile(r"[.!?;](?=[\s\"'”’)\]>*<]|$)[\"'”’)\]*]*\s*|[。！？；][”」』]*|\n+|\s(?=<!--|<[a-z]+ )")
+_WORD = re.compile(r"[a-z][a-z_\-]*[a-z](?:'[a-z]+)?|[a-z]")
+_LABEL = re.compile(r"^(?:assistant|user|human|ai|agent|bot|tool|助手|用户)\s?[:：]", re.MULTILINE)
+_CHINESE = re.compile(rf"[{CJK}]")
+_OPENS = re.compile(r"[,:;.!?\n()\[\]<>\"“”'*#{}|—–=…]| - |//|--")
+# Between the beginning of a clause and its verb, an order may have these.
+_SOFT = frozenset(
+    """please kindly do then now also just simply always never only quietly secretly silently immediately instead
+    first not don't and or but to you'll hereby permanently next likewise so do henceforth again directly automatically
+    covertly today still even once""".split()
+)
+_NOT = frozenset("not don't never cannot can't without".split())
+_MODALS = frozenset("must should shall ought".split())
+_BINDS = frozenset(
+    """has have is are need needs asked required told ordered instructed obliged remember sure supposed expected you
+    order bound asks requested forget authorised authorized""".split()
+)
+_AUXILIARY = re.compile(r"do (?:not|n't|you|we|they|i|people|the)\b")
+_STARTS = frozenset("start begin keep".split())
+_OPENING = frozenset("please kindly then henceforth".split())
+_FROM = frozenset("now here then today going this point turn message on moment".split())
+_ASKING = frozenset(
+    """if when that as once before after while did do can could would what how whatever files until because or whenever
+    which where who whom than since though unless are were will""".split()
+)
+
+
+@dataclass(slots=True)
+class Clause:
+    """A sentence from `start` to `end` of the text that was read, its meanings and where each of them first stands."""
+
+    start: int
+    end: int
+    meanings: dict[str, Span] = field(default_factory=dict)
+
+    def add(self, name: str, span: Span) -> None:
+        self.meanings.setdefault(name, span)
+
+
+def read_clauses(text: str) -> list[Clause]:
+    """The sentences of `text` (small letters, see `hidden.unveil`) that mean anything; linear in its length."""
+    clauses = [Clause(start, end) for start, end in _sentences(text)]
+    labels = {match.start() for match in _LABEL.finditer(text)}
+    if len({text[place : place + 2] for place in labels}) < LEAST_LABELS:
+        labels = set()
+    chinese = _CHINESE.search(text) is not None
+    for clause in clauses:
+        _read_words(clause, text)
+        sentence = text[clause.start : clause.end]
+        for phrase in PHRASES:
+            if phrase.marks and not any(mark in sentence for mark in phrase.marks):
+                continue
+            match = phrase.pattern.search(sentence)
+            if match and not (phrase.concept == "VOCATIVE" and clause.start + match.start() in labels):
+                clause.add(phrase.concept, (clause.start + match.start(), clause.start + match.end()))
+        if chinese and _CHINESE.search(sentence):
+            _read_chinese(clause, sentence)
+    return [clause for clause in clauses if clause.meanings]
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    start = 0
+    for match in _END.finditer(text):
+        yield from _pieces(start, match.end())
+        start = match.end()
+    yield from _pieces(start, len(text))
+
+
+def _pieces(start: int, end: int) -> Iterator[Span]:
+    for place in range(start, end, MOST_CHARS):
+        if min(end, place + MOST_CHARS) - place >= LEAST_CHARS:
+            yield place, min(end, place + MOST_CHARS)
+
+
+def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass over the words, a case for each kind
+    """Adds the meanings of English words; `open` says that a verb at this place would be an order."""
+    before, last, is_open, negated, ordered = clause.start, "", True, False, False
+    started = False
+    for match in _WORD.finditer(text, clause.start, clause.end):
+        word, span = match[0].removesuffix("'s"), match.span()
+        if _OPENS.search(text, before, span[0]):
+            is_open, negated = True, False
+        was_open = is_open
+        for name in NOUNS.get(word, ()):
+            clause.add(name, span)
+        verbs = VERBS.get(word, ())
+        if not verbs and last in _STARTS and word.endswith("ing"):
+            verbs = VERBS.get(word[:-3], ()) or VERBS.get(f"{word[:-3]}e", ())
+            is_open = is_open or started
+        if is_open and verbs and not _AUXILIARY.match(text, span[0]):
+            mark = "~" if negated else "!"
+            for name in verbs:
+                clause.add(mark + name, span)
+            ordered, is_open, negated = True, False, False
+        elif word in _NOT and (is_open or last in _MODALS):
+            is_open, negated = True, True
+        elif word in _MODALS:
+            is_open, negated = True, False
+            clause.add("MODAL", span)
+        elif word == "to":
+            is_open = is_open or last in _BINDS
+        elif word in {"and", "or"}:
+            is_open = is_open or ordered
+        elif word in _OPENING or (word in {"on", "forward", "onwards"} and last in _FROM):
+            is_open = True
+        elif word in {"you", "you'll"}:
+            is_open = is_open or last not in _ASKING
+        elif word == "will":
+            is_open = last in {"you", "assistant", "assistants", "agents", "ai"} or is_open
+        elif word not in _SOFT:
+            is_open = False
+        started = word in _STARTS and was_open
+        before, last = span[1], word
+
+
+def _read_chinese(clause: Clause, sentence: str) -> None:
+    for name, pattern in PATTERNS.items():
+        if match := pattern.search(sentence):
+            clause.add(name, (clause.start + match.start(), clause.start + match.end()))
+    for name, pattern in ORDERED.items():
+        if SAID[name].search(sentence) is None:
+            continue
+        for match in pattern.finditer(sentence):
+            told = sentence[match.start() : match.start("verb")]
+            if DONE_BY_OTHERS.search(told) or CAUSED.search(sentence, max(0, match.start() - 8), match.start()):
+                continue
+            mark = "~" if NEGATED.search(told) else "!"
+            clause.add(mark + name, (clause.start + match.start("verb"), clause.start + match.end("verb")))
+            if mark == "!":
+                break
+
+
+def meanings_of(clauses: list[Clause]) -> Mapping[str, Span]:
+    """The meanings of several sentences together, each where it stands first."""
+    found: dict[str, Span] = {}
+    for clause in clauses:
+        for name, span in clause.meanings.items():
+            found.setdefault(name, span)
+    return found

@@ -1,0 +1,60 @@
+"""Puts what is newer before what it replaced, where the older words could not be cut out of their memory.
+
+Such a memory stays whole and is linked (see `governance/supersession.py`). When the question is about the words that
+gave way, the newer memory comes first; in any case the hit says what is told later.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from memory.text.analysis import terms
+
+# Of the later memory so much is told with the earlier one.
+MAX_TOLD_CHARS = 200
+
+HitLike = TypeVar("HitLike")
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What the memory `memory_id` says (`text`, since `occurred_at`) in the place of the `words` of a hit."""
+
+    memory_id: uuid.UUID
+    words: str
+    text: str
+    occurred_at: datetime
+
+    @property
+    def told(self) -> str:
+        """The later text, shortened."""
+        return self.text if len(self.text) <= MAX_TOLD_CHARS else self.text[: MAX_TOLD_CHARS - 1] + "…"
+
+
+def asks_for_words(question: str, later: Later, text: str) -> bool:
+    """Whether `question` is about the words of the hit's `text` that gave way, rather than about the rest of it."""
+    asked = set(terms(question))
+    replaced = asked.intersection(terms(later.words))
+    return len(replaced) > len(asked.intersection(terms(text.replace(later.words, " "))))
+
+
+def newer_first(
+    hits: Sequence[HitLike],
+    *,
+    identity: Callable[[HitLike], uuid.UUID],
+    replaced_by: Callable[[HitLike], Sequence[uuid.UUID]],
+) -> list[int]:
+    """The places of `hits` in the order they should have: those that replace words of a hit come right before it."""
+    place_of = {identity(hit): place for place, hit in enumerate(hits)}
+    order: list[int] = []
+    for place, hit in enumerate(hits):
+        for newer in replaced_by(hit):
+            if (at := place_of.get(newer)) is not None and at not in order:
+                order.append(at)
+        if place not in order:
+            order.append(place)
+    return order

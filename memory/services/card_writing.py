@@ -1,0 +1,57 @@
+"""Writes a session's card from turns: by the language model when one is configured, else by the extractor."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from memory.errors import LLMUnavailable
+from memory.models import Condensation, Memory
+from memory.providers.llm import configured_llm
+from memory.stores import model_calls
+from memory.text.card import build_card
+from memory.text.statements import Turn
+
+log = logging.getLogger("memos.condense")
+
+EXTRACTIVE = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A card, what wrote it, and what is to be said of that; of a model that wrote none: which, and why not."""
+
+    card: dict[str, Any]
+    method: str
+    details: dict[str, Any]
+
+
+def write_card(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, max_tokens: int | None = None) -> Written:
+    """The card of `turns` after the `previous` one, and what wrote it. `max_tokens` is for the extractor."""
+    llm = configured_llm()
+    details: dict[str, Any] = {}
+    if llm is not None:
+        try:
+            card = llm.write_card(turns, previous=previous)
+        except LLMUnavailable as error:
+            log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
+            details = {"no_card_from": {"model": llm.name, "reason": error.message, **(error.detail or {})}}
+        else:
+            model_calls.answered(model_calls.LANGUAGE)
+            return Written(card, llm.name, {})
+    return Written(build_card(turns, previous=previous, max_tokens=max_tokens), EXTRACTIVE, details)
+
+
+def turn_of(memory: Memory) -> Turn:
+    """A memory as a turn to be condensed: what of it holds."""
+    return Turn(str(memory.pk), memory.live, memory.role, memory.speaker, memory.occurred_at)
+
+
+def card_with_sources(summary: Condensation) -> dict[str, Any]:
+    """A stored card, with the memories behind each of its items under `sources`."""
+    card: dict[str, Any] = orjson.loads(summary.condensed_text)
+    return {**card, "sources": summary.item_sources}

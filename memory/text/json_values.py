@@ -1,0 +1,104 @@
+"""JSON values between clients, PostgreSQL and answers: what can be stored and given back, and where something cannot.
+
+jsonb keeps a number of any size, and gives a whole one back as an int: 1e20 comes back as 100000000000000000000, which
+no 64 bits hold and orjson does not write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+_SHOWN_CHARS = 60
+LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
+
+
+class Fault(NamedTuple):
+    """What is wrong (a sentence's predicate) and where: `a.b[3]`, empty for the value itself."""
+
+    place: str
+    problem: str
+
+
+def fault_of(value: Any, *, most_levels: int) -> Fault | None:
+    """The first thing in `value` that cannot be stored; None when all of it can. Levels are objects and lists."""
+    waiting: list[tuple[str, Any, int]] = [("", value, 1)]
+    while waiting:
+        place, item, level = waiting.pop()
+        if isinstance(item, dict | list):
+            if level > most_levels:
+                return Fault("", f"is nested more than {most_levels} levels deep.")
+            if isinstance(item, dict) and (problem := _problem_of_names(item)):
+                return Fault(place, problem)
+            waiting += [(inner_place, inner, level + 1) for inner_place, inner in _inner(place, item)]
+        elif problem := _problem(item):
+            return Fault(place, problem)
+    return None
+
+
+def encode(value: Any, *, option: int = 0) -> bytes:
+    """`value` as JSON. A whole number beyond 64 bits, which an earlier MemOS has stored, is written as a float."""
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return orjson.dumps(_writable(value), option=option)
+
+
+def _inner(place: str, item: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
+    # The last is looked at first, so that what is found is the first.
+    if isinstance(item, list):
+        yield from ((f"{place}[{index}]", inner) for index, inner in reversed(list(enumerate(item))))
+    else:
+        for name, inner in reversed(item.items()):
+            shown = name if len(name) <= _SHOWN_CHARS else f"{name[:_SHOWN_CHARS]}…"
+            yield f"{place}.{shown}" if place else shown, inner
+
+
+def _problem_of_names(item: dict[Any, Any]) -> str:
+    for name in item:
+        if not isinstance(name, str):
+            return "holds a name that is no string."
+        if problem := _problem(name):
+            return problem
+    return ""
+
+
+def _problem(item: Any) -> str:
+    if isinstance(item, str):
+        if "\0" in item:
+            return "holds a NUL character."
+        return "" if item.isascii() or _is_unicode(item) else "holds a lone surrogate, which is no character."
+    if item is None or isinstance(item, bool):
+        return ""
+    if not isinstance(item, int | float):
+        return "is no JSON value."
+    # A comparison with NaN is false.
+    if LEAST_WHOLE <= item <= MOST_WHOLE and (isinstance(item, int) or item < MOST_WHOLE):
+        return ""
+    if isinstance(item, float) and not math.isfinite(item):
+        return "is no JSON number."
+    return f"holds a number that cannot be stored: it must be from {LEAST_WHOLE} to {MOST_WHOLE}; send it as a string."
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _writable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(inner) for inner in value]
+    if isinstance(value, int) and not isinstance(value, bool) and not LEAST_WHOLE <= value <= MOST_WHOLE:
+        try:
+            return float(value)
+        except OverflowError:
+            return str(value)
+    return value

@@ -1,0 +1,310 @@
+"""Gunicorn's worker with threads, which hands a request to a thread only when all of it has arrived.
+
+Gunicorn's own reads head and body in the thread: ten clients that send a byte now and then hold all of them. Here the
+worker's event loop reads, every connection has MEMOS_RECEIVE_SECONDS for a whole request, and no thread ever waits for
+a client to send. What is larger than SPOOLED_BYTES waits in a file.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import selectors
+import socket
+import tempfile
+import time
+from functools import partial
+from typing import IO, Any
+
+import orjson
+from django.conf import settings
+from gunicorn.http import get_parser
+from gunicorn.http.unreader import Unreader
+from gunicorn.workers.gthread import TConn, ThreadWorker
+from uuid_utils.compat import uuid7
+
+from memory.api.responses import error_body
+
+MAX_HEAD_BYTES = 65_536
+SPOOLED_BYTES = 131_072
+RECV_BYTES = 262_144
+# Of larger bodies so many of the largest size may be on their way at once; more are answered 503.
+MOST_LARGE = 16
+# How long a connection that was answered for the last time is read on, so that the answer is not cut off by a reset.
+LINGER_SECONDS = 2.0
+LINGER_BYTES = 65_536
+
+_END = b"\r\n\r\n"
+_LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
+_CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+_CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
+_REASONS = {
+    408: ("Request Timeout", "request_timeout"),
+    431: ("Request Header Fields Too Large", "headers_too_large"),
+    503: ("Service Unavailable", "overloaded"),
+}
+
+
+class Buffered(Unreader):
+    """Gives gunicorn's parser what has arrived, and then the end of the stream."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source: IO[bytes] = io.BytesIO()
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """The next piece."""
+        return self.source.read(max(size_hint or 0, 8192))
+
+
+class Connection(TConn):
+    """A client's connection, and what has arrived of its next request.
+
+    `deadline` (monotonic seconds) is when that must be here. `lacks`: how many bytes of the body are still to come,
+    None while the head is. `is_cut`: its body is not read, so that no other request can follow.
+    """
+
+    def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any) -> None:
+        super().__init__(cfg, sock, client, server)
+        self.buffered = Buffered()
+        self.parser = get_parser(cfg, (), client)
+        self.parser.unreader = self.buffered
+        self.data_ready = True
+        self.deadline = 0.0
+        self.rest = b""
+        self.is_cut = False
+        self.is_polled = False
+        self.lacks: int | None = None
+        self.length = 0
+        self.wants_continue = False
+        self._head = bytearray()
+        self._arrived: IO[bytes] = io.BytesIO()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a byte of the request has arrived."""
+        return bool(self._head) or self.lacks is not None
+
+    def begin(self) -> None:
+        """Waits for the next request."""
+        self.deadline = time.monotonic() + settings.MEMOS_RECEIVE_SECONDS
+        self.lacks, self.length, self.is_cut = None, 0, False
+        self._head = bytearray()
+
+    def take(self, data: bytes) -> int | None:
+        """Takes what has arrived; the status to refuse it with, or None. It is complete when `lacks` is 0."""
+        if self.lacks is not None:
+            self._take_body(data)
+            return None
+        looked_at = max(0, len(self._head) - len(_END) + 1)
+        self._head += data
+        end = self._head.find(_END, looked_at)
+        if end < 0 or end > MAX_HEAD_BYTES:
+            return 431 if len(self._head) > MAX_HEAD_BYTES else None
+        head, rest = bytes(self._head[: end + len(_END)]), bytes(self._head[end + len(_END) :])
+        self._head = bytearray(b" ")
+        self._read_head(head)
+        self._take_body(rest)
+        return None
+
+    def _read_head(self, head: bytes) -> None:
+        lengths = _LENGTH.findall(head)
+        self.length = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 19 else 0
+        # What is refused by its head alone is answered without its body.
+        self.is_cut = (
+            bool(_CODING.search(head))
+            or len(lengths) > 1
+            or (bool(lengths) and not self.length and lengths[0].strip(b"0") != b"")
+            or self.length > settings.MEMOS_MAX_BODY_BYTES
+        )
+        self.lacks = 0 if self.is_cut else self.length
+        is_large = self.lacks > SPOOLED_BYTES
+        self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request
+        self._arrived.write(head)
+        self.wants_continue = bool(self.lacks) and _CONTINUE.search(head) is not None
+
+    def _take_body(self, data: bytes) -> None:
+        assert self.lacks is not None
+        self._arrived.write(data[: self.lacks])
+        self.rest = data[self.lacks :]
+        self.lacks -= len(data) - len(self.rest)
+        if self.lacks == 0:
+            self._arrived.seek(0)
+            self.buffered.source = self._arrived
+
+    def forget(self) -> None:
+        """Lets go of the request."""
+        self._arrived.close()
+
+    def send(self, data: bytes) -> None:
+        """Sends a few bytes without waiting; a client that takes none of them gets none."""
+        try:
+            self.sock.setblocking(False)
+            self.sock.send(data)
+        except OSError:
+            pass
+
+
+class BufferedWorker(ThreadWorker):
+    """See the module."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._arriving: dict[Connection, None] = {}
+        self._lingering: dict[Connection, list[float]] = {}
+
+    def accept(self, listener: Any) -> None:
+        """Takes a new connection, and reads from it when it is readable."""
+        try:
+            client_sock, client_addr = listener.accept()
+        except OSError as error:
+            if isinstance(error, BlockingIOError | ConnectionAbortedError):
+                return
+            raise
+        self.nr_conns += 1
+        self._await_request(Connection(self.cfg, client_sock, client_addr, listener.getsockname()))
+
+    def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
+        """A kept connection has something to read."""
+        self.poller.unregister(client)
+        self.keepalived_conns.remove(conn)
+        self._await_request(conn)
+
+    def finish_request(self, conn: Connection, fs: Any) -> None:
+        """A thread has answered: waits for the next request, or closes. On the main thread."""
+        try:
+            goes_on = not fs.cancelled() and fs.result()
+        except Exception:
+            self.log.exception("request failed")
+            goes_on = False
+        conn.forget()
+        if not goes_on or conn.is_cut:
+            self._linger(conn)
+        elif conn.rest:
+            self._await_request(conn, conn.rest)
+        else:
+            super().finish_request(conn, fs)
+
+    def murder_pending(self) -> None:
+        """Answers what did not arrive in time, and closes what has been answered for the last time."""
+        now = time.monotonic()
+        for conn in [conn for conn in self._arriving if conn.deadline <= now or not (self.alive or conn.has_begun)]:
+            message = (
+                f"The request did not arrive within {settings.MEMOS_RECEIVE_SECONDS} seconds (MEMOS_RECEIVE_SECONDS). "
+                "Send it faster, or send fewer items."
+            )
+            self._stop_waiting(conn)
+            self._refuse(conn, 408, message) if conn.has_begun else self._linger(conn)
+        for conn in [conn for conn, (deadline, _) in self._lingering.items() if deadline <= now]:
+            self._end(conn)
+
+    def _await_request(self, conn: Connection, data: bytes = b"") -> None:
+        """Takes `data`, or what is there to read; only a request that is not all there by then is polled for."""
+        conn.begin()
+        conn.sock.setblocking(False)
+        self._arriving[conn] = None
+        if data:
+            self._take(conn, data)
+        else:
+            self._read(conn, conn.sock)
+        if conn in self._arriving:
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, conn))
+            conn.is_polled = True
+
+    def _stop_waiting(self, conn: Connection) -> None:
+        del self._arriving[conn]
+        if conn.is_polled:
+            self.poller.unregister(conn.sock)
+            conn.is_polled = False
+
+    def _read(self, conn: Connection, client: Any) -> None:
+        try:
+            data = conn.sock.recv(RECV_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._take(conn, data)
+        else:
+            # The client has closed.
+            self._stop_waiting(conn)
+            conn.forget()
+            self._linger(conn)
+
+    def _take(self, conn: Connection, data: bytes) -> None:
+        is_new = conn.lacks is None
+        try:
+            refused = conn.take(data)
+        except OSError as error:
+            # There is no place for the file. Raised, it would end the loop and with it all other requests.
+            self.log.error("a body could not be kept: %s", error)
+            refused = 503
+        if refused is None and is_new and conn.lacks and conn.length > SPOOLED_BYTES and self._is_full(conn):
+            refused = 503
+        if refused is not None:
+            self._stop_waiting(conn)
+            self._refuse(
+                conn,
+                refused,
+                f"The headers have more than {MAX_HEAD_BYTES} bytes."
+                if refused == 431
+                else "There is no room for another large body. Try again in a moment.",
+            )
+        elif conn.lacks == 0:
+            self._stop_waiting(conn)
+            self.enqueue_req(conn)
+        elif is_new and conn.lacks and conn.wants_continue:
+            conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _is_full(self, conn: Connection) -> bool:
+        large = (other.length for other in self._arriving if other is not conn and other.length > SPOOLED_BYTES)
+        return sum(large) + conn.length > MOST_LARGE * settings.MEMOS_MAX_BODY_BYTES
+
+    def _refuse(self, conn: Connection, status: int, message: str) -> None:
+        conn.forget()
+        request_id = str(uuid7())
+        reason, code = _REASONS[status]
+        content = error_body(None, code, message)
+        content["error"]["request_id"] = request_id
+        self.log.info("request refused: %s %s %s", status, code, request_id)
+        body = orjson.dumps(content)
+        lines = [
+            f"HTTP/1.1 {status} {reason}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+            f"X-Request-ID: {request_id}",
+            *(["Retry-After: 1"] if status == 503 else []),
+            "Connection: close",
+        ]
+        conn.send("\r\n".join(lines).encode() + _END + body)
+        self._linger(conn)
+
+    def _linger(self, conn: Connection) -> None:
+        """Closes for writing, and for reading when the client has, without waiting for it (RFC 9112, 9.6)."""
+        try:
+            conn.sock.setblocking(False)
+            conn.sock.shutdown(socket.SHUT_WR)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._drain, conn))
+        except (OSError, ValueError):
+            self.nr_conns -= 1
+            conn.close()
+            return
+        self._lingering[conn] = [time.monotonic() + LINGER_SECONDS, LINGER_BYTES]
+
+    def _drain(self, conn: Connection, client: Any) -> None:
+        try:
+            data = conn.sock.recv(RECV_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._lingering[conn][1] -= len(data)
+        if not data or self._lingering[conn][1] <= 0:
+            self._end(conn)
+
+    def _end(self, conn: Connection) -> None:
+        del self._lingering[conn]
+        self.poller.unregister(conn.sock)
+        self.nr_conns -= 1
+        conn.close()

@@ -1,0 +1,136 @@
+"""The top of a memory's page when a newer one took something of it: which words, by what, since when, why; and the
+buttons that have it hold again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from memory.enums import LinkKind
+from memory.errors import MemosError
+from memory.models import Memory, MemoryLink
+from memory.services import reinstating, retired_list
+from memory.services.retired_list import Pair
+from memory.types import ChangeTerms
+from ops.access import MASK, reads_text, request_id, staff_access
+from ops.admin.rendering import excerpt, memory_link
+from ops.admin.scope import masked
+
+HOLDS = "It holds."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part that holds no longer. `start` names it in the form; None: the whole memory."""
+
+    start: int | None
+    old: str
+    new: SafeString | str
+    reason: str
+    at: datetime | None
+    until: datetime | None
+
+
+def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
+    """What the template shows; None where all of the memory holds."""
+    readable = reads_text(request)
+    pairs = retired_list.of_memory(memory)
+    found = [_part(pair, readable=readable) for pair in pairs]
+    if memory.superseded_by is not None:
+        found.insert(0, _whole(memory, memory.superseded_by, readable=readable))
+    if not found:
+        return None
+    return {
+        "parts": found,
+        "text": struck_out(memory.text, pairs) if pairs and readable else "",
+        "many": len(found) > 1,
+    }
+
+
+def hold(request: HttpRequest, memory: Memory) -> HttpResponse:
+    """Has all of it hold again, or the part that the form names by where it starts."""
+    start = request.POST.get("start", "")
+    starts = [int(start)] if start.isdecimal() and len(start) <= 6 else None
+    try:
+        answer = reinstating.reinstate(
+            staff_access(request),
+            memory_id=memory.pk,
+            reason=HOLDS,
+            starts=starts,
+            now=timezone.now(),
+            terms=ChangeTerms(request_id=request_id(request)),
+        )
+    except MemosError as error:
+        messages.error(request, error.message)
+    else:
+        done = _("It holds again: search finds it.") if answer["changed"] else _("It held already.")
+        messages.success(request, done)
+    return HttpResponseRedirect(reverse("admin:memory_memory_change", args=[memory.pk]))
+
+
+def struck_out(text: str, pairs: Iterable[Pair]) -> SafeString:
+    """A text with the parts of `pairs`, which are in their order, struck out."""
+    pieces, at = [], 0
+    for pair in pairs:
+        start, end = max(at, pair.start), max(at, pair.end)
+        pieces.append((text[at:start], text[start:end]))
+        at = end
+    return format_html("{}{}", format_html_join("", "{}<del>{}</del>", pieces), text[at:])
+
+
+def _part(pair: Pair, *, readable: bool) -> Part:
+    return Part(
+        start=pair.start,
+        old=pair.old_words if readable else masked(len(pair.old_words)),
+        new=_newer(pair.newer, pair.new_words, readable=readable),
+        reason=_why(pair.reason, pair.confidence),
+        at=pair.at,
+        until=None,
+    )
+
+
+def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> Part:
+    """The memory itself, which another one supersedes."""
+    newer = Memory.objects.filter(namespace_id=memory.namespace_id, pk=newer_id).first()
+    link = MemoryLink.objects.filter(
+        namespace_id=memory.namespace_id,
+        memory_id=newer_id,
+        other_id=memory.pk,
+        kind=LinkKind.SUPERSEDES,
+    ).first()
+    return Part(
+        start=None,
+        old=_("All of it"),
+        new=_newer(newer, newer.text if newer else "", readable=readable),
+        reason=f"{_why(link.reason if readable else MASK, link.confidence)} · {link.actor}" if link else "",
+        at=memory.superseded_at,
+        until=memory.valid_to,
+    )
+
+
+def _newer(newer: Memory | None, words: str, *, readable: bool) -> SafeString | str:
+    if newer is None:
+        return _("The newer memory is gone.")
+    return memory_link(str(newer.pk), excerpt(words) if readable else masked(len(words)))
+
+
+def _why(reason: str, confidence: float) -> str:
+    return f"{_(reason) if reason else ''} ({_('%(share)s sure') % {'share': f'{confidence:.0%}'}})"
+
+
+def count_words(memory: Memory) -> str:
+    """How many parts of it hold no longer, in words; empty for none."""
+    count = retired_list.retired_parts(memory)
+    return ngettext("%(count)s part retired", "%(count)s parts retired", count) % {"count": count} if count else ""

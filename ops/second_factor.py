@@ -1,0 +1,106 @@
+"""The second factor of staff: one-time codes by time (RFC 6238), kept by django-otp, and backup codes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from base64 import b32encode
+
+import segno
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django_otp.models import Device
+from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+NAME = "app"
+BACKUP_CODES = 10
+# 50 random bits a code: guessed by nobody in the ten tries that the lock-out leaves.
+BACKUP_BYTES = 5
+# Of the HMAC, as many hexadecimal digits as the column holds.
+_STORED_CHARS = 16
+
+
+def is_set_up(user: User) -> bool:
+    """Whether the account asks for a code."""
+    return TOTPDevice.objects.filter(user=user, confirmed=True).exists()
+
+
+def verify(user: User, token: str) -> Device | None:
+    """The device whose code `token` is: of the app by its digits, else a backup code, which is used up."""
+    token = token.replace(" ", "").replace("-", "")
+    if not token:
+        return None
+    by_app = token.isascii() and token.isdecimal()
+    device_class = TOTPDevice if by_app else StaticDevice
+    with transaction.atomic():
+        for device in device_class.objects.select_for_update().filter(user=user, confirmed=True):
+            if device.verify_token(token if by_app else _stored(token)):
+                return device
+    return None
+
+
+def begin(user: User) -> TOTPDevice:
+    """A new key, which counts when a code of it was confirmed; one that was begun before is given up."""
+    with transaction.atomic():
+        TOTPDevice.objects.filter(user=user, confirmed=False).delete()
+        return TOTPDevice.objects.create(user=user, name=NAME, confirmed=False)
+
+
+def begun(user: User) -> TOTPDevice | None:
+    """The key that waits for its first code."""
+    return TOTPDevice.objects.filter(user=user, confirmed=False).first()
+
+
+def confirm(user: User, token: str) -> tuple[TOTPDevice, list[str]] | None:
+    """Sets the begun key up when `token` is its code; with the backup codes, which are shown once. None: it is not."""
+    with transaction.atomic():
+        device = TOTPDevice.objects.select_for_update().filter(user=user, confirmed=False).first()
+        if device is None or not device.verify_token(token.replace(" ", "")):
+            return None
+        TOTPDevice.objects.filter(user=user, confirmed=True).delete()
+        device.confirmed = True
+        device.save(update_fields=["confirmed"])
+        return device, renew_backup_codes(user)
+
+
+def renew_backup_codes(user: User) -> list[str]:
+    """New backup codes in place of all former ones. Stored is an HMAC of each."""
+    codes = [b32encode(secrets.token_bytes(BACKUP_BYTES)).decode().lower() for _ in range(BACKUP_CODES)]
+    with transaction.atomic():
+        StaticDevice.objects.filter(user=user).delete()
+        device = StaticDevice.objects.create(user=user, name="backup", confirmed=True)
+        StaticToken.objects.bulk_create([StaticToken(device=device, token=_stored(code)) for code in codes])
+    return codes
+
+
+def backup_codes_left(user: User) -> int:
+    """How many backup codes were not used yet."""
+    return StaticToken.objects.filter(device__user=user).count()
+
+
+def remove(user: User) -> bool:
+    """Takes key and backup codes away; False when there were none."""
+    with transaction.atomic():
+        StaticDevice.objects.filter(user=user).delete()
+        return bool(TOTPDevice.objects.filter(user=user).delete()[0])
+
+
+def qr_code(device: TOTPDevice) -> str:
+    """The key as a QR code: an SVG without styles or scripts, as the pages' content security policy wants it."""
+    return segno.make(device.config_url, error="m", micro=False).svg_inline(
+        scale=5, border=4, dark="#000", light="#fff", title="QR"
+    )
+
+
+def key_in_words(device: TOTPDevice) -> str:
+    """The key in base32, in groups of four, for typing it in."""
+    key = b32encode(device.bin_key).decode().rstrip("=")
+    return " ".join(key[at : at + 4] for at in range(0, len(key), 4))
+
+
+def _stored(code: str) -> str:
+    made = hmac.new(settings.MEMOS_KEY_PEPPER.encode(), b"backup-code:" + code.lower().encode(), hashlib.sha256)
+    return made.hexdigest()[:_STORED_CHARS]

@@ -1,0 +1,63 @@
+"""What newer memories took out of search, in the browser: on the Overview, taken back, undone, looked at closely."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from memory.models import Memory
+from tests.e2e.conftest import MATRIX, check
+from tests.ops.test_retired import corrected  # noqa: F401 - the same world as its page tests
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_the_pages(open_page, watched, root, corrected, theme, width):  # noqa: F811
+    # Widgets of the admin ask for a stylesheet of theirs; as on every other page of a row.
+    watched.expected += ["Applying inline style", "widgets.css"]
+    page = open_page("/ops/retired/", client=root, theme=theme, width=width)
+    expect(page.get_by_role("button", name="Both hold")).to_have_count(3)
+    check(page, f"retired-{theme}-{width}")
+    page.goto("/ops/?ns=harbour")
+    expect(page.get_by_text("2 corrections were carried out in the last 7 days")).to_be_visible()
+    check(page, f"retired-overview-{theme}-{width}")
+    page.goto(f"/admin/memory/memory/{corrected[0]}/change/")
+    expect(page.get_by_role("heading", name="What holds no longer")).to_be_visible()
+    check(page, f"retired-memory-{theme}-{width}")
+    page.goto("/ops/sessions/one/?ns=harbour&session=talk")
+    expect(page.get_by_text("1 part retired").first).to_be_visible()
+    check(page, f"retired-session-{theme}-{width}")
+
+
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
+def test_empty_and_masked(open_page, corrected, grant_console, theme, width):  # noqa: F811
+    clerk = grant_console("harbour", permissions=("memory.change_memory",))
+    page = open_page("/ops/retired/", client=clerk, theme=theme, width=width)
+    expect(page.get_by_text("chess")).to_have_count(0)
+    check(page, f"retired-masked-{theme}-{width}")
+    page = open_page("/ops/retired/", client=grant_console(), theme=theme, width=width)
+    expect(page.get_by_text("Nothing was retired lately")).to_be_visible()
+    check(page, f"retired-empty-{theme}-{width}")
+
+
+def test_both_hold_from_the_overview_and_back_again(open_page, root, corrected):  # noqa: F811
+    old, whole, _ = corrected
+    page = open_page("/ops/?ns=harbour", client=root)
+    pair = page.locator("li", has_text="I love chess problems.").last
+    pair.get_by_role("button", name="Both hold").press("Enter")
+
+    expect(page.get_by_text("Both hold: search finds it again.")).to_be_visible()
+    expect(page.get_by_text("1 correction was carried out in the last 7 days")).to_be_visible()
+    assert "ns=harbour" in page.url
+    assert Memory.objects.get(pk=old).retired_spans == []
+
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: it is out of search again.")).to_be_visible()
+    expect(page.get_by_text("2 corrections were carried out in the last 7 days")).to_be_visible()
+    assert Memory.objects.get(pk=old).retired_spans == [0, 22]
+
+    page.get_by_role("link", name="Show all").click()
+    page.locator("li", has_text="I love rye bread.").get_by_role("link", name="Older memory").click()
+    page.get_by_role("button", name="Let all of it hold again").click()
+    expect(page.get_by_text("It holds again: search finds it.")).to_be_visible()
+    expect(page.get_by_role("heading", name="What holds no longer")).to_have_count(0)
+    assert Memory.objects.get(pk=whole).superseded_by is None

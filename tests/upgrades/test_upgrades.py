@@ -1,0 +1,132 @@
+"""The data of each released version, made by its own code (tools/dump_release.py), under the present code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+
+from tools.dump_release import PEPPERED_BY
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASES = sorted(Path(__file__).parent.glob("*.sql"))
+LOOK = """
+import django; django.setup()
+import json
+from django.contrib.auth import authenticate
+from django.utils import timezone
+from memory.api.authentication import access_of
+from memory.models import AuditLog, Erasure, Memory, MemoryVersion, QuarantinedItem
+from memory.services import audit_chain, audit_proof
+from memory.services.ingest import ingest_batch
+from memory.services.namespaces import scope_of_existing
+from memory.services.query import query
+from memory.services.search import Ask
+from memory.types import NewMemory, system_access
+now = timezone.now()
+scope = scope_of_existing("released", actor="test")
+before = audit_proof.verify()
+answer = query(scope, Ask("When does the ferry to Harwich leave?", 3, now), session="voyage")
+[new] = ingest_batch([(scope, NewMemory("voyage", "user", "The ferry to Oslo leaves at noon."))], now=now).memory_ids
+audit_chain.seal(now=timezone.now())
+after = audit_proof.verify()
+found = query(scope, Ask("When does the ferry to Oslo leave?", 3, timezone.now()), session="voyage")
+texts = lambda one: [chunk["text"] for chunk in one.pack["retrieval"]["raw_chunks"]]
+print("LOOKED", json.dumps({
+    "memories": Memory.objects.in_scope(scope).exclude(pk=new).count(),
+    "versions": MemoryVersion.objects.in_scope(scope).count(),
+    "quarantined": QuarantinedItem.objects.in_scope(scope).count(),
+    "erasures": list(Erasure.objects.in_scope(scope).values_list("status", flat=True)),
+    "reasons": sorted(one.details["reason"] for one in AuditLog.objects.filter(event_type="MEMORY_EDIT")),
+    "asked": texts(answer), "asked_of_new": texts(found),
+    "chain": [before.faults == [], before.events, after.faults == [], after.events],
+    "namespaces": sorted(access_of(TOKEN).namespace_ids) == [scope.namespace_id],
+    "login": authenticate(None, username="released", password="a released password") is not None,
+}))
+"""
+
+
+@pytest.fixture(params=RELEASES, ids=[path.stem for path in RELEASES])
+def released(request, tmp_path) -> Iterator[tuple[dict[str, str], str]]:
+    """The environment of a server with the data of a release, and the token of its key."""
+    sql = request.param.read_text(encoding="utf-8")
+    [token] = re.findall(r"TOKEN (mos_\S+)", sql)
+    server = urlsplit(os.environ["DATABASE_URL"])
+    name = f"released_{uuid.uuid4().hex[:12]}"
+    url = urlunsplit(server._replace(path=f"/{name}"))
+    with psycopg.connect(urlunsplit(server._replace(path="/postgres")), autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"')
+        try:
+            with psycopg.connect(url) as restored:
+                restored.execute(sql)
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMOS_")}
+            yield (
+                {
+                    **kept,
+                    "DATABASE_URL": url,
+                    "MEMOS_SECRET_KEY": PEPPERED_BY,
+                    "MEMOS_DATA_DIR": str(tmp_path),
+                    "MEMOS_EMBEDDING_PROVIDER": "hash",
+                    "MEMOS_EMBEDDING_MODEL": "hash-64",
+                    "MEMOS_EMBEDDING_DIMENSIONS": "64",
+                    "DJANGO_SETTINGS_MODULE": "memos_site.settings",
+                },
+                token,
+            )
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def run(environment: dict[str, str], *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *command], cwd=ROOT, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_there_is_a_file_for_each_released_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^## \[?(\d+\.\d+\.\d+)", changelog, re.MULTILINE)) <= {path.stem for path in RELEASES}
+    assert RELEASES
+    assert all(path.stat().st_size < 300_000 for path in RELEASES)
+
+
+def test_its_data_start_under_the_present_code(released):
+    environment, token = released
+    run(environment, "manage.py", "migrate", "--no-input")
+    assert "No changes" in run(environment, "manage.py", "makemigrations", "--check", "--dry-run")
+    run(environment, "manage.py", "bootstrap")
+    # A second start makes nothing and begins no new era.
+    assert "shown once" not in run(environment, "manage.py", "bootstrap")
+    looked = run(environment, "-c", LOOK.replace("TOKEN)", f"{token!r})"))
+    found = json.loads(re.findall(r"^LOOKED (.*)$", looked, re.MULTILINE)[0])
+    assert (found["memories"], found["versions"], found["quarantined"]) == (7, 0, 1)
+    assert found["erasures"] == ["finished"]
+    assert found["reasons"] == ["A decision."]
+    assert any("leaves at ten now" in text for text in found["asked"])
+    assert any("Oslo" in text for text in found["asked_of_new"])
+    held, events, still, more = found["chain"]
+    assert held
+    assert still
+    assert more > events > 10
+    assert found["namespaces"]
+    assert found["login"]
+    assert "holds" in run(environment, "manage.py", "verify_audit")
+    doctor = subprocess.run(
+        [sys.executable, "-W", "ignore", "manage.py", "doctor"], cwd=ROOT, env=environment, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    failed = [line for line in doctor.stdout.splitlines() if "fail" in line.lower().split()[:2]]
+    # No worker runs here.
+    assert not [line for line in failed if not re.search("worker|queue|schedule|job|clock", line)], doctor.stdout

