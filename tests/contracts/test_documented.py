@@ -64,4 +64,4 @@ def test_no_migration_is_missing(db):
 
 def test_migrations_go_back_and_forth(transactional_db):
     call_command("migrate", "memory", "0001", verbosity=0)
-    call_command("migrate", "memory", verbosity=0)
+    call_command("migrate", verbosity=0)

@@ -187,7 +187,7 @@ def test_an_upgrade_marks_what_is_stored(alice, remember):
     try:
         call_command("migrate", "memory", "0023", verbosity=0)
     finally:
-        call_command("migrate", "memory", verbosity=0)
+        call_command("migrate", verbosity=0)
 
     assert marked() == {"has one": True, "has none": False}
     remember(alice, "comes later")

@@ -381,7 +381,7 @@ def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alic
         cursor.execute("SELECT memory_id::text FROM memory_memoryvector ORDER BY memory_id")
         assert [row[0] for row in cursor.fetchall()] == [long, short]
 
-    call_command("migrate", "memory", verbosity=0)
+    call_command("migrate", verbosity=0)
 
     assert str(MemoryVector.objects.get().memory_id) == short
     assert embed_pending() == 1

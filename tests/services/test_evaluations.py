@@ -100,7 +100,7 @@ def test_of_those_that_were_queued_side_by_side_before_one_survives_the_migratio
                 "VALUES (%s, %s, '', %s, '', '', '{}', '{}', '{}', '[]', %s, '', 'tests', now())",
                 [list(ids)[number], namespace_id, dataset, status],
             )
-    call_command("migrate", "memory", verbosity=0)
+    call_command("migrate", verbosity=0)
 
     rows = EvaluationRun.objects.values_list("pk", "status", "error")
     found = {ids[pk]: (status, bool(error)) for pk, status, error in rows}
