@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +9,7 @@ from django.utils import timezone
 
 from memory.services import entities
 
-ANYONE = str(uuid.uuid4())
+ANYONE = "6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11"
 
 
 @pytest.fixture

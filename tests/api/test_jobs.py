@@ -15,7 +15,7 @@ from memory.schedules import SCHEDULES, ensure_schedules
 from memory.services import idempotency
 from memory.services.queue import CONDENSE, EMBED_PENDING, enqueue
 
-NOBODY = uuid.uuid4()
+NOBODY = uuid.UUID("6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11")
 
 
 @pytest.fixture
