@@ -14,6 +14,7 @@ from memory import audit
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Namespace
 from memory.models.keys import first_id_of
+from memory.models.paging import page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.types import Access, Scope
 
@@ -67,8 +68,8 @@ def page(
     rows = events(access, wanted)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = list(rows[: limit + 1])
-    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+    page, following = page_of(rows, limit)
+    return page, page[-1].pk if following else None
 
 
 def newer(access: Access, wanted: Wanted, *, than: uuid.UUID, at_most: int) -> int:

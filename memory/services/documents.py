@@ -20,6 +20,7 @@ from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
+from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services import idempotency as answers
 from memory.services import index, queue, quota
@@ -239,10 +240,9 @@ def documents(
         rows = rows.filter(session=session)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
-    page = list(rows.order_by("-id")[: limit + 1])
-    counts = _chunk_counts(scope, [row.id for row in page[:limit]])
-    shown = [_shown(row, counts.get(row.id, 0)) for row in page[:limit]]
-    return shown, page[limit].id if len(page) > limit else None
+    page, following = page_of(rows.order_by("-id"), limit)
+    counts = _chunk_counts(scope, [row.id for row in page])
+    return [_shown(row, counts.get(row.id, 0)) for row in page], following.id if following else None
 
 
 def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
@@ -254,7 +254,8 @@ def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict
             detail={"field": "document_id"},
         )
     of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
-    rows = list(of_document.filter(index__gte=cursor).order_by("index").select_related("memory")[: limit + 1])
+    page = of_document.filter(index__gte=cursor).order_by("index").select_related("memory")
+    chunks, following = page_of(page, limit)
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
     pending = memories.awaiting_vector().count()
     return {
@@ -270,9 +271,9 @@ def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict
                 "tokens": chunk.memory.tokens,
                 "state": chunk.memory.state,
             }
-            for chunk in rows[:limit]
+            for chunk in chunks
         ],
-        "next_cursor": rows[limit].index if len(rows) > limit else None,
+        "next_cursor": following.index if following else None,
     }
 
 

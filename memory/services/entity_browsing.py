@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, Memory
+from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services.entity_listing import Cursor, shown
 from memory.text.names import name_key
@@ -110,10 +111,10 @@ def most_mentioned(
         "limit": limit + 1,
     }
     ranks = [Rank(int(mentions), identity) for identity, mentions in fetch(_MOST_MENTIONED, parameters, prepared=False)]
-    found = Entity.objects.in_scope(scope).filter(id__in=[rank.id for rank in ranks[:limit]])
+    page, following = page_of(ranks, limit)
+    found = Entity.objects.in_scope(scope).filter(id__in=[rank.id for rank in page])
     by_id = {row.id: row for row in found}
-    rows = shown(scope, [by_id[rank.id] for rank in ranks[:limit] if rank.id in by_id])
-    return rows, ranks[limit] if len(ranks) > limit else None
+    return shown(scope, [by_id[rank.id] for rank in page if rank.id in by_id]), following
 
 
 _MONTHS = """
@@ -154,8 +155,8 @@ def mentions(
         rows = rows.filter(occurred_at__gte=month, occurred_at__lt=following_month(month))
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
-    page = list(rows.order_by("-occurred_at", "-id").select_related("memory")[: limit + 1])
-    return page[:limit], Cursor(page[limit].occurred_at, page[limit].id) if len(page) > limit else None
+    page, following = page_of(rows.order_by("-occurred_at", "-id").select_related("memory"), limit)
+    return page, Cursor(following.occurred_at, following.id) if following else None
 
 
 def sentences(scope: Scope, wanted: Iterable[tuple[uuid.UUID, str]]) -> dict[tuple[uuid.UUID, str], str]:

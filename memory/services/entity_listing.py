@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from memory.enums import Predicate
 from memory.models import Entity, EntityAlias, EntityMention
+from memory.models.paging import page_of
 from memory.services.entity_curation import find
 from memory.text.names import name_key
 from memory.types import Scope
@@ -62,8 +63,8 @@ def entities(
         rows = rows.filter(kind=kind)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
-    page = list(rows.order_by("-id")[: limit + 1])
-    return shown(scope, page[:limit]), page[limit].id if len(page) > limit else None
+    page, following = page_of(rows.order_by("-id"), limit)
+    return shown(scope, page), following.id if following else None
 
 
 def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: int) -> dict[str, Any]:
@@ -231,7 +232,7 @@ def _timeline(
     rows = EntityMention.objects.in_scope(scope).filter(alias__in=[alias.id for alias in aliases], active=True)
     if cursor is not None:
         rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
-    page = list(rows.order_by("-occurred_at", "-id").select_related("memory")[: limit + 1])
+    page, following = page_of(rows.order_by("-occurred_at", "-id").select_related("memory"), limit)
     shown = [
         {
             "id": str(mention.id),
@@ -246,9 +247,9 @@ def _timeline(
             "occurred_at": mention.occurred_at.isoformat(),
             "pinned": mention.pinned,
         }
-        for mention in page[:limit]
+        for mention in page
     ]
-    return shown, Cursor(page[limit].occurred_at, page[limit].id) if len(page) > limit else None
+    return shown, Cursor(following.occurred_at, following.id) if following else None
 
 
 def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:

@@ -17,13 +17,13 @@ from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import InvalidInput, NotFound
 from memory.models import ErasedMemory, Erasure
 from memory.models.keys import new_id
+from memory.models.paging import Filter, narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services import holds, queue
 from memory.services import idempotency as answers
 from memory.services.change import checked_reason
 from memory.services.erasure_holders import Erased
 from memory.services.erasure_proof import counted
-from memory.services.listing import Filter, narrowed
 from memory.types import Access, Idempotency, Scope
 
 MAX_MEMORIES = 10_000
@@ -137,7 +137,7 @@ def listed(
 
     `speaker` (with a namespace) finds those of a name, which is not stored. Raises InvalidInput, NotFound.
     """
-    rows: ScopedQuerySet[Erasure] = narrowed(Erasure.objects.reachable_by(access), access, wanted)
+    rows: ScopedQuerySet[Erasure] = narrow(Erasure.objects.reachable_by(access), access, wanted)
     if speaker:
         if wanted.namespace is None:
             raise InvalidInput("A speaker is looked up within a namespace.", detail={"field": "namespace"})
@@ -147,9 +147,8 @@ def listed(
         rows = rows.filter(speaker_digest__in=digests)
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
-    page = list(rows[: wanted.limit + 1])
-    next_cursor = page[wanted.limit].id if len(page) > wanted.limit else None
-    return [shown(erasure) for erasure in page[: wanted.limit]], next_cursor
+    page, following = page_of(rows, wanted.limit)
+    return [shown(erasure) for erasure in page], following.id if following else None
 
 
 def shown(erasure: Erasure) -> dict[str, Any]:

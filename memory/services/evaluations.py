@@ -19,8 +19,8 @@ from memory import audit
 from memory.enums import AuditEvent, EvaluationStatus, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import EvaluationResult, EvaluationRun, Job
+from memory.models.paging import Filter, narrow
 from memory.services import queue
-from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
 
 _OPEN = (EvaluationStatus.QUEUED, EvaluationStatus.RUNNING)
@@ -214,7 +214,7 @@ def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
 
 def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
-    rows = narrowed(EvaluationRun.objects.reachable_by(access), access, wanted)
+    rows = narrow(EvaluationRun.objects.reachable_by(access), access, wanted)
     return [shown(run) for run in rows[: wanted.limit]]
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from memory.enums import MemoryState
 from memory.models import (
@@ -296,3 +296,8 @@ def counts_of(entries: Iterable[tuple[int, int]], *, sign: int = 1) -> dict[int,
         memories, total = changes.get(namespace_id, (0, 0))
         changes[namespace_id] = (memories + sign, total + sign * length)
     return changes
+
+
+def count_searchable(namespace_id: int) -> int:
+    """Memories that retrieval may return, from the counters that their writers keep."""
+    return NamespaceStat.objects.filter(namespace_id=namespace_id).aggregate(n=Sum("memories"))["n"] or 0

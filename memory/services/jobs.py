@@ -17,8 +17,8 @@ from memory.enums import AccessScope, AuditEvent, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import Job, Namespace
 from memory.models.job import OVER
+from memory.models.paging import Filter, narrow, page_of
 from memory.services.job_runs import LOST_WORKER, beat_interval, give_up, send_again
-from memory.services.listing import Filter, narrowed
 from memory.services.notes import allowed_note
 from memory.types import Access, Scope
 
@@ -45,17 +45,16 @@ def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uui
 
     Raises NotFound for a namespace that it does not reach.
     """
-    rows = narrowed(Job.objects.reachable_by(access), access, Filter(wanted.namespace, None, wanted.limit))
+    rows = narrow(Job.objects.reachable_by(access), access, Filter(wanted.namespace, None, wanted.limit))
     if wanted.kind is not None:
         rows = rows.filter(kind=wanted.kind)
     if wanted.state is not None:
         rows = rows.filter(state=wanted.state)
     if wanted.cursor is not None:
         rows = rows.filter(pk__lte=wanted.cursor)
-    page = list(rows[: wanted.limit + 1])
+    page, following = page_of(rows, wanted.limit)
     names = Namespace.objects.in_bulk({job.namespace_id for job in page if job.namespace_id})
-    listed = [_shown(job, names.get(job.namespace_id)) for job in page[: wanted.limit]]
-    return listed, page[wanted.limit].pk if len(page) > wanted.limit else None
+    return [_shown(job, names.get(job.namespace_id)) for job in page], following.pk if following else None
 
 
 def shown(job: Job) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from memory.errors import NotFound
 from memory.models import Memory, RelevanceJudgement
 from memory.models.evaluation import normal_question, query_hash
 from memory.models.keys import new_id
+from memory.models.paging import Filter, narrow
 from memory.models.sql import fetch
 from memory.services import upkeep
-from memory.services.listing import Filter, narrowed
 from memory.types import Access, Scope
 
 
@@ -83,7 +83,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
 
 def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not reach."""
-    rows = narrowed(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
+    rows = narrow(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
         {
             "id": str(row.pk),

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
-from django.db.models import Model, TextField
+from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from memory.enums import PackSection, ProcedureKind
-from memory.errors import NotFound
-from memory.models import AuditLog, Condensation, ContextPack, Namespace, Procedure, Session
-from memory.models.scoped import ScopedQuerySet
+from memory.models import AuditLog, Condensation, ContextPack, Procedure, Session
+from memory.models.paging import Filter, narrow
 from memory.services.context import procedure
 from memory.types import Access
 
-Row = TypeVar("Row", bound=Model)
 # What one listing gives of packs at most; `pack` is empty for the older ones beyond it.
 MAX_PACK_BYTES = 16 * 1024 * 1024
 # How the text of a pack is put together, under the name that clients ask for. It is no prompt that anybody is handed.
@@ -39,18 +36,9 @@ ROUTE_TOOLS: tuple[dict[str, Any], ...] = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What a listing is narrowed to; None is all."""
-
-    namespace: str | None
-    session: str | None
-    limit: int
-
-
 def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest audit events; those that a reset hid from its session's listing are left out there."""
-    rows = narrowed(AuditLog.objects.reachable_by(access), access, wanted)
+    rows = narrow(AuditLog.objects.reachable_by(access), access, wanted)
     if wanted.session is not None:
         hidden = Session.objects.reachable_by(access).filter(name=wanted.session).exclude(audit_hidden_before=None)
         for session in hidden.values("namespace_id", "audit_hidden_before"):
@@ -71,7 +59,7 @@ def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
 
 def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     """The newest summaries' versions."""
-    rows = narrowed(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
+    rows = narrow(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
         {
             "id": str(row.pk),
@@ -96,7 +84,7 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
 
 def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list[dict[str, Any]]:
     """The newest packs, with what was handed over if asked for."""
-    rows = narrowed(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
+    rows = narrow(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
     listed = list(rows[: wanted.limit])
     packs = _packs(listed) if include_pack else {}
     return [
@@ -150,18 +138,3 @@ def procedures(access: Access) -> dict[str, dict[str, Any]]:
         names = (row.name, f"{row.name}@{row.version}", f"{row.name}@{row.version}/{namespace}")
         prompts[next((name for name in names if name not in prompts), names[-1])] = entry
     return {"prompt_registry": prompts, "tool_registry": {"tools": tools}}
-
-
-def narrowed(rows: ScopedQuerySet[Row], access: Access, wanted: Filter) -> ScopedQuerySet[Row]:
-    """The rows of what is wanted, newest first. Raises NotFound for a namespace that the caller does not reach."""
-    if wanted.namespace is not None:
-        identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()
-        reachable = access.all_namespaces or identity in access.namespace_ids
-        if not reachable:
-            raise NotFound(
-                f"There is no namespace {wanted.namespace!r} that this key reaches.", detail={"field": "namespace"}
-            )
-        rows = rows.filter(namespace_id=identity or -1)
-    if wanted.session is not None:
-        rows = rows.filter(session=wanted.session)
-    return rows.order_by("-id")

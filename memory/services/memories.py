@@ -18,6 +18,7 @@ from memory.errors import InvalidInput, NotFound, SearchTimedOut
 from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion, Posting, RetiredStatement
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.paging import page_of
 from memory.services.change import standing
 from memory.text.analysis import terms
 from memory.types import Access, Scope
@@ -63,7 +64,7 @@ def listed(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[st
             if wanted.words is not None:
                 rows = _with_words(rows, scope, wanted)
             rows = rows.select_related("namespace").defer("terms", "content_hash").order_by("-pk")
-            found = list(rows[: wanted.limit + 1])
+            page, following = page_of(rows, wanted.limit)
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
@@ -71,8 +72,7 @@ def listed(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[st
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
             "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
-    page = found[: wanted.limit]
-    return [shown(memory) for memory in page], page[-1].pk if len(found) > wanted.limit else None
+    return [shown(memory) for memory in page], page[-1].pk if following else None
 
 
 def found(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from memory.governance.policy import nested
-from memory.services import due
+from memory.services import due, index
 from memory.services.policy import governing, proposed
 from memory.services.sweep import Tally, would_do
-from memory.services.tenant_figures import searchable
 from memory.types import Scope
 
 SHOWN = 50
@@ -32,7 +31,7 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
     return {
         "namespace": scope.namespace,
         "policy": nested(would_be.values),
-        "active_memories": searchable(scope.namespace_id),
+        "active_memories": index.count_searchable(scope.namespace_id),
         "would": _counted(would),
         "without_change": _counted(without_change),
         "memories": [{"memory_id": str(found.memory_id), **found.explained(policy)} for found in first],

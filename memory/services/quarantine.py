@@ -15,6 +15,7 @@ from memory import audit
 from memory.enums import AuditEvent, QuarantineState
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import QuarantinedItem
+from memory.models.paging import Filter, narrow, page_of
 from memory.services import holds, quota
 from memory.services.documents import (
     PreparedDocument,
@@ -24,7 +25,6 @@ from memory.services.documents import (
 )
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.ingest import finish
-from memory.services.listing import Filter, narrowed
 from memory.services.notes import allowed_note
 from memory.services.write import LetIn, prepared, write
 from memory.types import Access, NewDocument, NewMemory, Scope
@@ -61,16 +61,16 @@ def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uui
     Raises NotFound for a namespace that it does not reach.
     """
     of_namespace = Filter(wanted.namespace, None, wanted.limit)
-    rows = narrowed(QuarantinedItem.objects.reachable_by(access), access, of_namespace)
+    rows = narrow(QuarantinedItem.objects.reachable_by(access), access, of_namespace)
     if wanted.state is not None:
         rows = rows.filter(state=wanted.state)
     if wanted.rule is not None:
         rows = rows.filter(rule=wanted.rule)
     if wanted.cursor is not None:
         rows = rows.filter(pk__lte=wanted.cursor)
-    page = list(rows.select_related("namespace")[: wanted.limit + 1])
-    shown = [{**_shown(item), "excerpt": item.text[:EXCERPT_CHARS]} for item in page[: wanted.limit]]
-    return shown, page[wanted.limit].pk if len(page) > wanted.limit else None
+    page, following = page_of(rows.select_related("namespace"), wanted.limit)
+    shown = [{**_shown(item), "excerpt": item.text[:EXCERPT_CHARS]} for item in page]
+    return shown, following.pk if following else None
 
 
 def item(access: Access, *, item_id: uuid.UUID) -> dict[str, Any]:

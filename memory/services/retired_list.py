@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from memory.models import Memory, RetiredStatement
+from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services.retiring import ACTOR
 from memory.types import Access
@@ -76,9 +77,9 @@ def recent(
 ) -> tuple[list[Pair], Cursor | None]:
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
     rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
-    page = [pair for pair in _pairs(rows[:limit]) if pair is not None]
-    following = (rows[limit - 1][-1], rows[limit - 1][0]) if len(rows) > limit else None
-    return page, following
+    page, following = page_of(rows, limit)
+    pairs = [pair for pair in _pairs(page) if pair is not None]
+    return pairs, (page[-1][-1], page[-1][0]) if following else None
 
 
 def count_recent(access: Access, *, since: datetime) -> int:

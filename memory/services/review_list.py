@@ -12,6 +12,7 @@ from django.db.models import Count
 from memory.enums import LinkKind, MemoryState, Review
 from memory.models import Memory, MemoryFeedback, MemoryLink, QuarantinedItem
 from memory.models.memory import MemoryQuerySet
+from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.types import Access
 
@@ -101,10 +102,10 @@ def doubted(
         rows = rows.filter(review=review)
     if cursor is not None:
         rows = rows.filter(pk__lte=cursor)
-    page = list(rows.order_by("-id")[: limit + 1])
-    shown, following = page[:limit], page[limit].pk if len(page) > limit else None
-    sides, opinions = _sides(shown), _opinions(shown)
-    return [Doubted(one, sides.get(one.pk, []), opinions.get(one.pk, [])) for one in shown], following
+    page, following = page_of(rows.order_by("-id"), limit)
+    sides, opinions = _sides(page), _opinions(page)
+    doubted = [Doubted(one, sides.get(one.pk, []), opinions.get(one.pk, [])) for one in page]
+    return doubted, following.pk if following else None
 
 
 def _to_review(access: Access) -> MemoryQuerySet:

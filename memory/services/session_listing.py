@@ -11,6 +11,7 @@ from django.db.models import Q
 from memory import audit
 from memory.enums import AuditEvent
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
+from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.types import Access, Scope
 
@@ -67,8 +68,7 @@ def listed(
         at, namespace_id, name = cursor
         after = Q(namespace_id__gt=namespace_id) | Q(namespace_id=namespace_id, name__gt=name)
         rows = rows.filter(Q(last_message_at__lt=at) | Q(last_message_at=at) & after)
-    page = list(rows.order_by("-last_message_at", "namespace_id", "name")[: limit + 1])
-    shown = page[:limit]
+    shown, following = page_of(rows.order_by("-last_message_at", "namespace_id", "name"), limit)
     details = _details(shown)
     found = [
         Listed(
@@ -83,7 +83,7 @@ def listed(
         )
         for row in shown
     ]
-    last = shown[-1] if len(page) > limit else None
+    last = shown[-1] if following else None
     return found, (last.last_message_at, last.namespace_id, last.name) if last else None
 
 
@@ -98,8 +98,8 @@ def turns(namespace: Namespace, session: str, *, before: int | None, limit: int)
     rows = Memory.objects.filter(namespace=namespace, session=session)
     if before is not None:
         rows = rows.filter(turn__lt=before)
-    page = list(rows.order_by("-turn").defer("terms", "content_hash", "metadata")[: limit + 1])
-    return page[:limit], page[limit - 1].turn if len(page) > limit else None
+    page, following = page_of(rows.order_by("-turn").defer("terms", "content_hash", "metadata"), limit)
+    return page, page[-1].turn if following else None
 
 
 def latest_card(namespace: Namespace, session: str) -> Condensation | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from django.db.models import Q, Sum
+from django.db.models import Q
 from django.utils import timezone
 
 from memory.enums import MemoryState, QuarantineState
@@ -17,14 +17,13 @@ from memory.models import (
     Entity,
     Memory,
     Namespace,
-    NamespaceStat,
     QuarantinedItem,
     Session,
     WritesOfDay,
 )  # fmt: skip
 from memory.models.keys import first_id_of
 from memory.models.sql import fetch
-from memory.services import policy
+from memory.services import index, policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def held(namespace: Namespace) -> Held:
     """Ten counts, each in an index that the namespace leads."""
     memories = Memory.objects.filter(namespace=namespace)
     return Held(
-        active=searchable(namespace.pk),
+        active=index.count_searchable(namespace.pk),
         archived=memories.filter(state=MemoryState.ARCHIVED).count(),
         review=memories.exclude(review="").count(),
         pinned=memories.filter(pinned=True).count(),
@@ -85,11 +84,6 @@ def held(namespace: Namespace) -> Held:
         packs=ContextPack.objects.filter(namespace=namespace).count(),
         quarantined=QuarantinedItem.objects.filter(namespace=namespace, state=QuarantineState.PENDING).count(),
     )
-
-
-def searchable(namespace_id: int) -> int:
-    """Memories that retrieval may return, from the counters that their writers keep."""
-    return NamespaceStat.objects.filter(namespace_id=namespace_id).aggregate(n=Sum("memories"))["n"] or 0
 
 
 _GROWTH = """

@@ -17,6 +17,7 @@ from memory.enums import EvaluationStatus
 from memory.evaluation.comparison import Comparison, Moved, moved
 from memory.evaluation.metrics import NAMES
 from memory.models import EvaluationResult, EvaluationRun
+from memory.models.paging import page_of
 from memory.services import judgements
 from memory.types import Access, Scope
 from ops.charts import BarChart, LineChart, Part, Series, bar_chart, line_chart
@@ -167,7 +168,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
     page = rows.order_by("-id")
     if cursor is not None:
         page = page.filter(pk__lte=cursor)
-    found = list(page[: PAGE + 1])
+    found, following = page_of(page, PAGE)
     finished = rows.filter(status=EvaluationStatus.FINISHED)
     known = list(
         dict.fromkeys(_set_of(*row) for row in finished.order_by("-id").values_list("dataset", "namespace")[:500])
@@ -175,11 +176,11 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
     chosen = chosen if chosen in known else (known[0] if known else "")
     sets = [Set(name, name.partition(":")[2], name == chosen, _url(ns, set=name)) for name in known[:SETS]]
     return Listing(
-        runs=[_run(row, ns) for row in found[:PAGE]],
-        next=str(found[PAGE].pk) if len(found) > PAGE else "",
+        runs=[_run(row, ns) for row in found],
+        next=str(following.pk) if following else "",
         sets=sets,
         trend=_trend(finished, chosen, ns=ns) if chosen else None,
-        comparable=sum(row.status == EvaluationStatus.FINISHED for row in found[:PAGE]) > 1,
+        comparable=sum(row.status == EvaluationStatus.FINISHED for row in found) > 1,
     )
 
 

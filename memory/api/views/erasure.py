@@ -16,8 +16,8 @@ from memory.api.serializers.erasure import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
+from memory.models.paging import Filter
 from memory.services import erasures
-from memory.services.listing import Filter
 
 
 class ErasureViewSet(MemosViewSet):

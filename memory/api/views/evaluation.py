@@ -20,8 +20,8 @@ from memory.api.serializers.evaluation import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.evaluation.comparison import compare
+from memory.models.paging import Filter
 from memory.services import evaluations
-from memory.services.listing import Filter
 
 
 class EvaluationViewSet(MemosViewSet):

@@ -9,9 +9,9 @@ from memory.api.serializers.evaluation import EvaluationListingSerializer
 from memory.api.serializers.judgement import JudgedSerializer, JudgementListSerializer, JudgementsSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
+from memory.models.paging import Filter
 from memory.services import judgements
 from memory.services.judgements import Mark
-from memory.services.listing import Filter
 
 
 class JudgementViewSet(MemosViewSet):

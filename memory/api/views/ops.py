@@ -17,6 +17,7 @@ from memory.api.serializers.ops import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
+from memory.models.paging import Filter
 from memory.services import listing, schedule_runs, stats
 
 RECENT = 20
@@ -37,7 +38,7 @@ class OpsViewSet(MemosViewSet):
         responses={200: PipelineSerializer},
     )
     def pipeline(self, request: Request) -> Response:
-        recent = listing.condensations(self.access, wanted=listing.Filter(None, None, RECENT))
+        recent = listing.condensations(self.access, wanted=Filter(None, None, RECENT))
         schedules = schedule_runs.shown(self.access, now=timezone.now())
         return Response({"queues": stats.queues(), "schedules": schedules, "recent_condensations": recent})
 
@@ -76,6 +77,6 @@ class OpsViewSet(MemosViewSet):
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 
-    def _filter(self, request: Request) -> listing.Filter:
+    def _filter(self, request: Request) -> Filter:
         values = self.valid(ListingSerializer, request.query_params)
-        return listing.Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])
+        return Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])

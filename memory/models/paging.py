@@ -1,0 +1,50 @@
+"""Pages of rows: what a listing is narrowed to, and where its next page begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from memory.errors import NotFound
+from memory.models.namespace import Namespace
+from memory.models.scoped import ScopedQuerySet
+from memory.types import Access
+
+Row = TypeVar("Row")
+ModelRow = TypeVar("ModelRow", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a listing is narrowed to; None is all."""
+
+    namespace: str | None
+    session: str | None
+    limit: int
+
+
+def page_of(rows: QuerySet[Any, Row] | Sequence[Row], limit: int) -> tuple[list[Row], Row | None]:
+    """The first `limit` of the ordered rows, and the one that the next page begins with; None at the end.
+
+    A sequence must hold one row more than `limit` where there is one.
+    """
+    found = list(rows[: limit + 1])
+    return found[:limit], found[limit] if len(found) > limit else None
+
+
+def narrow(rows: ScopedQuerySet[ModelRow], access: Access, wanted: Filter) -> ScopedQuerySet[ModelRow]:
+    """The rows of what is wanted, newest first. Raises NotFound for a namespace that the caller does not reach."""
+    if wanted.namespace is not None:
+        identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()
+        reachable = access.all_namespaces or identity in access.namespace_ids
+        if not reachable:
+            raise NotFound(
+                f"There is no namespace {wanted.namespace!r} that this key reaches.", detail={"field": "namespace"}
+            )
+        rows = rows.filter(namespace_id=identity or -1)
+    if wanted.session is not None:
+        rows = rows.filter(session=wanted.session)
+    return rows.order_by("-id")
