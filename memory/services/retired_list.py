@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memory.models import Memory, RetiredStatement
 from memory.models.sql import fetch
-from memory.services.retiring import ACTOR
+from memory.services import unsure_pairs
+from memory.services.retiring import ACTOR, JUDGED
 from memory.types import Access
 
 # How long it is told as something that happened lately.
@@ -22,7 +23,8 @@ Cursor = tuple[datetime, uuid.UUID]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A part of `memory`, at [start, end) of its text, that holds no longer, and what `newer` says instead, at
-    [by_start, by_end); None: it is gone. `whole`: all of the memory was superseded."""
+    [by_start, by_end); None: it is gone. `whole`: all of the memory was superseded. `explanation`: why in the words of
+    the language model that judged it, which may quote both; empty when a rule did."""
 
     id: uuid.UUID
     memory: Memory
@@ -36,6 +38,7 @@ class Pair:
     reason: str
     confidence: float
     at: datetime
+    explanation: str = ""
 
     @property
     def old_words(self) -> str:
@@ -76,7 +79,7 @@ def recent(
 ) -> tuple[list[Pair], Cursor | None]:
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
     rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
-    page = [pair for pair in _pairs(rows[:limit]) if pair is not None]
+    page = _explained([pair for pair in _pairs(rows[:limit]) if pair is not None])
     following = (rows[limit - 1][-1], rows[limit - 1][0]) if len(rows) > limit else None
     return page, following
 
@@ -97,13 +100,14 @@ def of_memory(memory: Memory) -> list[Pair]:
         namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None
     ).order_by("start")
     newer = _memories(memory.namespace_id, {row.by for row in rows})
-    return [
+    pairs = [
         Pair(
             row.pk, memory, row.start, row.end, False, row.by, newer.get(row.by), row.by_start, row.by_end,
             row.reason, row.confidence, row.retired_at,
         )
         for row in rows
     ]  # fmt: skip
+    return _explained(pairs)
 
 
 def retired_parts(memory: Memory) -> int:
@@ -137,6 +141,18 @@ def _pairs(rows: Collection[tuple]) -> list[Pair | None]:
             else None
         )
     return pairs
+
+
+def _explained(pairs: list[Pair]) -> list[Pair]:
+    """The pairs, those that a language model judged with what it said."""
+    judged = [(one.memory.namespace_id, one.memory.pk, one.newer_id) for one in pairs if one.reason == JUDGED]
+    said = unsure_pairs.explanations(judged) if judged else {}
+    return [
+        replace(one, explanation=said.get((one.memory.pk, one.newer_id, None if one.whole else one.start), ""))
+        if one.reason == JUDGED
+        else one
+        for one in pairs
+    ]
 
 
 def _memories(namespace_id: int, ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Memory]:
