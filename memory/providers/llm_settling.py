@@ -1,4 +1,4 @@
-"""Whether a newer statement takes the place of an older one, by an OpenAI-compatible language model: background work."""
+"""Whether a newer statement replaces an older one, by an OpenAI-compatible language model: background work only."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memory.errors import LLMUnavailable
 
 MAX_VALUE_CHARS = 200
 
+_WORDS = ("old_value", "new_value", "reason")
 _INSTRUCTIONS = (
     "You keep the memory of an AI assistant consistent. Each pair has a statement that was said at one time (`older`) "
     "and one that was said later (`newer`). Decide for each pair on its own whether the newer statement takes the "
@@ -113,10 +114,10 @@ def _verdict(given: Sequence[dict[str, Any]]) -> Verdict | None:
     if len(given) != 1:
         return None
     replaces = given[0].get("replaces")
-    words = [given[0].get(name) for name in ("old_value", "new_value", "reason")]
-    if not isinstance(replaces, bool) or not all(isinstance(one, str) for one in words):
+    words = [" ".join(one.replace("\0", " ").split()) for one in map(given[0].get, _WORDS) if isinstance(one, str)]
+    if not isinstance(replaces, bool) or len(words) < len(_WORDS):
         return None
-    old_value, new_value, reason = (" ".join(one.replace("\0", " ").split()) for one in words)
+    old_value, new_value, reason = words
     if max(len(old_value), len(new_value)) > MAX_VALUE_CHARS:
         return None
     return Verdict(replaces, old_value, new_value, reason)

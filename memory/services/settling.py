@@ -291,7 +291,7 @@ def carry_out(
     going: dict[uuid.UUID, list[Going]] = {}
     for one in settled.retired:
         going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
-    named = (one.key for one in (*settled.linked, *settled.unsure))
+    named = {*(one.key for one in settled.linked), *(one.key for one in settled.unsure)}
     judged = {memory.pk, *going, *named, *(key for key, *_ in settled.review)}
     embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
     with transaction.atomic():

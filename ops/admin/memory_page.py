@@ -212,7 +212,8 @@ def _judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
     for row in rows[:SHOWN]:
         other = str(row.older_id if row.newer_id == memory.pk else row.newer_id)
         why = f"{_('A language model judged:')} “{row.explanation}”" if readable else MASK
-        lines.append((_("holds beside"), memory_link(other, f"…{other[-12:]}"), why, row.judge, moment(row.judged_at)))
+        at = moment(row.judged_at or row.created_at)
+        lines.append((_("holds beside"), memory_link(other, f"…{other[-12:]}"), why, row.judge, at))
     return lines
 
 
