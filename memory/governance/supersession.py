@@ -361,9 +361,11 @@ def may_stand(
         and (value in claim.clause.text if value else ends or claim.ends or claim.negated or claim.changes)
         and not (claim.quotes or claim.asks or claim.adds or former.quotes or former.asks)
         and _may_speak_for(said, claim, old, former)
-        # By what it is about in its place, and by its own words.
+        # By what it is about in its place, and by its own words, which name nobody that the former does not.
         and is_same_holder(claim, former)
         and is_same_holder(alone, former)
+        and not alone.people - former.mentions
+        and (alone.owner != "other" or former.owner == "other")
         and not is_other_thing(claim, former)
         and not is_exception(claim, former)
         for claim, alone in zip(mine, claims(said.text), strict=False)
