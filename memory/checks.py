@@ -24,6 +24,22 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.compatibility)
+def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A judge that is switched on without a language model judges nothing: say so."""
+    needed = [name for name in ("MEMOS_LLM_ENABLED", "MEMOS_LLM_API_KEY") if not getattr(settings, name)]
+    if settings.MEMOS_LLM_SETTLING and needed:
+        return [
+            Warning(
+                f"MEMOS_LLM_SETTLING is set without {' and '.join(needed)}: no model judges what the rules of settling "
+                "are unsure of.",
+                hint=f"Set {' and '.join(needed)}, or unset MEMOS_LLM_SETTLING.",
+                id="memos.W005",
+            )
+        ]
+    return []
+
+
+@register(Tags.compatibility)
 def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A reranker that is chosen but not told where it is leaves every query without it: say so."""
     provider = settings.MEMOS_RERANK_PROVIDER

@@ -61,6 +61,15 @@ class LinkKind(TextChoices):
     BOTH_HOLD = "both_hold"
 
 
+class PairVerdict(TextChoices):
+    """What became of a pair of statements that a language model was asked about; empty: it waits."""
+
+    REPLACES = "replaces", "the newer one takes the place of the older"
+    BOTH_HOLD = "both_hold", "both hold"
+    REFUSED = "refused", "the answer did not stand the check"
+    UNANSWERED = "unanswered", "the model did not answer, however often it was asked"
+
+
 class MemoryKind(TextChoices):
     """How fast a memory fades; each kind has a half-life of its own."""
 

@@ -39,6 +39,7 @@ from memory.services import (
     request_figures,
     retiring,
     settling,
+    settling_judge,
     stale_summaries,
     sweep,
     upkeep,
@@ -145,6 +146,13 @@ def settle_memories() -> int:
     except EmbeddingUnavailable as error:
         log.warning("new memories are not compared with earlier ones yet", extra={"reason": error.message})
         return 0
+
+
+@job
+def judge_unsure_pairs() -> int:
+    """Asks a language model, if one is set up for it, about the pairs that the rules were unsure of; returns how many
+    it judged. What is left waits a minute."""
+    return settling_judge.judge_due(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
 
 
 @job

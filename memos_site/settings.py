@@ -353,6 +353,19 @@ MEMOS_LLM_GATE = env.flag(
 MEMOS_LLM_GATE_SECONDS = env.number(
     "MEMOS_LLM_GATE_SECONDS", 5.0, "Seconds that a writer waits for that verdict.", minimum=0.1, maximum=20
 )
+MEMOS_LLM_SETTLING = env.flag(
+    "MEMOS_LLM_SETTLING",
+    False,
+    "The language model judges, in the background, which updates hold that the rules are unsure of; both texts of a "
+    "pair are sent to it.",
+)
+MEMOS_LLM_SETTLING_PER_RUN = env.integer(
+    "MEMOS_LLM_SETTLING_PER_RUN",
+    20,
+    "Pairs that it judges at most in one run; a run begins every minute.",
+    minimum=1,
+    maximum=500,
+)
 MEMOS_LLM_TIMEOUT_SECONDS = env.number(
     "MEMOS_LLM_TIMEOUT_SECONDS", 30.0, "Seconds that the language model may take.", minimum=0.1, maximum=50
 )

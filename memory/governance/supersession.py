@@ -29,6 +29,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 # What must be as sure as this is carried out; anything less is for a person to see.
 LEAST_CONFIDENCE = 0.75
+# What is at least so likely, and no more than likely, is worth a second judge's look; less is not looked at again.
+LEAST_LIKELY = 0.3
 _LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
 TURNS_ABOUT = 3
@@ -70,13 +72,28 @@ class Linked(Generic[Key]):
 
 
 @dataclass(frozen=True, slots=True)
+class Unsure(Generic[Key]):
+    """What `by` says may take the place of what the memory `key` says at [start, end); `can_cut`: that could leave
+    without harm to what stands beside it."""
+
+    key: Key
+    start: int
+    end: int
+    by: Statement
+    decision: Decision
+    can_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(Generic[Key]):
     """`retired`: what leaves the default results; `linked`: what gives way to the newer memory, retired or not;
-    `review`: what a person must settle, as (key, old, new, decision)."""
+    `review`: what a person must settle, as (key, old, new, decision); `unsure`: what may give way, for another judge
+    than these rules."""
 
     retired: list[Retired[Key]] = field(default_factory=list)
     linked: list[Linked[Key]] = field(default_factory=list)
     review: list[tuple[Key, Statement, Statement, Decision]] = field(default_factory=list)
+    unsure: list[Unsure[Key]] = field(default_factory=list)
 
 
 def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
@@ -222,10 +239,11 @@ def _end(
     sure: bool,
     words: tuple[int, int] | None = None,
     asked: bool = False,
+    linked: bool = True,
 ) -> None:
     """Links a clause (or `words` of the sentence) of an earlier statement to what takes its place, and retires it when
     that is `sure` and can be done without harm to the rest. `asked`: it is asked to be forgotten, and what follows and
-    points back at it goes, too."""
+    points back at it goes, too. Not `linked`: it is noted as unsure only."""
     old = statements[number]
     place = words
     if place is None and clause is not None:
@@ -236,7 +254,10 @@ def _end(
         start, end = old.span(clauses(old.text)[clause].start, clauses(old.text)[clause].end)
     else:
         start, end = old.start, old.end
-    settled.linked.append(Linked(other, start, end, said, decision))
+    if linked:
+        settled.linked.append(Linked(other, start, end, said, decision))
+    if not asked and decision.confidence < LEAST_CONFIDENCE and not sure:
+        settled.unsure.append(Unsure(other, start, end, said, decision, place is not None))
     known = {(one.key, one.start) for one in settled.retired}
     if sure and place is not None and (other, start) not in known:
         settled.retired.append(Retired(other, start, end, said, decision, frozenset()))
@@ -285,8 +306,9 @@ def _give_way(
                     likely.append(
                         (other, number, former, Update(_LIKELY, sure, (former.clause.text,), partial=not alone))
                     )
-    likely = [one for one in likely if one[3].confidence >= LEAST_CONFIDENCE]
-    if not found and likely:
+    likely = [one for one in likely if one[3].confidence >= LEAST_LIKELY]
+    weighed = not found and bool(likely)
+    if weighed:
         found = [max(likely, key=lambda one: one[3].confidence)]
     one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[0] for *_, one in found}) < 2
     for other, number, former, decided in found:
@@ -304,6 +326,7 @@ def _give_way(
             decision=decision,
             sure=one_thing and decided.confidence >= LEAST_CONFIDENCE,
             words=words,
+            linked=not weighed or decided.confidence >= LEAST_CONFIDENCE,
         )
 
 
@@ -316,6 +339,38 @@ def _one_thing(formers: Sequence[Claim]) -> bool:
 def _may_speak_for(said: Statement, claim: Claim, old: Statement, former: Claim) -> bool:
     """Not what another says of themselves; of a third thing that both name, anyone may speak."""
     return said.speaker == old.speaker or (claim.owner != "own" and former.owner != "own")
+
+
+def may_stand(
+    said: Statement,
+    new: Sequence[Statement],
+    old: Statement,
+    earlier: Sequence[Statement],
+    *,
+    former_value: str,
+    value: str,
+) -> bool:
+    """Whether `value`, as a clause of `said` (one of `new`) gives it, may take the place of `former_value` in a clause
+    of `old` (one of `earlier`): nothing in the two speaks of another holder, thing or time. Without a `value` the
+    clause must say that something is over or another."""
+    mine = next((own for statement, own in resolved(new) if statement == said), ())
+    theirs = next((own for statement, own in resolved(earlier) if statement == old), ())
+    ends = bool(changes(said.text))
+    return any(
+        former_value in former.clause.text
+        and (value in claim.clause.text if value else ends or claim.ends or claim.negated or claim.changes)
+        and not (claim.quotes or claim.asks or claim.adds or former.quotes or former.asks)
+        and _may_speak_for(said, claim, old, former)
+        # By what it is about in its place, and by its own words, which name nobody that the former does not.
+        and is_same_holder(claim, former)
+        and is_same_holder(alone, former)
+        and not alone.people - former.mentions
+        and (alone.owner != "other" or former.owner == "other")
+        and not is_other_thing(claim, former)
+        and not is_exception(claim, former)
+        for claim, alone in zip(mine, claims(said.text), strict=False)
+        for former in theirs
+    )
 
 
 def _deny(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float) -> None:

@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
-from memory.enums import Feedback, LinkKind
+from memory.enums import Feedback, LinkKind, PairVerdict
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
@@ -109,3 +109,51 @@ class RetiredStatement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.memory_id} [{self.start}:{self.end}]"
+
+
+class UnsurePair(models.Model):
+    """What `newer` says at [by_start, by_end) may take the place of what `older` says at [start, end), and the rules
+    (`reason`, `confidence`) are not sure: a language model is asked, from `due_at` on, and its `verdict` kept.
+
+    `can_cut`: the words could leave search without harm to what stands beside them. `texts_hash` is of both texts: with
+    other words it is another question. `attempts` counts the times that no answer came. `explanation` is the model's
+    own sentence, which may quote both memories; `judge` is the model's name.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    newer = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    older = models.ForeignKey(Memory, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    start = models.IntegerField()
+    end = models.IntegerField()
+    by_start = models.IntegerField()
+    by_end = models.IntegerField()
+    can_cut = models.BooleanField()
+    reason = models.CharField(max_length=300)
+    confidence = models.FloatField()
+    texts_hash = models.BinaryField(max_length=32)
+    attempts = models.IntegerField(default=0)
+    due_at = models.DateTimeField()
+    verdict = models.CharField(max_length=10, choices=PairVerdict.choices, blank=True, default="")
+    explanation = models.CharField(max_length=300, blank=True, default="")
+    judge = models.CharField(max_length=100, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    judged_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "newer", "older", "start"], name="pair_asked_once"),
+            models.CheckConstraint(condition=models.Q(end__gt=models.F("start")), name="pair_has_words"),
+        ]
+        indexes = [
+            models.Index(fields=["namespace", "older"], name="pair_by_older"),
+            # The namespace does not lead them: the worker asks about the oldest first, and figures are of all.
+            models.Index(fields=["due_at"], name="pair_due", condition=models.Q(verdict="")),
+            models.Index(fields=["verdict"], name="pair_by_verdict"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.newer_id} ? {self.older_id} [{self.start}:{self.end}]"

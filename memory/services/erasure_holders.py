@@ -294,14 +294,13 @@ def _forget_names(erased: Erased) -> Counter[str]:
     return Counter({"memory_entityalias": names, "memory_entity": nameless})
 
 
-def _link() -> Holder:
-    """Links name two memories, and their reasons may tell of both."""
-    columns = ("memory_id", "other_id")
+def _of_two_memories(table: str, columns: tuple[str, str]) -> Holder:
+    """A table whose rows name two memories, and whose reasons may tell of both."""
     erased = " OR ".join(_is_erased(f"t.{column}") for column in columns)
     named = " OR ".join(f"t.{column} = ANY(%(memory_ids)s::uuid[])" for column in columns)
-    rows = "FROM memory_memorylink t WHERE t.namespace_id = %(namespace_id)s AND"
+    rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND"
     return Holder(
-        "memory_memorylink",
+        table,
         _counted(f"SELECT count(*) {rows} ({erased})"),
         _batched(f"DELETE {rows} ({named})"),
         _counted(f"DELETE {rows} ({erased})"),
@@ -353,7 +352,8 @@ HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_projectedmemory"),
     _of_a_memory("memory_memoryfeedback"),
-    _link(),
+    _of_two_memories("memory_memorylink", ("memory_id", "other_id")),
+    _of_two_memories("memory_unsurepair", ("newer_id", "older_id")),
     _of_a_memory("memory_entityrelation"),
     _of_a_memory("memory_entitymention"),
     _of_a_memory("memory_entitypending"),

@@ -12,8 +12,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from memory.enums import AuditEvent, LinkKind
-from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement
+from memory.enums import AuditEvent, LinkKind, PairVerdict
+from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
 from memory.services import retiring, supersession
 from memory.services.change import AS_IT_COMES, Deed, finished
 from memory.services.embedding import Embedded, embed_or_none, embedded_passages
@@ -54,6 +54,9 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
                     finished(system_access(scope.actor), memory, deed, terms=AS_IT_COMES, now=now)
                     changed.append(memory.pk)
             links.filter(other_id__in=[one.pk for one in locked]).delete()
+            # What a language model had replaced is asked about anew, should the newer one come back.
+            judged = UnsurePair.objects.in_scope(scope).filter(newer_id__in=by, verdict=PairVerdict.REPLACES)
+            judged.filter(older_id__in=[one.pk for one in locked]).delete()
     return changed
 
 

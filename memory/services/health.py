@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel
-from memory.services import stats
+from memory.services import stats, unsure_pairs
 from memory.services.embedding import active_model
 from memory.stores.redis import RedisAway, call
 from memory.types import system_access
@@ -59,6 +59,10 @@ def gauges() -> dict[str, tuple[str, float]]:
         "memos_active_sessions": ("Sessions with a message in the last 15 minutes", float(totals["active_contexts"])),
         "memos_tokens_saved": ("Tokens that the present summaries save", float(totals["token_savings"])),
         "memos_embedding_pending": ("Memories that wait for their vector", float(backlog.pending_embeddings)),
+        **{
+            f"memos_settling_pairs_{name}": (f"Pairs that the rules of settling are unsure of: {name}", float(count))
+            for name, count in unsure_pairs.figures().items()
+        },
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
     }
 

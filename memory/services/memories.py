@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +20,9 @@ from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVe
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
+from memory.services import unsure_pairs
 from memory.services.change import standing
+from memory.services.retiring import JUDGED
 from memory.text.analysis import terms
 from memory.types import Access, Scope
 
@@ -89,6 +92,9 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     memory = _reached(access, memory_id)
     own = {"namespace_id": memory.namespace_id, "memory_id": memory.pk}
     links = MemoryLink.objects.filter(Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id)
+    retired = list(RetiredStatement.objects.filter(**own)[:limit])
+    shown_links = list(links[:limit])
+    said = _judged(memory, retired, shown_links)
     return {
         "memory": shown(memory),
         "versions": [
@@ -121,12 +127,12 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
                 "memory_id": str(link.memory_id),
                 "kind": link.kind,
                 "other_id": str(link.other_id),
-                "reason": link.reason,
+                "reason": _why(link.reason, said, link.other_id, link.memory_id, None),
                 "confidence": link.confidence,
                 "actor": link.actor,
                 "created_at": link.created_at.isoformat(),
             }
-            for link in links[:limit]
+            for link in shown_links
         ],
         "retired": [
             {
@@ -136,13 +142,13 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
                 "by": str(row.by),
                 "by_start": row.by_start,
                 "by_end": row.by_end,
-                "reason": row.reason,
+                "reason": _why(row.reason, said, memory.pk, row.by, row.start),
                 "confidence": row.confidence,
                 "valid_to": row.valid_to.isoformat(),
                 "retired_at": row.retired_at.isoformat(),
                 "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
             }
-            for row in RetiredStatement.objects.filter(**own)[:limit]
+            for row in retired
         ],
         "feedback": [
             {
@@ -154,6 +160,20 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
             for opinion in MemoryFeedback.objects.filter(**own).order_by("-created_at")[:limit]
         ],
     }
+
+
+def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> str:
+    """A stored reason, or what the language model said that judged."""
+    return said.get((place[0], place[1], place[2]), reason) if reason == JUDGED else reason
+
+
+def _judged(
+    memory: Memory, retired: Sequence[RetiredStatement], links: Sequence[MemoryLink]
+) -> dict[unsure_pairs.Place, str]:
+    """What a language model said of those that it judged."""
+    pairs = [(memory.namespace_id, memory.pk, row.by) for row in retired if row.reason == JUDGED]
+    pairs += [(memory.namespace_id, link.other_id, link.memory_id) for link in links if link.reason == JUDGED]
+    return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
 def shown(memory: Memory) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memory.models import Memory, RetiredStatement
 from memory.models.paging import page_of
 from memory.models.sql import fetch
-from memory.services.retiring import ACTOR
+from memory.services import unsure_pairs
+from memory.services.retiring import ACTOR, JUDGED
 from memory.types import Access
 
 # How long it is told as something that happened lately.
@@ -23,7 +24,8 @@ Cursor = tuple[datetime, uuid.UUID]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A part of `memory`, at [start, end) of its text, that holds no longer, and what `newer` says instead, at
-    [by_start, by_end); None: it is gone. `whole`: all of the memory was superseded."""
+    [by_start, by_end); None: it is gone. `whole`: all of the memory was superseded. `explanation`: why in the words of
+    the language model that judged it, which may quote both; empty when a rule did."""
 
     id: uuid.UUID
     memory: Memory
@@ -37,6 +39,7 @@ class Pair:
     reason: str
     confidence: float
     at: datetime
+    explanation: str = ""
 
     @property
     def old_words(self) -> str:
@@ -78,7 +81,7 @@ def recent(
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
     rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
     page, following = page_of(rows, limit)
-    pairs = [pair for pair in _pairs(page) if pair is not None]
+    pairs = _explained([pair for pair in _pairs(page) if pair is not None])
     return pairs, (page[-1][-1], page[-1][0]) if following else None
 
 
@@ -98,13 +101,14 @@ def of_memory(memory: Memory) -> list[Pair]:
         namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None
     ).order_by("start")
     newer = _memories(memory.namespace_id, {row.by for row in rows})
-    return [
+    pairs = [
         Pair(
             row.pk, memory, row.start, row.end, False, row.by, newer.get(row.by), row.by_start, row.by_end,
             row.reason, row.confidence, row.retired_at,
         )
         for row in rows
     ]  # fmt: skip
+    return _explained(pairs)
 
 
 def retired_parts(memory: Memory) -> int:
@@ -138,6 +142,18 @@ def _pairs(rows: Collection[tuple]) -> list[Pair | None]:
             else None
         )
     return pairs
+
+
+def _explained(pairs: list[Pair]) -> list[Pair]:
+    """The pairs, those that a language model judged with what it said."""
+    judged = [(one.memory.namespace_id, one.memory.pk, one.newer_id) for one in pairs if one.reason == JUDGED]
+    said = unsure_pairs.explanations(judged) if judged else {}
+    return [
+        replace(one, explanation=said.get((one.memory.pk, one.newer_id, None if one.whole else one.start), ""))
+        if one.reason == JUDGED
+        else one
+        for one in pairs
+    ]
 
 
 def _memories(namespace_id: int, ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Memory]:

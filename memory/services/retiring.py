@@ -36,6 +36,10 @@ _REASONS = {
 }
 
 
+# Why, when a language model decided what the rules were unsure of; its own sentence is with the pair (UnsurePair).
+JUDGED = _("A language model judged that a newer memory takes its place.")
+
+
 @dataclass(frozen=True, slots=True)
 class Going:
     """A statement that is to leave search, at [start, end); `by` is what the newer memory says."""

@@ -26,7 +26,7 @@ from memory.governance.likelihood import Nearness
 from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
 from memory.models import Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
-from memory.services import giving_back, nearness, queue, skipped_turns
+from memory.services import giving_back, nearness, queue, skipped_turns, unsure_pairs
 from memory.services.alone import alone
 from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.embedding import Embedded, active_model, embed_or_none, embedded_passages
@@ -193,20 +193,22 @@ def _settle_later(scope: Scope, memory_id: uuid.UUID, *, anew: bool, now: dateti
 
 def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
     """False when one of the memories was changed meanwhile: then nothing was done."""
-    own = _statements(memory)
+    own = statements_of(memory)
     earlier = _earlier(scope, memory, own)
     until = time.monotonic() + MOST_SECONDS
-    statements_of = {one.pk: _statements(one) for one in earlier}
-    settled = settle(memory.pk, own, statements_of, nearness=_nearness(scope, own, statements_of), until=until)
+    told = {one.pk: statements_of(one) for one in earlier}
+    settled = settle(memory.pk, own, told, nearness=_nearness(scope, own, told), until=until)
+    if not unsure_pairs.wanted():
+        settled.unsure.clear()
     if time.monotonic() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})
     same = nearness.restated(scope, memory)
-    if not (settled.retired or settled.linked or settled.review or same):
+    if not (settled.retired or settled.linked or settled.review or settled.unsure or same):
         return True
-    return _carry_out(scope, memory, settled, same, read={one.pk: one for one in (memory, *earlier)}, now=now)
+    return carry_out(scope, memory, settled, same, read={one.pk: one for one in (memory, *earlier)}, now=now)
 
 
-def _statements(memory: Memory) -> list[Statement]:
+def statements_of(memory: Memory) -> list[Statement]:
     """The statements of a memory that hold."""
     by_agent = memory.role not in _PEOPLE
     return live_statements(memory.text, spans_of(memory.retired_spans), speaker=memory.speaker, by_agent=by_agent)
@@ -272,20 +274,25 @@ def _one_person(one: Memory, other: Memory) -> bool:
     )
 
 
-def _carry_out(
+def carry_out(
     scope: Scope,
     memory: Memory,
     settled: Settled[uuid.UUID],
     same: Sequence[uuid.UUID],
     *,
     read: Mapping[uuid.UUID, Memory],
+    judge: str = "",
     now: datetime,
 ) -> bool:
-    """Stores what was decided; nothing, and False, if one of the memories was changed since it was `read`."""
+    """Stores what was decided; nothing, and False, if one of the memories was changed since it was `read`.
+
+    `judge`: the language model that decided it; empty: the rules.
+    """
     going: dict[uuid.UUID, list[Going]] = {}
     for one in settled.retired:
         going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
-    judged = {memory.pk, *going, *(one.key for one in settled.linked), *(key for key, *_ in settled.review)}
+    named = {*(one.key for one in settled.linked), *(one.key for one in settled.unsure)}
+    judged = {memory.pk, *going, *named, *(key for key, *_ in settled.review)}
     embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
     with transaction.atomic():
         rows = Memory.objects.in_scope(scope).filter(pk__in={*judged, *same}).select_related("namespace")
@@ -295,9 +302,14 @@ def _carry_out(
         one_at_a_time(scope.namespace_id)
         newer = held[memory.pk]
         for key, ones in going.items():
-            _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], now=now)
+            _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], judge=judge, now=now)
         for link in settled.linked:
+            if link.decision.confidence < LEAST_CONFIDENCE and unsure_pairs.both_hold(
+                newer, held[link.key], start=link.start
+            ):
+                continue
             _link(scope, newer, LinkKind.SUPERSEDES, link.key, link.decision, words=(link.start, link.end), now=now)
+        unsure_pairs.note(scope, newer, held, settled.unsure, now=now)
         for key, _, _, decision in settled.review:
             _for_review(scope, held[key], newer, decision, now=now)
         for key in same:
@@ -325,13 +337,15 @@ def _retire(
     *,
     newer: Memory,
     embedded: Embedded | None,
+    judge: str,
     now: datetime,
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     left = len(going)
     going = _open(older, [one for one in going if one.decision.confidence >= LEAST_CONFIDENCE])
-    if not going or _agreed(scope, newer.pk, older.pk):
+    if not going or agreed(scope, newer.pk, older.pk):
         return
+    by_judge = {"judge": judge} if judge else {}
     if len(going) < left:
         # The vectors were made of a text without those that are kept.
         embedded = None
@@ -355,6 +369,7 @@ def _retire(
                 "before": {"retired_statements": before},
                 "after": {"retired_statements": len(older.retired_spans) // 2},
                 "revision": older.revision,
+                **by_judge,
             },
             now=now,
         )
@@ -364,6 +379,8 @@ def _retire(
         except Conflict as error:
             log.info("not superseded", extra={"memory": str(older.pk), "reason": error.message})
             return
+        if deed is not None:
+            deed.details.update(by_judge)
         finished(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
 
 
@@ -415,7 +432,7 @@ def _link(
 ) -> bool:
     """Links the two, once; whether that is new. What a person said of the two stays as it is. `words`: those of the
     other that are meant."""
-    if other == newer.pk or (kind is LinkKind.SUPERSEDES and _agreed(scope, newer.pk, other)):
+    if other == newer.pk or (kind is LinkKind.SUPERSEDES and agreed(scope, newer.pk, other)):
         return False
     defaults = {
         "reason": decision.reason[:MAX_REASON_CHARS],
@@ -431,7 +448,7 @@ def _link(
     return made
 
 
-def _agreed(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
+def agreed(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
     """Whether a person said that both hold."""
     links = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id=older_id)
     return links.filter(kind=LinkKind.BOTH_HOLD).exists()

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from memory.enums import LinkKind
 from memory.errors import Conflict, InvalidInput
-from memory.models import Memory, MemoryLink, Namespace, RetiredStatement, Session
+from memory.models import Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
 from memory.services import reinstating, settling
 from memory.services.change import AS_IT_COMES, checked_reason, finished
 from memory.services.giving_back import by_machine
@@ -115,6 +115,8 @@ def undo_since(access: Access, *, namespace: str | None, since: datetime, reason
             _undo_one(access, scope, memory_id, undone, since=since, reason=reason, now=now)
         links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, created_at__gte=since)
         undone.links += links.delete()[0]
+        # What waits for a language model would be done after all.
+        UnsurePair.objects.in_scope(scope).filter(verdict="", created_at__gte=since).delete()
     return undone
 
 

@@ -22,6 +22,7 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
+from memory.services import unsure_pairs
 from memory.services.policy import in_force
 from memory.services.search import Ask, questions
 from memory.types import Scope
@@ -68,6 +69,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     if ask.as_of is not None and memory["created_at"] > ask.as_of:
         return _recorded_later(memory_id, memory["created_at"], ask.as_of)
     if untrue := _not_holding(memory, ask):
+        untrue += _judged(scope, memory_id, memory["superseded_by"])
         return Diagnosis(memory_id, Verdict.NOT_HOLDING, untrue, details=_times(memory))
     if ask.where is not None and (failed := _failed(scope, memory_id, ask.where)):
         return _filtered(memory_id, failed)
@@ -109,6 +111,14 @@ def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
         return ""
     by = f": {memory['superseded_by']} superseded it" if memory["superseded_by"] else ""
     return f"It held until {memory['valid_to'].isoformat()}{by}. Ask with `valid_at` or `as_of` for what held before."
+
+
+def _judged(scope: Scope, memory_id: uuid.UUID, newer_id: uuid.UUID | None) -> str:
+    """Why a language model judged so, as a sentence to append; empty when none did."""
+    if newer_id is None:
+        return ""
+    said = unsure_pairs.explanations([(scope.namespace_id, memory_id, newer_id)]).get((memory_id, newer_id, None), "")
+    return f" {unsure_pairs.in_words(said)}" if said else ""
 
 
 def _times(memory: Mapping[str, Any]) -> dict[str, str | None]:

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from memory.enums import PairVerdict
 from memory.gate.worth import worth
 from memory.governance.importance import Learned
 from memory.models import (
@@ -26,6 +27,7 @@ from memory.models import (
     MemoryVector,
     MemoryVersion,
     RelevanceJudgement,
+    UnsurePair,
 )
 from memory.services.policy import in_force
 from memory.services.rating import rated
@@ -119,7 +121,7 @@ class MemoryPage:
             ("contradicts", True): _("contradicts"), ("contradicts", False): _("is contradicted by"),
             ("both_hold", True): _("holds beside"), ("both_hold", False): _("holds beside"),
         }  # fmt: skip
-        lines = []
+        lines = _judged_to_hold(memory, readable=readable)
         for row in rows[:SHOWN]:
             own = row.memory_id == memory.pk
             other = str(row.other_id if own else row.memory_id)
@@ -197,6 +199,22 @@ class MemoryPage:
             f"{found.value:.3f}",
             format_html('<p class="mos-quiet">{}</p>', note) if differs else "",
         )
+
+
+def _judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
+    """A line of the links for each memory of which a language model judged that it holds beside this one."""
+    rows = UnsurePair.objects.filter(
+        Q(newer_id=memory.pk) | Q(older_id=memory.pk),
+        namespace_id=memory.namespace_id,
+        verdict=PairVerdict.BOTH_HOLD,
+    )
+    lines = []
+    for row in rows[:SHOWN]:
+        other = str(row.older_id if row.newer_id == memory.pk else row.newer_id)
+        why = f"{_('A language model judged:')} “{row.explanation}”" if readable else MASK
+        at = moment(row.judged_at or row.created_at)
+        lines.append((_("holds beside"), memory_link(other, f"…{other[-12:]}"), why, row.judge, at))
+    return lines
 
 
 def difference(former: str, new: str) -> SafeString:

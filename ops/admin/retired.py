@@ -21,8 +21,9 @@ from django.utils.translation import ngettext
 from memory.enums import LinkKind
 from memory.errors import MemosError
 from memory.models import Memory, MemoryLink
-from memory.services import reinstating, retired_list
+from memory.services import reinstating, retired_list, unsure_pairs
 from memory.services.retired_list import Pair
+from memory.services.retiring import JUDGED
 from memory.types import ChangeTerms
 from ops.access import MASK, reads_text, request_id, staff_access
 from ops.admin.rendering import excerpt, memory_link
@@ -95,7 +96,7 @@ def _part(pair: Pair, *, readable: bool) -> Part:
         start=pair.start,
         old=pair.old_words if readable else masked(len(pair.old_words)),
         new=_newer(pair.newer, pair.new_words, readable=readable),
-        reason=_why(pair.reason, pair.confidence),
+        reason=_why(pair.reason, pair.confidence, pair.explanation if readable else ""),
         at=pair.at,
         until=None,
     )
@@ -114,10 +115,17 @@ def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> Part:
         start=None,
         old=_("All of it"),
         new=_newer(newer, newer.text if newer else "", readable=readable),
-        reason=f"{_why(link.reason if readable else MASK, link.confidence)} · {link.actor}" if link else "",
+        reason=_whole_reason(link, readable=readable) if link else "",
         at=memory.superseded_at,
         until=memory.valid_to,
     )
+
+
+def _whole_reason(link: MemoryLink, *, readable: bool) -> str:
+    judged = (link.namespace_id, link.other_id, link.memory_id)
+    said = unsure_pairs.explanations([judged]) if readable and link.reason == JUDGED else {}
+    why = _why(link.reason if readable else MASK, link.confidence, said.get((link.other_id, link.memory_id, None), ""))
+    return f"{why} · {link.actor}"
 
 
 def _newer(newer: Memory | None, words: str, *, readable: bool) -> SafeString | str:
@@ -126,8 +134,11 @@ def _newer(newer: Memory | None, words: str, *, readable: bool) -> SafeString | 
     return memory_link(str(newer.pk), excerpt(words) if readable else masked(len(words)))
 
 
-def _why(reason: str, confidence: float) -> str:
-    return f"{_(reason) if reason else ''} ({_('%(share)s sure') % {'share': f'{confidence:.0%}'}})"
+def _why(reason: str, confidence: float, explanation: str = "") -> str:
+    told = _(reason) if reason else ""
+    if explanation:
+        told = f"{_('A language model judged:')} “{explanation}”"
+    return f"{told} ({_('%(share)s sure') % {'share': f'{confidence:.0%}'}})"
 
 
 def count_words(memory: Memory) -> str:

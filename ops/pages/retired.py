@@ -31,6 +31,7 @@ class Row:
     gone: bool
     whole: bool
     reason: str
+    explanation: str
     confidence: float
     speaker: str
     session: str
@@ -76,6 +77,7 @@ def row(pair: Pair, user: Staff) -> Row:
         gone=pair.newer is None,
         whole=pair.whole,
         reason=_(pair.reason),
+        explanation=pair.explanation,
         confidence=pair.confidence,
         speaker=pair.memory.speaker or pair.memory.role,
         session=pair.memory.session,

@@ -103,6 +103,8 @@ HARMLESS = {
     "memory/services/reinstating.py:_agree": MARKED,
     "memory/services/reinstating.py:retire_again": MARKED,
     "memory/services/retiring.py:give_back": MARKED,
+    "memory/services/settling_judge.py:_due": "a question to a language model that is none any more",
+    "memory/services/settling_judge.py:_keep_both": MARKED,
     "memory/services/settling_trial.py:undo_since": MARKED,
     "memory/services/stale_summaries.py:_unmark": DERIVED,
     "memory/services/supersession.py:ended": MARKED,

@@ -1,6 +1,16 @@
 from __future__ import annotations
 
-from memory.governance.supersession import Settled, settle, wanted_terms
+import pytest
+
+from memory.governance.likelihood import Nearness
+from memory.governance.supersession import (
+    LEAST_CONFIDENCE,
+    LEAST_LIKELY,
+    Settled,
+    may_stand,
+    settle,
+    wanted_terms,
+)
 from memory.text.changes import object_terms
 from memory.text.utterances import live_text, statements
 
@@ -117,3 +127,42 @@ def test_wanted_terms_find_the_candidates() -> None:
 
 def test_live_text_takes_spans_in_any_order_and_overlapping() -> None:
     assert live_text("abcdef", [(4, 5), (1, 3), (2, 3)]) == "adf"
+
+
+class TestUnsure:
+    """What the rules leave to another judge."""
+
+    OLD, NEW = "The parking permit costs 40 euros.", "The Ashford parking permit costs 55 euros now."
+
+    def settled(self, near: float) -> Settled[str]:
+        return settle(
+            "new",
+            statements(self.NEW),
+            {"old": statements(self.OLD)},
+            nearness=lambda *_: Nearness(near, near),
+        )
+
+    @pytest.mark.parametrize(
+        ("near", "unsure", "retired"), [(0.0, False, False), (0.3, True, False), (0.9, False, True)]
+    )
+    def test_what_is_neither_likely_nor_unlikely_is_unsure_and_nothing_is_done(self, near, unsure, retired):
+        settled = self.settled(near)
+
+        assert (bool(settled.unsure), bool(settled.retired), bool(settled.linked)) == (unsure, retired, retired)
+        assert all(LEAST_LIKELY <= one.decision.confidence < LEAST_CONFIDENCE for one in settled.unsure)
+
+    @pytest.mark.parametrize(
+        ("new", "value", "stands"),
+        [
+            (NEW, "55 euros", True),
+            ("The Ashford parking permit costs 55 euros now, and Anna pays 70 euros for hers.", "70 euros", False),
+            ("My sister's parking permit costs 55 euros now.", "55 euros", False),
+            ("Does the parking permit cost 55 euros now?", "55 euros", False),
+            ("The parking permit is blue.", "", False),
+            ("The parking permit is no longer needed.", "", True),
+        ],
+    )
+    def test_a_value_stands_only_where_its_clause_may_be_of_the_same(self, new, value, stands):
+        (said, *_), (old,) = newer, earlier = statements(new), statements(self.OLD)
+
+        assert may_stand(said, newer, old, earlier, former_value="40 euros", value=value) is stands

@@ -11,10 +11,11 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.enums import AuditEvent, LinkKind
-from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement
+from memory.enums import AuditEvent, LinkKind, PairVerdict
+from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
 from memory.services import settling, supersession
 from memory.services.ingest import ingest
+from memory.services.retiring import JUDGED
 from memory.types import NewMemory, system_access
 from ops.bulk import ask_to_undo, start
 from ops.models import BulkVerb
@@ -93,6 +94,24 @@ class TestRefusals:
             assert "•••" in shown
             assert "A newer memory takes it back." in shown
             assert not {"chess", "rye", "oboe"} & set(re.findall(r"\w+", shown))
+
+    def test_what_a_model_said_of_texts_is_masked_with_them(self, staff, corrected, grant_console):
+        older, whole, newer = corrected
+        RetiredStatement.objects.filter(memory_id=older).update(reason=JUDGED)
+        MemoryLink.objects.filter(other_id=whole).update(reason=JUDGED)
+        for memory_id in (older, whole):
+            UnsurePair.objects.create(
+                namespace=Memory.objects.get(pk=older).namespace, older_id=memory_id, newer_id=newer, start=0, end=22,
+                by_start=0, by_end=9, can_cut=True, reason="", confidence=0.6, texts_hash=b"", due_at=timezone.now(),
+                verdict=PairVerdict.REPLACES, explanation="Chess bores <b>her</b> now.",
+            )  # fmt: skip
+        clerk = grant_console("harbour", permissions=("memory.change_memory", "memory.view_memory"))
+        pages = [PAGE, "/ops/", *(f"/admin/memory/memory/{one}/change/" for one in (older, whole))]
+        for path in pages:
+            shown = clerk.get(path).content.decode()
+            assert "bores" not in shown, path
+            assert "bores &lt;b&gt;her" in staff.get(path).content.decode(), path
+        assert "A language model judged that a newer memory takes its place." in page(clerk)
 
 
 class TestShown:
