@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from memory.services.backup.errors import BackupError, RestoreRefused
 
@@ -31,6 +33,8 @@ _SCRATCH, _FORMER = "_scratch_", "_former_"
 _MAX_NAME_CHARS = 40
 _READ_BYTES = 1 << 20
 _LAST_LINES = 3
+# Our own connection of a moment ago may be one of them.
+_LEAVING_SECONDS = 5.0
 
 
 @cache
@@ -83,7 +87,7 @@ def database_name() -> str:
 def connect(database: str) -> psycopg.Connection[Any]:
     """A connection of its own, to a database of the same server, with autocommit. Raises BackupError."""
     try:
-        return psycopg.connect(**_parameters(database), autocommit=True)
+        return psycopg.connect(make_conninfo(**_parameters(database)), autocommit=True)
     except psycopg.OperationalError as error:
         raise BackupError(f"The database {database!r} does not let us in: {_first_line(error)}") from error
 
@@ -191,14 +195,18 @@ def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
 
 
 def others_connected(admin: psycopg.Connection[Any]) -> list[str]:
-    """Who else is connected to the present database, in words."""
+    """Who else is connected to the present database, in words; who is just leaving is waited for."""
     connection.close()
-    rows = admin.execute(
-        "SELECT coalesce(nullif(application_name, ''), 'a client'), coalesce(client_addr::text, 'this machine'), "
-        "count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' GROUP BY 1, 2",
-        [database_name()],
-    ).fetchall()
-    return [f"{count} × {application} from {address}" for application, address, count in rows]
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while True:
+        rows = admin.execute(
+            "SELECT coalesce(nullif(application_name, ''), 'a client'), coalesce(client_addr::text, 'this machine'), "
+            "count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' GROUP BY 1, 2",
+            [database_name()],
+        ).fetchall()
+        if not rows or time.monotonic() > deadline:
+            return [f"{count} × {application} from {address}" for application, address, count in rows]
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -267,7 +275,7 @@ def _wait(process: subprocess.Popen[bytes], said: BinaryIO, name: str) -> None:
 
 
 def _row(admin: psycopg.Connection[Any], statement: str, *parameters: Any) -> tuple[Any, ...]:
-    row = admin.execute(statement, parameters).fetchone()  # type: ignore[arg-type]
+    row = admin.execute(statement, parameters).fetchone()
     assert row is not None
     return tuple(row)
 
