@@ -310,10 +310,8 @@ def _wait(erasure: Erasure, what: str) -> None:
 
 def _fail(erasure: Erasure, reason: str, *, now: datetime) -> None:
     """Ends the erasure; it waits instead while the ledger cannot take down what of it is gone."""
-    row = _row(erasure).get()
     try:
-        if row.holders:
-            ledger.note_end(row, ErasureStatus.FAILED)
+        ledger.note_end(_row(erasure).get(), ErasureStatus.FAILED)
     except LedgerUnavailable as away:
         _wait(erasure, away.message)
         return

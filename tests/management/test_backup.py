@@ -32,7 +32,6 @@ from memory.models import (
     MemoryUpkeep,
     Namespace,
     Session,
-    UpkeepMark,
 )
 from memory.services import audit_chain, audit_proof, erasing, erasures
 from memory.services.backup import create, ledger, postgres
@@ -170,7 +169,6 @@ class TestBackup:
         event = AuditLog.objects.get(event_type="BACKUP")
         assert (event.actor, event.subject, event.details["verified"]) == ("command:backup", path.name, True)
         assert event.details["sha256"] == digest_of(path)
-        assert UpkeepMark.objects.get(name="backup").trusted_at is not None
 
     def test_without_a_key_it_is_not_encrypted_and_says_so(self, alice, world, settings):
         say(alice, "A sentence that can be read by anyone who has the file.")
@@ -467,9 +465,7 @@ class TestErased:
 
     def test_what_was_only_deleted_comes_back(self, alice):
         """A document that was deleted by mistake is what backups are for."""
-        put_document(
-            alice.scope, document=NewDocument(text="A letter.", document_id="letter"), now=timezone.now()
-        )
+        put_document(alice.scope, document=NewDocument(text="A letter.", document_id="letter"), now=timezone.now())
         path = back_up()
         delete_document(alice.scope, document_id="letter", now=timezone.now())
         restore(path, "--replace")
@@ -524,6 +520,24 @@ class TestErased:
                 erase(alice, memory_ids=(gone,))
         empty()
         restore(path)
+        assert texts() == []
+
+    def test_one_that_was_refused_for_a_hold_erases_nothing(self, alice):
+        held = uuid.UUID(say(alice, "held"))
+        path = back_up()
+        asked = erasures.request(alice.scope, target=Target(memory_ids=(held,)), reason="r", now=timezone.now())
+        exempt(alice.scope, memory_ids=[held], legal_hold=True, reason="lawsuit", now=timezone.now())
+        back_up()
+        erasing.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
+        assert Erasure.objects.get().status == ErasureStatus.FAILED
+        restore(path, "--replace")
+        assert texts() == ["held"]
+
+    def test_one_that_still_waits_is_not_lost(self, alice):
+        gone = uuid.UUID(say(alice, "hello"))
+        path = back_up()
+        erasures.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
+        restore(path, "--replace")
         assert texts() == []
 
     def test_a_number_that_was_given_to_another_namespace(self, alice, make_tenant, world):
@@ -619,9 +633,7 @@ class TestLedger:
         }
         world.mkdir(exist_ok=True)
         started = [
-            subprocess.Popen(
-                [sys.executable, "-c", writer.replace("PROCESS", name)], cwd=ROOT, env=environment
-            )
+            subprocess.Popen([sys.executable, "-c", writer.replace("PROCESS", name)], cwd=ROOT, env=environment)
             for name in ("a", "b", "c")
         ]
         assert [process.wait(60) for process in started] == [0, 0, 0]
@@ -644,9 +656,7 @@ class TestRedis:
     def test_nothing_that_was_accepted_is_only_in_redis(self, alice):
         say(alice, "The ferry leaves at nine.")
         gone = uuid.UUID(say(alice, "To be erased."))
-        asked = erasures.request(
-            alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now()
-        )
+        asked = erasures.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
         assert redis_store.forget_everything() > 0
 
         assert "The ferry leaves at nine." in found(alice, "When does the ferry leave?")
@@ -674,4 +684,3 @@ def empty() -> None:
 def _counts() -> dict[str, int]:
     with psycopg.connect(**postgres._parameters(postgres.database_name())) as reader:
         return create.contents.counts(reader)
-

@@ -33,7 +33,7 @@ def folder(db: None, settings: Any, tmp_path: Path) -> Path:
 
 def last(*, hours: float) -> None:
     at = timezone.now() - timedelta(hours=hours)
-    UpkeepMark.objects.update_or_create(name=create.MARK, defaults={"trusted_at": at})
+    UpkeepMark.objects.update_or_create(name=scheduled.MARK, defaults={"trusted_at": at})
 
 
 def run() -> Job:

@@ -17,14 +17,12 @@ import psycopg
 
 from memory import audit
 from memory.enums import AuditEvent
-from memory.models import UpkeepMark
 from memory.services.alone import alone
 from memory.services.backup import contents, ledger, postgres
 from memory.services.backup.container import Writer, check_key
 from memory.services.backup.errors import BackupError
 from memory.services.backup.verify import verify
 
-MARK = "backup"
 SUFFIX, PARTIAL = ".backup", ".partial"
 _NAME = re.compile(r"memos-(\d{8}T\d{6}Z)-[0-9a-f]{8}\.backup")
 _MOMENT = "%Y%m%dT%H%M%SZ"
@@ -169,4 +167,3 @@ def _record(made: Made, *, actor: str, now: datetime) -> None:
         "verified": made.events is not None,
     }
     audit.record_system(actor, AuditEvent.BACKUP, subject=made.path.name, details=details, now=now)
-    UpkeepMark.objects.update_or_create(name=MARK, defaults={"trusted_at": now})

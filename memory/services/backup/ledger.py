@@ -199,7 +199,7 @@ def _erasure(line: dict[str, Any]) -> LedgerErasure:
 
 def _of_database(known: Ledger) -> Iterator[dict[str, Any]]:
     """The lines of what is in the database and not in `known`."""
-    for erasure in Erasure.objects.order_by("created_at").exclude(holders={}):
+    for erasure in Erasure.objects.order_by("created_at").exclude(holders={}, status=ErasureStatus.FAILED):
         there = known.erasures.get(erasure.id)
         if there is None:
             yield _begun(erasure)

@@ -71,7 +71,9 @@ def _scope_of(erased: LedgerErasure, actor: str) -> Scope | None:
 
 
 def _taken_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure | None:
-    """The erasure to be carried out; None when the backup was made after its end."""
+    """The erasure to be carried out; None when the backup was made after its end, or when nothing went by it."""
+    if erased.only_these and not erased.memories:
+        return None
     known = Erasure.objects.filter(namespace_id=scope.namespace_id, id=erased.id).first()
     if known is None:
         return erasures.take_down_again(scope, erased, reason=REASON, now=now)
