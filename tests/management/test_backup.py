@@ -35,7 +35,7 @@ from memory.models import (
 )
 from memory.services import audit_chain, audit_proof, erasing, erasures
 from memory.services.backup import create, ledger, postgres
-from memory.services.backup.container import digest_of
+from memory.services.backup.container import CHUNK_BYTES, Writer, digest_of
 from memory.services.backup.verify import load
 from memory.services.documents import delete_document, put_document
 from memory.services.erasures import Target
@@ -269,30 +269,43 @@ class TestDamage:
         return back_up()
 
     @pytest.mark.parametrize("key", [KEY, ""])
-    @pytest.mark.parametrize("place", [3, 40, 200, 0.3, 0.7, -30, -1])
-    def test_an_altered_byte_is_found_before_anything_is_touched(self, alice, world, settings, key, place):
+    def test_an_altered_byte_is_found_before_anything_is_touched(self, alice, world, settings, key):
         settings.MEMOS_BACKUP_KEY = key
         say(alice, "hello")
         path = back_up()
-        data = bytearray(path.read_bytes())
-        at = int(place * len(data)) if isinstance(place, float) else place
-        data[at] ^= 1
-        path.write_bytes(data)
+        whole = path.read_bytes()
+        for place in (3, 40, 200, len(whole) // 3, 2 * len(whole) // 3, len(whole) - 30, len(whole) - 1):
+            data = bytearray(whole)
+            data[place] ^= 1
+            path.write_bytes(data)
+            error = refused(path, "--replace")
+            assert error.returncode == 3
+            assert any(word in str(error) for word in ("altered", "not a backup", "another key", "cut off")), place
 
-        error = refused(path, "--replace")
-        assert error.returncode == 3
-        assert any(word in str(error) for word in ("altered", "damaged", "not a backup", "another key", "cut off"))
-
-    @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
-    def test_a_file_that_is_cut_off(self, path, share):
-        data = path.read_bytes()
-        path.write_bytes(data[: int(share * len(data))])
-        assert refused(path, "--replace").returncode == 3
+    def test_a_file_that_is_cut_off(self, path):
+        whole = path.read_bytes()
+        for share in (0.0, 0.01, 0.5, 0.999):
+            path.write_bytes(whole[: int(share * len(whole))])
+            error = refused(path, "--replace")
+            assert error.returncode == 3
+            assert "cut off" in str(error) or share == 0.0
 
     def test_parts_that_changed_places_or_were_added(self, path):
-        data = path.read_bytes()
-        path.write_bytes(data + b"x")
+        whole = path.read_bytes()
+        path.write_bytes(whole + b"x")
         assert "goes on after its end" in str(refused(path, "--replace"))
+
+        file = path.with_name("two")
+        with file.open("wb") as out:
+            writer = Writer(out, key=KEY, manifest={}, created_at=timezone.now())
+            writer.write(os.urandom(3 * CHUNK_BYTES))
+            writer.finish()
+        data = file.read_bytes()
+        step = CHUNK_BYTES + 16 + 5
+        start = data.index(b"}") + 1
+        one, two = data[start : start + step], data[start + step : start + 2 * step]
+        file.write_bytes(data[:start] + two + one + data[start + 2 * step :])
+        assert "was altered" in str(refused(file, "--replace"))
 
     def test_another_key_and_none(self, path, settings):
         settings.MEMOS_BACKUP_KEY = KEY + "!"
@@ -634,10 +647,10 @@ class TestLedger:
         world.mkdir(exist_ok=True)
         started = [
             subprocess.Popen([sys.executable, "-c", writer.replace("PROCESS", name)], cwd=ROOT, env=environment)
-            for name in ("a", "b", "c")
+            for name in ("a", "b")
         ]
-        assert [process.wait(60) for process in started] == [0, 0, 0]
-        assert len(ledger.read(world / "erasures.ledger").backups) == 150
+        assert [process.wait(300) for process in started] == [0, 0]
+        assert len(ledger.read(world / "erasures.ledger").backups) == 100
 
     def test_what_was_erased_before_there_was_a_ledger_is_added(self, alice, world, settings):
         gone = uuid.UUID(say(alice, "hello"))

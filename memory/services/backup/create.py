@@ -17,6 +17,7 @@ import psycopg
 
 from memory import audit
 from memory.enums import AuditEvent
+from memory.services import audit_chain
 from memory.services.alone import alone
 from memory.services.backup import contents, ledger, postgres
 from memory.services.backup.container import Writer, check_key
@@ -58,6 +59,8 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
         started = time.monotonic()
         _make_ready(folder, now=now)
         ledger.complete()
+        # What is sealed can be verified where it is restored.
+        audit_chain.seal(now=now)
         moment = now.astimezone(UTC).strftime(_MOMENT)
         backup_id = str(uuid.uuid4())
         path = folder / f"memos-{moment}-{backup_id[:8]}{SUFFIX}"
