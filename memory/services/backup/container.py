@@ -89,7 +89,7 @@ class Writer:
         made = b""
         if key:
             salt = os.urandom(16)
-            made, check = _derived(key, salt)
+            made, check = _derive(key, salt)
             fields |= {"salt": salt.hex(), "check": check.hex()}
         header = json.dumps(fields, sort_keys=True).encode()
         self._put(MAGIC + _LENGTH.pack(len(header)) + header)
@@ -142,12 +142,12 @@ class Reader:
             self.encrypted = fields["cipher"] != _PLAIN
             salt, check = bytes.fromhex(fields.get("salt", "")), bytes.fromhex(fields.get("check", ""))
         except (ValueError, KeyError, TypeError) as error:
-            raise self._altered() from error
+            raise self._error_of_altered() from error
         if self.encrypted:
             self._sealer: _Sealer = _Encrypted(self._key_of(key, salt, check), MAGIC + header)
         else:
             self._sealer = _Plain(MAGIC + header)
-        self._stream = self._opened()
+        self._stream = self._open_chunks()
         self._rest = b""
         self.manifest: dict[str, Any] = self._read_manifest()
 
@@ -159,15 +159,15 @@ class Reader:
         if self._file.read(1):
             raise BackupDamaged(f"{self._file.name} goes on after its end: something was added to it.")
 
-    def _opened(self) -> Iterator[bytes]:
+    def _open_chunks(self) -> Iterator[bytes]:
         number, last = 0, 0
         while not last:
             last, length = _CHUNK.unpack(self._exactly(_CHUNK.size))
             if last > 1 or length > CHUNK_BYTES + _OVERHEAD:
-                raise self._altered()
+                raise self._error_of_altered()
             chunk = self._sealer.open(self._exactly(length), _place(number, last=bool(last)))
             if chunk is None:
-                raise self._altered()
+                raise self._error_of_altered()
             number += 1
             yield chunk
 
@@ -176,7 +176,7 @@ class Reader:
         while len(held) < _LENGTH.size or len(held) < _LENGTH.size + _LENGTH.unpack(held[: _LENGTH.size])[0]:
             chunk = next(self._stream, None)
             if chunk is None or len(held) > MAX_MANIFEST_BYTES:
-                raise self._altered()
+                raise self._error_of_altered()
             held += chunk
         end = _LENGTH.size + _LENGTH.unpack(held[: _LENGTH.size])[0]
         self._rest = held[end:]
@@ -185,7 +185,7 @@ class Reader:
     def _key_of(self, key: str, salt: bytes, check: bytes) -> bytes:
         if not key:
             raise BackupDamaged(f"{self._file.name} is encrypted: set MEMOS_BACKUP_KEY (or MEMOS_BACKUP_KEY_FILE).")
-        made, expected = _derived(key, salt)
+        made, expected = _derive(key, salt)
         if not hmac.compare_digest(check, expected):
             raise BackupDamaged(
                 f"{self._file.name} was encrypted with another key than the one in MEMOS_BACKUP_KEY "
@@ -196,7 +196,7 @@ class Reader:
     def _length(self, most: int) -> int:
         length = int(_LENGTH.unpack(self._exactly(_LENGTH.size))[0])
         if length > most:
-            raise self._altered()
+            raise self._error_of_altered()
         return length
 
     def _exactly(self, count: int) -> bytes:
@@ -207,7 +207,7 @@ class Reader:
             )
         return data
 
-    def _altered(self) -> BackupDamaged:
+    def _error_of_altered(self) -> BackupDamaged:
         return BackupDamaged(f"{self._file.name} was altered, or is damaged, before byte {self._file.tell()}.")
 
 
@@ -226,7 +226,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _derived(key: str, salt: bytes) -> tuple[bytes, bytes]:
+def _derive(key: str, salt: bytes) -> tuple[bytes, bytes]:
     """The key of the cipher, and 16 bytes by which a wrong one is recognised."""
     made = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=48)
     return made[:32], made[32:]

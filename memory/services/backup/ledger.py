@@ -93,12 +93,12 @@ def secret_mark() -> str:
 
 def note_begin(erasure: Erasure) -> None:
     """Takes an erasure down that is about to delete. Raises LedgerUnavailable."""
-    _append([_begun(erasure)])
+    _append([_begin_line(erasure)])
 
 
 def note_end(erasure: Erasure, status: ErasureStatus) -> None:
     """Takes down what an erasure that ends has deleted, before its receipt says so. Raises LedgerUnavailable."""
-    _append([_ended(erasure, status)])
+    _append([_end_line(erasure, status)])
 
 
 def note_backup(backup_id: str, *, now: datetime) -> None:
@@ -108,7 +108,7 @@ def note_backup(backup_id: str, *, now: datetime) -> None:
 
 def note_revoked(key: ApiKey) -> None:
     """Takes down that an API key was revoked. Raises LedgerUnavailable."""
-    _append([_revoked(key)])
+    _append([_key_line(key)])
 
 
 def complete() -> int:
@@ -128,10 +128,10 @@ def complete() -> int:
 
 def of_database() -> Ledger:
     """What the database itself knows of: as a ledger that names everything."""
-    return _parsed(_of_database(Ledger()))
+    return _parse(_of_database(Ledger()))
 
 
-def merged(*ledgers: Ledger) -> Ledger:
+def merge(*ledgers: Ledger) -> Ledger:
     """All that the ledgers say; of one erasure the earlier ledger's word holds, unless the later one says it ended."""
     whole = Ledger()
     for one in ledgers:
@@ -151,10 +151,10 @@ def read(where: Path) -> Ledger:
     except OSError as error:
         raise RestoreRefused(f"The erasure ledger {where} cannot be read: {error.strerror}.") from error
     lines = raw.split(b"\n")
-    return _parsed(_checked(where, lines[:-1]))
+    return _parse(_check_lines(where, lines[:-1]))
 
 
-def _checked(where: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+def _check_lines(where: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         digest, _, said = line.partition(b" ")
         if digest.decode("ascii", "replace") != _sum(said):
@@ -165,7 +165,7 @@ def _checked(where: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
         yield json.loads(said)
 
 
-def _parsed(lines: Iterable[dict[str, Any]]) -> Ledger:
+def _parse(lines: Iterable[dict[str, Any]]) -> Ledger:
     ledger = Ledger()
     for line in lines:
         if line["kind"] == "backup":
@@ -202,15 +202,15 @@ def _of_database(known: Ledger) -> Iterator[dict[str, Any]]:
     for erasure in Erasure.objects.order_by("created_at").exclude(holders={}, status=ErasureStatus.FAILED):
         there = known.erasures.get(erasure.id)
         if there is None:
-            yield _begun(erasure)
+            yield _begin_line(erasure)
         if erasure.status in (ErasureStatus.FINISHED, ErasureStatus.FAILED) and (there is None or there.state == BEGUN):
-            yield _ended(erasure, ErasureStatus(erasure.status))
+            yield _end_line(erasure, ErasureStatus(erasure.status))
     for key in ApiKey.objects.exclude(revoked_at=None).order_by("pk"):
         if (key.pk, key.prefix) not in known.revoked_keys:
-            yield _revoked(key)
+            yield _key_line(key)
 
 
-def _begun(erasure: Erasure) -> dict[str, Any]:
+def _begin_line(erasure: Erasure) -> dict[str, Any]:
     scope = Scope(erasure.namespace_id, erasure.namespace, erasure.actor)
     touched = ErasedSession.objects.in_scope(scope).filter(erasure_id=erasure.id, first_turn__lt=0)
     documents = touched.filter(session__startswith=SESSION_PREFIX).values_list("session", flat=True)
@@ -233,7 +233,7 @@ def _begun(erasure: Erasure) -> dict[str, Any]:
     }
 
 
-def _ended(erasure: Erasure, status: ErasureStatus) -> dict[str, Any]:
+def _end_line(erasure: Erasure, status: ErasureStatus) -> dict[str, Any]:
     """`memories` is None when all that were named are gone."""
     scope = Scope(erasure.namespace_id, erasure.namespace, erasure.actor)
     kept = erasure.holders.get("memory_memory", {}).get("kept")
@@ -246,7 +246,7 @@ def _ended(erasure: Erasure, status: ErasureStatus) -> dict[str, Any]:
     return {"kind": "erasure", "state": str(status), "erasure": str(erasure.id), "memories": gone}
 
 
-def _revoked(key: ApiKey) -> dict[str, Any]:
+def _key_line(key: ApiKey) -> dict[str, Any]:
     return {"kind": "key", "key": key.pk, "prefix": key.prefix}
 
 
@@ -258,7 +258,7 @@ def _append(lines: Sequence[dict[str, Any]]) -> None:
     data = b"".join(_sum(line).encode() + b" " + line + b"\n" for line in said)
     try:
         _make_folder(where.parent)
-        with _locked(where) as handle:
+        with _lock_file(where) as handle:
             _write(handle, data)
     except OSError as error:
         # Receipts say so to whoever asked; where the file is, the log says.
@@ -295,7 +295,7 @@ def _end_of_last_line(handle: int) -> int:
 
 
 @contextmanager
-def _locked(where: Path) -> Iterator[int]:
+def _lock_file(where: Path) -> Iterator[int]:
     new = not where.exists()
     handle = os.open(where, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -49,7 +49,7 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
         scope = _scope_of(erased, actor)
         if scope is None:
             continue
-        erasure = _taken_down(scope, erased, now=now())
+        erasure = _take_down(scope, erased, now=now())
         if erasure is None:
             continue
         with _without_holds(scope, erasure.id, now=now):
@@ -70,7 +70,7 @@ def _scope_of(erased: LedgerErasure, actor: str) -> Scope | None:
     return Scope(namespace.pk, namespace.name, actor) if namespace else None
 
 
-def _taken_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure | None:
+def _take_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure | None:
     """The erasure to be carried out; None when the backup was made after its end, or when nothing went by it."""
     if erased.only_these and not erased.memories:
         return None

@@ -66,7 +66,7 @@ def restore(
     reader = inspect(path, key=key)
     _refuse_unfit(reader, terms)
     _refuse_to_lose(terms)
-    erased = _erased_since(reader, ledger_path, terms)
+    erased = _read_erasures(reader, ledger_path, terms)
     _refuse_without_redis()
     with postgres.maintenance() as admin:
         if not terms.trial and (others := postgres.others_connected(admin)):
@@ -158,7 +158,7 @@ def _refuse_to_lose(terms: Terms) -> None:
         )
 
 
-def _erased_since(reader: Reader, ledger_path: Path | None, terms: Terms) -> Ledger:
+def _read_erasures(reader: Reader, ledger_path: Path | None, terms: Terms) -> Ledger:
     """What the ledger and, if there is one, the present database know of. Raises RestoreRefused."""
     present = ledger.of_database() if _has_erasures() else Ledger()
     where = ledger_path or ledger.path()
@@ -180,7 +180,7 @@ def _erased_since(reader: Reader, ledger_path: Path | None, terms: Terms) -> Led
             f"{others} erasures in {where} name a session or speaker by hashes made under another MEMOS_SECRET_KEY. "
             "Set that key, or say --other-secret: then they are erased again by the ids of their memories only."
         )
-    return ledger.merged(written, present)
+    return ledger.merge(written, present)
 
 
 def _has_erasures() -> bool:
