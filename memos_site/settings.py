@@ -397,6 +397,50 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Backups -----------------------------------------------------------------------------------------------------
+env.section("Backups")
+MEMOS_BACKUP_DIR = env.text(
+    "MEMOS_BACKUP_DIR",
+    "",
+    "Folder that the worker writes backups into, by the clock, best on another disk. Empty: none; `manage.py backup` "
+    "then needs `--to`.",
+)
+MEMOS_BACKUP_KEY = env.text(
+    "MEMOS_BACKUP_KEY",
+    "",
+    "Encrypts backups (AES-256-GCM), 16 characters or more. Keep it elsewhere: without it they cannot be restored. "
+    "Empty: not encrypted.",
+    secret=True,
+)
+MEMOS_BACKUP_HOURS = env.integer(
+    "MEMOS_BACKUP_HOURS", 24, "Hours from one scheduled backup to the next.", minimum=1, maximum=8760
+)
+MEMOS_BACKUP_KEEP = env.integer(
+    "MEMOS_BACKUP_KEEP", 14, "Newest backups that a scheduled one leaves in the folder.", minimum=1, maximum=10_000
+)
+MEMOS_BACKUP_KEEP_DAYS = env.integer(
+    "MEMOS_BACKUP_KEEP_DAYS", 0, "Days for which older ones are left as well; 0: none.", maximum=36_500
+)
+MEMOS_BACKUP_VERIFY = env.flag(
+    "MEMOS_BACKUP_VERIFY",
+    True,
+    "Scheduled backups are restored into a scratch database and compared (needs CREATEDB, and room for it).",
+)
+MEMOS_BACKUP_TIMEOUT_SECONDS = env.integer(
+    "MEMOS_BACKUP_TIMEOUT_SECONDS",
+    21_600,
+    "Seconds after which a scheduled backup is stopped. It keeps one worker busy meanwhile.",
+    minimum=10,
+    maximum=604_800,
+)
+MEMOS_ERASURE_LEDGER = env.text(
+    "MEMOS_ERASURE_LEDGER",
+    str(Path(MEMOS_BACKUP_DIR or MEMOS_DATA_DIR) / "erasures.ledger"),
+    "File that says, by ids and keyed hashes, what was erased, so that no older backup brings it back. An erasure "
+    "waits while it cannot be written. `off`: none is kept.",
+    shown="`erasures.ledger` in MEMOS_BACKUP_DIR, else in the data folder",
+)
+
 # --- Console -----------------------------------------------------------------------------------------------------
 env.section("Console")
 MEMOS_REQUEST_LOG = env.integer(

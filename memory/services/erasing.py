@@ -9,6 +9,8 @@ What keeps it right beside everything else that runs:
 - A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
   came under a hold is taken out of it and kept, and the receipt says how much that is.
 - Before packs are swept, the statements that store packs have ended which began before the ids were written.
+- The ledger outside of the database (`backup.ledger`) knows of it before the first row goes, and of its end before the
+  receipt says so; while it cannot be written, the erasure waits.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ from memory.errors import Conflict, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
 from memory.services import erasure_proof, erasure_sessions, holds, queue, recomparing, vector_cells
 from memory.services.alone import alone
+from memory.services.backup import ledger
+from memory.services.backup.ledger import LedgerUnavailable
 from memory.services.erasure_holders import HOLDERS, Erased, Sweep
 from memory.services.erasure_sessions import CONSOLE, WINDOW, WORKING
 from memory.services.erasures import JOB_SECONDS, OPEN, refuse_held
@@ -81,12 +85,14 @@ def carry_out(
             if not waits:
                 waits = _finish(erasure, erased, now=now())
             if waits:
-                _row(erasure).update(status=ErasureStatus.WAITING, waiting_for=waits)
+                _wait(erasure, waits)
         except _Later:
             _row(erasure).update(queued_at=now())
             queue.enqueue(queue.ERASE, namespace_id, str(erasure_id), seconds=JOB_SECONDS)
         except Conflict as refusal:
             _fail(erasure, refusal.message, now=now())
+        except LedgerUnavailable as away:
+            _wait(erasure, away.message)
         except Exception as error:
             # Neither raised nor logged with its message: that of a database error may quote a row.
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -113,6 +119,7 @@ class _Run:
         erasure, erased = self._erasure, self._erased
         if not erasure.holders:
             refuse_held(erased.scope, erased.id)
+            ledger.note_begin(erasure)
             _row(erasure).update(holders=erasure_proof.counted(erased))
         asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
         found_before = erasure_proof.found(erased, asked)
@@ -272,6 +279,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     holding = [name for name, number in left.items() if number]
     if holding or row.proof["search"]["found_after"]:
         raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
+    ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
         _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")
         _record(row, ErasureStatus.FINISHED, {"proof": row.proof, "summaries": row.summaries}, now=now)
@@ -296,7 +304,17 @@ def _try_again(erasure: Erasure, reason: str, *, now: datetime) -> None:
         )
 
 
+def _wait(erasure: Erasure, what: str) -> None:
+    _row(erasure).update(status=ErasureStatus.WAITING, waiting_for=what[:200])
+
+
 def _fail(erasure: Erasure, reason: str, *, now: datetime) -> None:
+    """Ends the erasure; it waits instead while the ledger cannot take down what of it is gone."""
+    try:
+        ledger.note_end(_row(erasure).get(), ErasureStatus.FAILED)
+    except LedgerUnavailable as away:
+        _wait(erasure, away.message)
+        return
     with transaction.atomic():
         _row(erasure).update(status=ErasureStatus.FAILED, error=reason[:300], waiting_for="", finished_at=now)
         _record(erasure, ErasureStatus.FAILED, {"reason": reason}, now=now)

@@ -15,12 +15,13 @@ from django.db import connection, transaction
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import InvalidInput, NotFound
-from memory.models import ErasedMemory, Erasure
+from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
 from memory.models.paging import Filter, narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services import holds, queue
 from memory.services import idempotency as answers
+from memory.services.backup.ledger import SESSION, LedgerErasure
 from memory.services.change import checked_reason
 from memory.services.erasure_holders import Erased
 from memory.services.erasure_proof import counted
@@ -267,6 +268,17 @@ _CONDITIONS = {
     ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
     ErasureTarget.NAMESPACE: "true",
 }
+# Of an erasure that is carried out again: what it named, and what was there when it was asked for.
+_AGAIN_ALL = """
+m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
+    %(whole)s OR m.session = %(session)s AND %(session)s <> ''
+    OR m.speaker = %(speaker)s AND %(speaker)s <> '' AND {own}
+"""
+_AGAIN_CHUNKS = """m.id IN (
+    SELECT c.memory_id FROM memory_documentchunk c
+    WHERE c.namespace_id = %(namespace_id)s AND c.document_key = ANY(%(documents)s::uuid[]))"""
+_AGAIN = f"({_AGAIN_ALL.format(own='m.turn > 0')} OR {_AGAIN_CHUNKS}))"
+_AGAIN_QUARANTINED = "(" + _AGAIN_ALL.format(own="m.document = '{}'::jsonb") + "))"
 _QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.document = '{}'::jsonb"}
 
 
@@ -277,19 +289,16 @@ def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> 
     if len(memory_ids) > MAX_MEMORIES:
         raise InvalidInput(f"Name up to {MAX_MEMORIES} memories at once.", detail={"field": "memory_ids"})
     erasure_id = new_id()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _TAKE_DOWN.format(condition=_CONDITIONS[kind], quarantined=_QUARANTINED[kind]),
-            {
-                "namespace_id": scope.namespace_id,
-                "erasure_id": erasure_id,
-                "memory_ids": memory_ids,
-                "session": target.session,
-                "speaker": target.speaker,
-                "whole": target.whole_namespace,
-            },
-        )
-        present, found, documents = cursor.fetchone()
+    present, found, documents = _write_down(
+        scope,
+        erasure_id,
+        condition=_CONDITIONS[kind],
+        quarantined=_QUARANTINED[kind],
+        memory_ids=memory_ids,
+        session=target.session,
+        speaker=target.speaker,
+        whole=target.whole_namespace,
+    )
     named = len(memory_ids) if kind == ErasureTarget.MEMORIES else present
     return Erasure.objects.create(
         id=erasure_id,
@@ -308,6 +317,89 @@ def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> 
         queued_at=now,
         created_at=now,
     )
+
+
+def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: datetime) -> Erasure:
+    """Takes down an erasure of the ledger that the database, restored from a backup, knows nothing of; not carried out.
+
+    What it named goes by its id, with the documents; what belonged to its session, speaker or namespace when it was
+    asked for goes, too, though it was deleted before that and has come back.
+    """
+    session, speaker, whole = "", "", False
+    if not erased.only_these:
+        session = _session_of(scope, erased) if erased.session else ""
+        speaker = _speaker_of(scope, erased) if erased.speaker else ""
+        whole = erased.target == ErasureTarget.NAMESPACE
+    _, found, documents = _write_down(
+        scope,
+        erased.id,
+        condition=_AGAIN,
+        quarantined=_AGAIN_QUARANTINED,
+        memory_ids=erased.memories,
+        documents=[] if erased.only_these else erased.documents,
+        session=session,
+        speaker=speaker,
+        whole=whole,
+        asked_at=erased.asked_at,
+    )
+    # No pack may keep what it named, though nothing else of it is there.
+    ErasedMemory.objects.bulk_create(
+        [
+            ErasedMemory(namespace_id=scope.namespace_id, erasure_id=erased.id, memory_id=identity)
+            for identity in erased.memories
+        ],
+        ignore_conflicts=True,
+        batch_size=_HELD_AT_ONCE,
+    )
+    return Erasure.objects.create(
+        id=erased.id,
+        namespace_id=scope.namespace_id,
+        namespace=scope.namespace,
+        target=erased.target,
+        session=session,
+        speaker_digest=erased.speaker,
+        named=len(erased.memories),
+        missing=0,
+        found=found,
+        documents=documents,
+        reason=reason,
+        actor=scope.actor,
+        queued_at=now,
+        created_at=erased.asked_at,
+    )
+
+
+def _session_of(scope: Scope, erased: LedgerErasure) -> str:
+    """The session that the keyed hash stands for; '' when the database has none."""
+    names = {
+        *Session.objects.in_scope(scope).values_list("name", flat=True),
+        *Memory.objects.in_scope(scope).order_by().values_list("session", flat=True).distinct(),
+        *Document.objects.in_scope(scope).values_list("session", flat=True),
+        *QuarantinedItem.objects.in_scope(scope).values_list("session", flat=True),
+    }
+    return next((name for name in names if name and audit.keyed(scope, SESSION, name) == erased.session), "")
+
+
+def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
+    """The same of a speaker."""
+    names = {
+        *Memory.objects.in_scope(scope).order_by().values_list("speaker", flat=True).distinct(),
+        *QuarantinedItem.objects.in_scope(scope).values_list("speaker", flat=True),
+    }
+    return next((name for name in names if name and speaker_digest(scope.namespace_id, name) == erased.speaker), "")
+
+
+def _write_down(
+    scope: Scope, erasure_id: uuid.UUID, *, condition: str, quarantined: str, **parameters: Any
+) -> tuple[int, int, int]:
+    """Writes the ids and sessions of an erasure; how many are (named and there, to be erased, documents)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _TAKE_DOWN.format(condition=condition, quarantined=quarantined),
+            {"namespace_id": scope.namespace_id, "erasure_id": erasure_id, **parameters},
+        )
+        present, found, documents = cursor.fetchone()
+    return present, found, documents
 
 
 def _notes(erasure: Erasure) -> list[str]:

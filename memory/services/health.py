@@ -6,12 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
+from django.utils import timezone
 
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel
 from memory.services import stats, unsure_pairs
+from memory.services.backup import scheduled
 from memory.services.embedding import active_model
 from memory.stores.redis import RedisAway, call
 from memory.types import system_access
@@ -31,12 +34,14 @@ class Report:
 
 
 def report() -> Report:
-    """Looks at the database, Redis, the embedding model and the worker."""
+    """Looks at the database, Redis, the embedding model, the worker and, where they are scheduled, the backups."""
     database = _database()
     checks = {"database": database, "redis": _redis()}
     if database == OK:
         checks["embedding"] = _embedding()
         checks["worker"] = _worker()
+        if settings.MEMOS_BACKUP_DIR:
+            checks["backup"] = _backup()
     if database != OK:
         return Report("unavailable", checks)
     return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks)
@@ -115,3 +120,10 @@ def _probe_embedding() -> str:
 def _worker() -> str:
     heartbeat = stats.worker_heartbeat()
     return OK if heartbeat == "alive" else f"{heartbeat}: summaries and delayed embeddings wait"
+
+
+def _backup() -> str:
+    state = scheduled.state(now=timezone.now())
+    if state.failed:
+        return "the last one failed: manage.py doctor says why"
+    return "overdue: manage.py doctor says since when" if state.overdue else OK

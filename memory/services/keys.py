@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from datetime import datetime
 
@@ -11,7 +12,11 @@ from memory import audit
 from memory.enums import AccessScope, AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import ApiKey, Namespace
+from memory.services.backup import ledger
+from memory.services.backup.ledger import LedgerUnavailable
 from memory.services.notes import allowed_note
+
+log = logging.getLogger("memos.keys")
 
 MAX_NAME_CHARS = 100
 
@@ -92,6 +97,11 @@ def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:
             details={"key_id": key.pk, "name": key.name, "prefix": key.prefix},
             now=now,
         )
+    try:
+        ledger.note_revoked(key)
+    except LedgerUnavailable as away:
+        # The key is revoked all the same; the next backup takes it down.
+        log.warning("a revoked key is not in the erasure ledger", extra={"key": str(key), "reason": away.message})
     return True
 
 

@@ -41,6 +41,7 @@ ERASE = Kind("erase")
 SETTLE = Kind("settle_memory")
 PROJECT = Kind("project_memories")
 RENEW_SUMMARY = Kind("renew_summary")
+BACK_UP = Kind("back_up", of_namespace=False)
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.

@@ -9,6 +9,8 @@ from typing import Any
 import redis
 from django_redis import get_redis_connection
 
+# Of every key, Django's cache included (CACHES in the settings).
+PREFIX = "memos"
 # After a failure Redis is left alone this long, so that an outage costs one timeout and not one a request.
 PAUSE_SECONDS = 2.0
 
@@ -46,6 +48,24 @@ def together(*steps: Step) -> None:
             pipe.execute()
 
     call(run)
+
+
+def ping() -> None:
+    """Raises RedisAway unless Redis answers."""
+    call(lambda client: client.ping())
+
+
+def forget_everything() -> int:
+    """Deletes all that MemOS keeps in Redis; returns how many keys. Nothing that was accepted is only there.
+
+    Raises RedisAway.
+    """
+
+    def run(client: Any) -> int:
+        keys = list(client.scan_iter(f"{PREFIX}:*", count=1_000))
+        return sum(client.delete(*keys[start : start + 1_000]) for start in range(0, len(keys), 1_000))
+
+    return int(call(run))
 
 
 def resume() -> None:

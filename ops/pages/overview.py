@@ -189,7 +189,10 @@ def _of_health(checks: Mapping[str, str]) -> list[Concern]:
         "redis": ("bad", _("Redis does not answer: queries go without the session window.")),
         "embedding": ("bad", _("The embedding model does not work: queries are refused, new memories wait.")),
         "worker": ("weak", _("No worker has a heartbeat: summaries and delayed vectors wait. `make run` starts one.")),
+        "backup": ("bad", _("The last scheduled backup failed: manage.py doctor says why.")),
     }
+    if "overdue" in checks.get("backup", ""):
+        words["backup"] = ("weak", _("A backup is overdue: no worker, or one that is too busy."))
     if "no active model" in checks.get("embedding", ""):
         words["embedding"] = ("weak", _("There is no active embedding model yet: run manage.py bootstrap."))
     if "unknown" in checks.get("worker", ""):

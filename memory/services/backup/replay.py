@@ -1,0 +1,104 @@
+"""Erases again, in a database restored from a backup, what was erased since the backup was made."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.enums import ErasureStatus
+from memory.governance.policy import nested
+from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
+from memory.services import erasing, erasures, keys
+from memory.services.backup.errors import BackupError
+from memory.services.backup.ledger import Ledger, LedgerErasure, secret_mark
+from memory.services.exemptions import exempt
+from memory.services.policy import governing, put_policy
+from memory.types import Scope
+
+REASON = "Erased after the backup that was restored."
+HOLD = "legal_hold"
+# Held memories that one transaction frees.
+_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Erasures that were carried out again, memories that went by them, API keys that were revoked again."""
+
+    erasures: int
+    memories: int
+    revoked_keys: int
+
+
+def other_secrets(ledger: Ledger) -> int:
+    """How many erasures name a session or speaker by a hash that was made under another MEMOS_SECRET_KEY."""
+    return sum(bool(erased.secret) and erased.secret != secret_mark() for erased in ledger.erasures.values())
+
+
+def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replayed:
+    """Carries out every erasure of the ledger that this database has not ended, and revokes keys again.
+
+    A legal hold that the backup brought back stood no longer when the erasure was carried out: it gives way. Raises
+    BackupError when an erasure does not come to its end.
+    """
+    done = memories = 0
+    for erased in sorted(ledger.erasures.values(), key=lambda one: one.asked_at):
+        scope = _scope_of(erased, actor)
+        if scope is None:
+            continue
+        erasure = _take_down(scope, erased, now=now())
+        if erasure is None:
+            continue
+        with _without_holds(scope, erasure.id, now=now):
+            erasing.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure.id, now=now, seconds=float("inf"))
+        ended = Erasure.objects.get(namespace_id=scope.namespace_id, id=erasure.id)
+        if ended.status != ErasureStatus.FINISHED:
+            raise BackupError(
+                f"The erasure {erasure.id}, which the ledger says was carried out after the backup, is "
+                f"{ended.status}: {ended.error or ended.waiting_for}"
+            )
+        done, memories = done + 1, memories + ended.holders.get("memory_memory", {}).get("cleared", 0)
+    return Replayed(done, memories, _revoke(ledger, actor=actor, now=now()))
+
+
+def _scope_of(erased: LedgerErasure, actor: str) -> Scope | None:
+    """The namespace, if the backup has it: a number that was given again later is another's."""
+    namespace = Namespace.objects.filter(pk=erased.namespace_id, created_at__lte=erased.asked_at).first()
+    return Scope(namespace.pk, namespace.name, actor) if namespace else None
+
+
+def _take_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure | None:
+    """The erasure to be carried out; None when the backup was made after its end, or when nothing went by it."""
+    if erased.only_these and not erased.memories:
+        return None
+    known = Erasure.objects.filter(namespace_id=scope.namespace_id, id=erased.id).first()
+    if known is None:
+        return erasures.take_down_again(scope, erased, reason=REASON, now=now)
+    return known if known.status in erasures.OPEN else None
+
+
+@contextmanager
+def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], datetime]) -> Iterator[None]:
+    """Inside, nothing that the erasure names is under a legal hold; that of a namespace comes back afterwards."""
+    before = governing(scope.namespace_id)
+    held = before.effective.policy.legal_hold
+    if held:
+        put_policy(scope, wanted=nested({**before.overrides, HOLD: False}), reason=REASON, now=now())
+    named = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id)
+    alone = MemoryUpkeep.objects.in_scope(scope).filter(memory_id__in=named.values("memory_id"), legal_hold=True)
+    while ids := list(alone.values_list("memory_id", flat=True)[:_AT_ONCE]):
+        exempt(scope, memory_ids=ids, legal_hold=False, reason=REASON, now=now())
+    try:
+        yield
+    finally:
+        if held:
+            put_policy(scope, wanted=nested(before.overrides), reason=REASON, now=now())
+
+
+def _revoke(ledger: Ledger, *, actor: str, now: datetime) -> int:
+    usable = ApiKey.objects.filter(revoked_at=None, pk__in={identity for identity, _ in ledger.revoked_keys})
+    gone = [key.pk for key in usable if (key.pk, key.prefix) in ledger.revoked_keys]
+    return sum(keys.revoke_key(key_id=identity, actor=actor, now=now) for identity in gone)

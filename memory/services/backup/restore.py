@@ -1,0 +1,217 @@
+"""Restores a backup: into a new database, made ready there, and only then put in the place of the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.models import Erasure
+from memory.retrieval import size
+from memory.services import audit_chain, embedding, namespaces, policy
+from memory.services.backup import contents, ledger, postgres
+from memory.services.backup.container import Reader, digest_of
+from memory.services.backup.errors import BackupError, RestoreRefused
+from memory.services.backup.ledger import Ledger
+from memory.services.backup.replay import Replayed, other_secrets, replay
+from memory.services.backup.verify import inspect, load
+from memory.stores.redis import RedisAway, forget_everything, ping
+
+# Sign-ins that were ended since must not be valid again.
+_END_LOGINS = "DELETE FROM ops_staffsession"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the operator allows: to replace what is there, to go without a ledger, another secret than the backup's.
+
+    `trial`: everything is done but the last step. `keep_former`: the replaced database stays, under another name.
+    """
+
+    replace: bool = False
+    without_ledger: bool = False
+    other_secret: bool = False
+    trial: bool = False
+    keep_former: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored: rows of all tables, audit events that hold; `former` is the kept database's name."""
+
+    created_at: datetime
+    rows: int
+    events: int
+    replayed: Replayed
+    former: str
+
+
+def restore(
+    path: Path, *, key: str, ledger_path: Path | None, terms: Terms, actor: str, now: Callable[[], datetime]
+) -> Restored:
+    """Puts the database of a backup in the place of the present one, without what was erased since it was made.
+
+    Until the last step, which is one transaction, nothing of the present database changes; a process that is killed
+    leaves a scratch database, which the next restore drops. Raises BackupDamaged, RestoreRefused, BackupUnverified,
+    BackupError.
+    """
+    reader = inspect(path, key=key)
+    _refuse_unfit(reader, terms)
+    _refuse_to_lose(terms)
+    erased = _read_erasures(reader, ledger_path, terms)
+    _refuse_without_redis()
+    with postgres.maintenance() as admin:
+        if not terms.trial and (others := postgres.others_connected(admin)):
+            raise RestoreRefused(
+                f"The database is in use ({'; '.join(others)}): stop the web server and the worker first."
+            )
+        with postgres.scratch(admin) as database:
+            manifest = load(path, key=key, database=database)
+            with postgres.connected_to(database):
+                events, replayed = _make_ready(
+                    reader, manifest, erased, digest=digest_of(path), name=path.name, actor=actor, now=now
+                )
+            former = ""
+            if not terms.trial:
+                # What Redis remembers is of the database that goes, and numbers of namespaces may be given again.
+                _forget_redis()
+                former = postgres.put_in_place(admin, database)
+                if not terms.keep_former:
+                    postgres.drop(admin, former)
+                    former = ""
+        _forget_process()
+        return Restored(reader.created_at, sum(manifest["tables"].values()), events, replayed, former)
+
+
+def _make_ready(
+    reader: Reader,
+    manifest: dict[str, Any],
+    erased: Ledger,
+    *,
+    digest: str,
+    name: str,
+    actor: str,
+    now: Callable[[], datetime],
+) -> tuple[int, Replayed]:
+    """Verifies the restored database, brings it to this version and erases again. Django is connected to it."""
+    _forget_process()
+    events = contents.verify_chain(manifest)
+    call_command("migrate", verbosity=0, interactive=False)
+    # Before anything is recorded: on another cluster transactions are numbered anew.
+    audit_chain.recognise_cluster(now=now())
+    replayed = replay(erased, actor=actor, now=now)
+    with connection.cursor() as cursor:
+        cursor.execute(_END_LOGINS)
+        cursor.execute("ANALYZE")
+    audit.record_system(
+        actor,
+        AuditEvent.RESTORE,
+        subject=name,
+        details={
+            "sha256": digest,
+            "backup": manifest["backup"],
+            "backed_up_at": reader.created_at.isoformat(),
+            "head": manifest["head"],
+            "erasures": replayed.erasures,
+            "memories_erased": replayed.memories,
+            "keys_revoked": replayed.revoked_keys,
+        },
+        now=now(),
+    )
+    return events, replayed
+
+
+def _refuse_unfit(reader: Reader, terms: Terms) -> None:
+    """Raises RestoreRefused for a backup of a later MemOS or PostgreSQL, or made under another secret."""
+    manifest = reader.manifest
+    known = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
+    if unknown := contents.unknown_migrations(manifest, known):
+        raise RestoreRefused(
+            f"The backup is of a later version of MemOS (it has {', '.join(unknown[:3])}): restore it with that one."
+        )
+    if manifest["server"] > postgres.server_major():
+        raise RestoreRefused(
+            f"The backup is of PostgreSQL {manifest['server']}, this server is of version {postgres.server_major()}: "
+            "PostgreSQL restores into the same version or a later one."
+        )
+    if manifest["secret"] != ledger.secret_mark() and not terms.other_secret:
+        raise RestoreRefused(
+            "The backup was made under another MEMOS_SECRET_KEY: its API keys and logins would not work, and what the "
+            "ledger names by hashes would not be found. Set the former key (it was to be kept beside the backups), or "
+            "say --other-secret and issue keys anew."
+        )
+
+
+def _refuse_to_lose(terms: Terms) -> None:
+    if not (terms.replace or terms.trial or contents.is_empty()):
+        raise RestoreRefused(
+            f"The database {postgres.database_name()!r} is not empty, and a restore takes its place: say --replace to "
+            "lose what it holds, or --trial to see what would be restored."
+        )
+
+
+def _read_erasures(reader: Reader, ledger_path: Path | None, terms: Terms) -> Ledger:
+    """What the ledger and, if there is one, the present database know of. Raises RestoreRefused."""
+    present = ledger.of_database() if _has_erasures() else Ledger()
+    where = ledger_path or ledger.path()
+    if where is None or not where.exists():
+        if terms.without_ledger:
+            return present
+        raise RestoreRefused(
+            f"The erasure ledger {where or '(MEMOS_ERASURE_LEDGER=off)'} is not there: what was erased after the "
+            "backup would come back. Name it (--ledger FILE), or say --without-ledger when nothing was erased since."
+        )
+    written = ledger.read(where)
+    if reader.manifest["backup"] not in written.backups and not terms.without_ledger:
+        raise RestoreRefused(
+            f"The erasure ledger {where} does not know this backup: it is another server's, or a copy from before the "
+            "backup was made. Name the one that was written on since (--ledger FILE), or say --without-ledger."
+        )
+    if (others := other_secrets(written)) and not terms.other_secret:
+        raise RestoreRefused(
+            f"{others} erasures in {where} name a session or speaker by hashes made under another MEMOS_SECRET_KEY. "
+            "Set that key, or say --other-secret: then they are erased again by the ids of their memories only."
+        )
+    return ledger.merge(written, present)
+
+
+def _has_erasures() -> bool:
+    """Whether the present database has the tables of this version's erasures."""
+    with connection.cursor() as cursor:
+        there = set(connection.introspection.table_names(cursor))
+        if Erasure._meta.db_table not in there:
+            return False
+        columns = {column.name for column in connection.introspection.get_table_description(cursor, "memory_erasure")}
+    return {field.column for field in Erasure._meta.concrete_fields if field.column} <= columns
+
+
+def _refuse_without_redis() -> None:
+    try:
+        ping()
+    except RedisAway as error:
+        raise RestoreRefused(
+            "Redis does not answer, and what it remembers of the present database must go with it: start it first."
+        ) from error
+
+
+def _forget_redis() -> None:
+    try:
+        forget_everything()
+    except RedisAway as error:
+        raise BackupError("Redis went away before the last step; nothing was replaced.") from error
+
+
+def _forget_process() -> None:
+    """What this process knows of a database is of another one."""
+    embedding.forget_active_model()
+    namespaces.forget_known()
+    policy.forget_known()
+    size.forget_known()

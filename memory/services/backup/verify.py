@@ -1,0 +1,57 @@
+"""Restores a backup into a scratch database and compares it with what was backed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.services.backup import contents, postgres
+from memory.services.backup.container import Reader
+from memory.services.backup.errors import BackupError
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Rows of all tables, and audit events that hold."""
+
+    rows: int
+    events: int
+
+
+def verify(path: Path, *, key: str) -> Verified:
+    """Restores `path` into a new database, compares counts and the audit chain, and drops it.
+
+    Raises BackupDamaged, BackupUnverified, BackupError.
+    """
+    with postgres.maintenance() as admin, postgres.scratch(admin) as database:
+        manifest = load(path, key=key, database=database)
+        with postgres.connected_to(database):
+            return Verified(sum(manifest["tables"].values()), contents.verify_chain(manifest))
+
+
+def load(path: Path, *, key: str, database: str) -> dict:
+    """Writes a backup into an empty database, compares the counts and returns the manifest. Raises as `verify`."""
+    try:
+        with path.open("rb") as file:
+            reader = Reader(file, key=key)
+            postgres.load(reader.chunks(), database=database, server=postgres.server_major())
+    except OSError as error:
+        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+    with postgres.connect(database) as restored:
+        contents.compare(reader.manifest, contents.counts(restored))
+    return reader.manifest
+
+
+def inspect(path: Path, *, key: str) -> Reader:
+    """Reads the whole file and leaves the database alone; what is returned has no chunks left.
+
+    Raises BackupDamaged, BackupError.
+    """
+    try:
+        with path.open("rb") as file:
+            reader = Reader(file, key=key)
+            for _ in reader.chunks():
+                pass
+            return reader
+    except OSError as error:
+        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
