@@ -134,6 +134,8 @@ class Writer(threading.Thread):
             while not self._stop_asked.is_set():
                 [act] = self._chance.choices([act for act, _ in acts], weights=[weight for _, weight in acts])
                 act()
+                # The server is to be harmed, not the machine to be filled.
+                self._stop_asked.wait(self._chance.uniform(0.0, 0.2))
         except Exception as error:  # shown in the report: a thread that ends unseen would look like a server that is up
             self.failure = f"{type(error).__name__}: {error}"
             raise
@@ -241,7 +243,7 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         pick = self._chance.choice
-        while not self._stop_asked.wait(0.1):
+        while not self._stop_asked.wait(0.2):
             namespace = f"faults-{self._chance.randrange(self._writers)}"
             asked = {"namespace": namespace, "query": f"Which {pick(GOODS)} came for the {pick(HALLS)} hall?"}
             match self._chance.randrange(6):

@@ -81,14 +81,16 @@ class Harm:
         ballast = self._disk / "ballast"
         try:
             deadline = time.monotonic() + seconds
-            with ballast.open("wb", buffering=0) as file:
-                block = bytes(1024 * 1024)
+            with ballast.open("wb") as file:
+                size, step = 0, 256 * 1024 * 1024
                 while time.monotonic() < deadline:
                     try:
-                        file.write(block)
+                        os.posix_fallocate(file.fileno(), size, step)
+                        size += step
                     except OSError:
-                        block = block[: max(4096, len(block) // 2)]
-                        time.sleep(0.05)
+                        # What others give back is taken as well.
+                        step = max(4096, step // 2)
+                        time.sleep(0.02)
         finally:
             ballast.unlink(missing_ok=True)
 
