@@ -32,9 +32,9 @@ UNION ALL SELECT 'carrier ' || key FROM django_q_ormq
 UNION ALL SELECT 'erasure ' || status || ' ' || waiting_for || error FROM memory_erasure WHERE status <> 'finished'
 UNION ALL SELECT 'memory without vector' FROM memory_memory WHERE state = 'active' AND NOT embedded
 UNION ALL SELECT 'summary asked for and not made: ' || name FROM memory_session WHERE summary_requested_at IS NOT NULL
-UNION ALL SELECT 'session not settled: ' || name FROM memory_session
-    WHERE settled_turn < message_count AND skipped_turn IS NULL
 """
+# What the schedule compares with what was said before; a backlog, of which every minute takes a part.
+_UNSETTLED = "SELECT coalesce(sum(message_count - settled_turn), 0) FROM memory_session WHERE skipped_turn IS NULL"
 _DOCUMENTS = """
 SELECT d.document_id, d.version, count(*), count(DISTINCT c.index), max(m.metadata ->> 'doc'),
     count(DISTINCT m.metadata ->> 'doc')
@@ -79,7 +79,7 @@ def _wait_for_end(server: WholeServer, seconds: float) -> dict[str, int]:
             left = {}
             for (what,) in connection.execute(_OPEN):
                 left[what] = left.get(what, 0) + 1
-            # The clock's carriers come and go; three looks in a row without any are an end.
+            # The carriers of schedules come and go; three looks in a row without any are an end.
             calm = 0 if left else calm + 1
             time.sleep(1)
     return left
@@ -134,6 +134,8 @@ def _erasures(connection: psycopg.Connection, book: Book) -> Iterator[str]:
         [(count,)] = connection.execute(statement, [namespace, session]).fetchall()
         if count:
             yield f"{count} memories of {namespace}/{session} are there after its erasure"
+    [(unsettled,)] = connection.execute(_UNSETTLED).fetchall()
+    print(f"turns that wait to be compared with earlier ones {unsettled}")
     print(f"erasures {len(book.erased)}, documents {len(book.documents)}, keys {len(book.keys)}", flush=True)
 
 

@@ -105,7 +105,6 @@ def harm_all(harm: Harm, recovery: Recovery, options: argparse.Namespace, chance
     done: Counter[str] = Counter()
     plan: list[str] = ["kill"] * options.kills
     for name in others if options.others else ():
-        # At the end as well the sequence is long enough for two of each.
         for _ in range(2 if options.kills >= 100 else 1):
             plan.insert(chance.randrange(len(plan) + 1), name)
     deadline = time.monotonic() + options.minutes * 60

@@ -41,15 +41,25 @@ _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 class Process:
     """A child of ours in a session of its own, so that it can be ended with everything it started."""
 
-    def __init__(self, name: str, command: list[str], *, log_file: Path, niceness: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        *,
+        log_file: Path,
+        niceness: int = 0,
+        orphan_signal: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """`orphan_signal` is sent to it when we are killed."""
         self.name = name
         self.log_file = log_file
         self._command = command
         self._niceness = niceness
+        self._orphan_signal = orphan_signal
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        bind = die_with_parent(signal.SIGTERM)
+        bind = die_with_parent(self._orphan_signal)
 
         def prepare() -> None:
             if bind:
@@ -134,7 +144,8 @@ class Supervisor:
         for folder in (logs, settings.STATIC_ROOT):
             folder.mkdir(exist_ok=True)
         logs.chmod(0o700)
-        web = Process("web", _WEB, log_file=logs / "web.log")
+        # Its database goes with us: waiting for requests would only keep the port from our successor.
+        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
         self._processes = [web, worker]
         if is_migrated():
