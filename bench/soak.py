@@ -7,10 +7,11 @@ Requests are sent when they are due, whether or not earlier ones have been answe
 server that stalls is not spared. They are spread over several hundred namespaces, as many as it takes for none to grow
 beyond what one user's agent remembers in months; facts are taken back and replaced, so that the worker has to settle,
 condense and index all the time. Each minute: resident (RSS) and proportional (PSS) memory by role, errors by kind,
-latency by kind of request, and the machine's load, for other work on it shows in the latencies. PostgreSQL's shared
-buffers are touched before, so that a cache of fixed size that fills is not taken for growth. Linux only (smaps_rollup).
-Aims: no error, memory ≤ 5 % larger at the end than after ten minutes, p99 of the last ten minutes ≤ 1.2
-times that of minutes 10 to 20.
+latency by kind of request, and the machine's load: other work on it shows in the latencies, and where it takes what
+the server needs, requests wait here (`waiting`). Growth is that of what processes have for themselves (PSS without
+shared memory): PostgreSQL's shared buffers, a cache of fixed size that Linux hands out page by page as they are first
+used, is shown beside it. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the end than after ten
+minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
-import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -276,6 +277,11 @@ def memory_by_role(server: WholeServer) -> dict[str, dict[str, float]]:
     return {role: {name: round(value, 1) for name, value in sizes.items()} for role, sizes in found.items()}
 
 
+def own(sizes: Mapping[str, float]) -> float:
+    """MiB that processes have for themselves."""
+    return sizes["pss"] - sizes["shmem"]
+
+
 def spread(latencies: dict[str, list[float]]) -> dict[str, dict[str, float]]:
     """Count, p50 and p99 in milliseconds by kind, and of all."""
     together = {**latencies, "all": [value for values in latencies.values() for value in values]}
@@ -295,25 +301,10 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def touch_shared_buffers(server: WholeServer) -> None:
-    """Has PostgreSQL use all of its shared_buffers once, as it has on a server of some days.
-
-    Linux gives it a page when it is first used: until then a cache that fills looks like memory that leaks.
-    """
-    with psycopg.connect(server.urls()["DATABASE_URL"], autocommit=True) as connection:
-        [(pages,)] = connection.execute("SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers'").fetchall()
-        connection.execute("CREATE UNLOGGED TABLE soak_fill (filler text STORAGE PLAIN)")
-        # One row a page. Not CREATE TABLE AS, which goes round in a ring of a few buffers.
-        rows = "SELECT repeat('x', 7000) FROM generate_series(1, %s)"
-        connection.execute(f"INSERT INTO soak_fill {rows}", [int(pages * 1.05)])
-        connection.execute("DROP TABLE soak_fill")
-
-
 def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Runs the load; one row a minute, written to `options.out` as they come."""
     traffic = Traffic(options.namespaces, options.seed)
     senders = Senders(server.port, server.key)
-    touch_shared_buffers(server)
     for tenant in traffic.tenants:
         senders.send(time.monotonic(), ("prefill", "POST", "/v1/ingest/batch", traffic.turns(tenant, BATCH), tenant))
     while sum(len(values) for values in senders._minute.latencies.values()) < len(traffic.tenants):
@@ -345,9 +336,9 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
             out.write(json.dumps(row) + "\n")
         total = row["memory"]["all"]
         print(
-            f"minute {number:3}  load {row['load']:5}  pss {total['pss']:7.1f} MiB  anon {total['anon']:7.1f}  "
+            f"minute {number:3}  load {row['load']:5}  own {own(total):7.1f} MiB  shared {total['shmem']:6.1f}  "
             f"p50 {row['latency']['all']['p50']:6.1f} ms  p99 {row['latency']['all']['p99']:7.1f} ms  "
-            f"errors {sum(minute.errors.values())}",
+            f"waiting {row['waiting']}  errors {sum(minute.errors.values())}",
             flush=True,
         )
     senders.close()
@@ -359,16 +350,14 @@ def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> Non
     """Prints growth by role after the first ten minutes, the ratio of the p99, and the errors."""
     first = rows[min(FIRST_MINUTES, len(rows)) - 1]["memory"]
     last = rows[-1]["memory"]
-    print("\nMemory (PSS, MiB)      first   last  growth   (anonymous first → last)")
+    print("\nMemory (MiB)           first   last   growth   processes")
     for role in sorted(last):
         before, after = first.get(role, Counter()), last[role]
-        if not before.get("pss"):
-            continue
-        growth = (after["pss"] / before["pss"] - 1) * 100
-        print(
-            f"{role:20} {before['pss']:7.1f} {after['pss']:7.1f} {growth:+6.1f} %   "
-            f"({before['anon']:.1f} → {after['anon']:.1f}; processes {before['processes']} → {after['processes']})"
-        )
+        if before.get("pss"):
+            growth = (own(after) / own(before) - 1) * 100
+            counts = f"{before['processes']:.0f} → {after['processes']:.0f}"
+            print(f"{role:20} {own(before):7.1f} {own(after):7.1f} {growth:+6.1f} %   {counts}")
+    print(f"{'shared buffers':20} {first['all']['shmem']:7.1f} {last['all']['shmem']:7.1f}")
     span = min(10, max(1, len(raw) // 3))
     at = min(FIRST_MINUTES, len(raw) - 2 * span) if len(raw) > 2 * span else 0
     print("\nLatency (ms)       p50 early   late   p99 early    late  ratio")

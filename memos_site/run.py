@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from memory.conf import ConfigurationError
-from memos_site import runtime
+from memos_site import log_files, runtime
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
 from memos_site.servers import data_dir
 
@@ -32,6 +32,7 @@ log = logging.getLogger("memos.run")
 READY_SECONDS = 60.0
 STOP_SECONDS = 25.0
 RESTART_PAUSE_SECONDS = 1.0
+LOGS_EVERY_SECONDS = 60.0
 # Requests go first: summaries are made in what they leave.
 WORKER_NICENESS = 19
 # By itself glibc keeps freed memory by thread, in up to eight heaps a core.
@@ -181,7 +182,11 @@ class Supervisor:
 
     def _supervise(self) -> None:
         """Starts again whatever ends, until we are asked to stop."""
+        logs_seen_at = time.monotonic()
         while not self._stopping.wait(0.3):
+            if time.monotonic() - logs_seen_at > LOGS_EVERY_SECONDS:
+                logs_seen_at = time.monotonic()
+                self._rotate_logs()
             for server in self._servers.servers:
                 if not server.is_running():
                     self._restart(server)
@@ -192,6 +197,15 @@ class Supervisor:
                     process.kill_rest()
                     self._stopping.wait(RESTART_PAUSE_SECONDS)
                     process.start()
+
+    def _rotate_logs(self) -> None:
+        try:
+            rotated = log_files.rotate(self._folder / "logs")
+        except OSError as error:
+            log.error("logs cannot be kept small", extra={"reason": str(error)})
+        else:
+            if rotated:
+                log.info("logs rotated", extra={"files": ", ".join(rotated)})
 
     def _restart(self, server: Server) -> None:
         """One attempt; the supervision comes back to a server that did not make it."""
