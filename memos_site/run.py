@@ -35,8 +35,6 @@ RESTART_PAUSE_SECONDS = 1.0
 LOGS_EVERY_SECONDS = 60.0
 # Requests go first: summaries are made in what they leave.
 WORKER_NICENESS = 19
-# By itself glibc keeps freed memory by thread, in up to eight heaps a core.
-_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 
 
 class Process:
@@ -74,7 +72,6 @@ class Process:
                 stdout=log_file,
                 stderr=log_file,
                 cwd=Path(__file__).resolve().parent.parent,
-                env=_ENVIRONMENT | os.environ,
                 start_new_session=True,
                 preexec_fn=prepare,  # noqa: PLW1509 - no thread runs here
             )
