@@ -8,10 +8,11 @@ server that stalls is not spared. They are spread over several hundred namespace
 beyond what one user's agent remembers in months; facts are taken back and replaced, so that the worker has to settle,
 condense and index all the time. Each minute: resident (RSS) and proportional (PSS) memory by role, errors by kind,
 latency by kind of request, and the machine's load: other work on it shows in the latencies. Where it leaves the server
-too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of what processes have for themselves (PSS without
-shared memory): PostgreSQL's shared buffers, a cache of fixed size that Linux hands out page by page as they are first
-used, is shown beside it. Linux only (smaps_rollup). Aims: no error, memory ≤ 5 % larger at the end than after ten
-minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to 20.
+too little, requests that find MOST_WAITING others waiting here are not sent, but counted (`unsent`). Growth is that of
+what processes have for themselves (PSS without shared memory): PostgreSQL's shared buffers, a cache of fixed size that
+Linux hands out page by page as they are first used, is shown beside it. Linux only (smaps_rollup). Aims: no error,
+memory ≤ 5 % larger at the end than after ten minutes, p99 of the last ten minutes ≤ 1.2 times that of minutes 10 to
+20.
 """
 
 from __future__ import annotations

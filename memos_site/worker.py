@@ -27,7 +27,7 @@ log = logging.getLogger("memos.worker")
 _ENDED_BY_GUARD = (0, -signal.SIGTERM)
 
 
-class CrashOnlySentinel(Sentinel):  # type: ignore[misc]
+class CrashOnlySentinel(Sentinel):
     """The guard of a cluster; a process of it that is killed ends the guard and all of its processes."""
 
     def spawn_process(self, target: Any, *args: Any) -> BaseProcess:

@@ -8,7 +8,7 @@ from django_q.management.commands import qcluster
 from memos_site.worker import CrashOnlySentinel
 
 
-class Command(qcluster.Command):  # type: ignore[misc]
+class Command(qcluster.Command):
     help = "Starts the background worker. It ends when one of its processes is killed: have it started again."
 
     def handle(self, *arguments: Any, **options: Any) -> None:
