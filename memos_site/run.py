@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from memory.conf import ConfigurationError
-from memos_site import runtime
+from memos_site import log_files, runtime
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
 from memos_site.servers import data_dir
 
@@ -32,6 +32,7 @@ log = logging.getLogger("memos.run")
 READY_SECONDS = 60.0
 STOP_SECONDS = 25.0
 RESTART_PAUSE_SECONDS = 1.0
+LOGS_EVERY_SECONDS = 60.0
 # Requests go first: summaries are made in what they leave.
 WORKER_NICENESS = 19
 
@@ -39,15 +40,25 @@ WORKER_NICENESS = 19
 class Process:
     """A child of ours in a session of its own, so that it can be ended with everything it started."""
 
-    def __init__(self, name: str, command: list[str], *, log_file: Path, niceness: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        *,
+        log_file: Path,
+        niceness: int = 0,
+        orphan_signal: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """`orphan_signal` is sent to it when we are killed."""
         self.name = name
         self.log_file = log_file
         self._command = command
         self._niceness = niceness
+        self._orphan_signal = orphan_signal
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        bind = die_with_parent(signal.SIGTERM)
+        bind = die_with_parent(self._orphan_signal)
 
         def prepare() -> None:
             if bind:
@@ -131,7 +142,8 @@ class Supervisor:
         for folder in (logs, settings.STATIC_ROOT):
             folder.mkdir(exist_ok=True)
         logs.chmod(0o700)
-        web = Process("web", _WEB, log_file=logs / "web.log")
+        # Its database goes with us: waiting for requests would only keep the port from our successor.
+        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
         self._processes = [web, worker]
         if is_migrated():
@@ -167,7 +179,11 @@ class Supervisor:
 
     def _supervise(self) -> None:
         """Starts again whatever ends, until we are asked to stop."""
+        logs_seen_at = time.monotonic()
         while not self._stopping.wait(0.3):
+            if time.monotonic() - logs_seen_at > LOGS_EVERY_SECONDS:
+                logs_seen_at = time.monotonic()
+                self._rotate_logs()
             for server in self._servers.servers:
                 if not server.is_running():
                     self._restart(server)
@@ -178,6 +194,15 @@ class Supervisor:
                     process.kill_rest()
                     self._stopping.wait(RESTART_PAUSE_SECONDS)
                     process.start()
+
+    def _rotate_logs(self) -> None:
+        try:
+            rotated = log_files.rotate(self._folder / "logs")
+        except OSError as error:
+            log.error("logs cannot be kept small", extra={"reason": str(error)})
+        else:
+            if rotated:
+                log.info("logs rotated", extra={"files": ", ".join(rotated)})
 
     def _restart(self, server: Server) -> None:
         """One attempt; the supervision comes back to a server that did not make it."""

@@ -501,13 +501,14 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    # Before django_q, whose command `qcluster` it replaces.
+    "memos_site",
     "django_q",
     "axes",
     "django_otp",
     "django_otp.plugins.otp_totp",
     "django_otp.plugins.otp_static",
     "memory",
-    "memos_site",
     "ops",
 ]
 

@@ -51,7 +51,9 @@ def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, st
         )
         return 503, DeadlineExceeded.code, message, None, {"Retry-After": "1"}
     if isinstance(error, OperationalError | InterfaceError):
-        log.exception("database unavailable")
+        # Without the traceback, which says nothing more and fills the log while the database is away.
+        reason = next(iter(str(error).splitlines()), "")
+        log.error("database unavailable", extra={"error": type(error.__cause__ or error).__name__, "reason": reason})
         message = (
             "The database does not answer. Try again in a moment; with an Idempotency-Key nothing is stored twice."
         )

@@ -68,7 +68,7 @@ def test_a_failure_is_a_500_in_shape_that_tells_nothing_of_its_cause(alice, monk
     assert "secret cause" not in answer.content.decode()
 
 
-def test_a_database_that_is_away_is_a_503_in_shape(alice, monkeypatch):
+def test_a_database_that_is_away_is_a_503_in_shape_and_one_short_line_in_the_log(alice, monkeypatch, caplog):
     def fail(*_, **__):
         raise OperationalError("connection refused")
 
@@ -79,6 +79,8 @@ def test_a_database_that_is_away_is_a_503_in_shape(alice, monkeypatch):
     assert answer.status_code == 503
     assert error_of(answer)["code"] == "database_unavailable"
     assert answer["Retry-After"] == "1"
+    [record] = [record for record in caplog.records if record.getMessage() == "database unavailable"]
+    assert (record.error, record.reason, record.exc_info) == ("OperationalError", "connection refused", None)
 
 
 def test_a_suspicious_request_is_refused_in_shape(alice, monkeypatch):

@@ -39,10 +39,19 @@ class Cluster:
             "MEMOS_LLM_TIMEOUT_SECONDS": "2",
         }
         self._log = log.open("wb")
-        self.process = psutil.Popen(
+        self._environment = {**os.environ, **settings, **environment}
+        self.process = self._started()
+
+    def start_again(self) -> None:
+        """As who watches the worker does when it has ended; fails when it does not end."""
+        self.process.wait(20)
+        self.process = self._started()
+
+    def _started(self) -> psutil.Popen:
+        return psutil.Popen(
             [sys.executable, "manage.py", "qcluster"],
             cwd=ROOT,
-            env={**os.environ, **settings, **environment},
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
@@ -94,8 +103,10 @@ def worker_of(cluster: Cluster, endpoint: Endpoint) -> psutil.Process:
 
     def asking() -> psutil.Process | None:
         for process in cluster.process.children(recursive=True):
-            if any(link.raddr and link.raddr.port == port for link in process.net_connections("tcp")):
-                return process
+            # One that has ended since it was listed asks nothing any more.
+            with suppress(psutil.NoSuchProcess):
+                if any(link.raddr and link.raddr.port == port for link in process.net_connections("tcp")):
+                    return process
         return None
 
     return wait_for(asking, what="a worker that asks the language model")

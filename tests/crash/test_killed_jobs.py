@@ -47,7 +47,7 @@ def test_a_job_that_is_killed_each_time_is_failed_with_its_input_and_can_be_repl
         job.refresh_from_db()
         assert (job.state, job.attempts) == (JobState.RUNNING, attempt)
         victim.kill()
-        victim.wait(10)
+        cluster.start_again()
 
     def given_up() -> bool:
         job.refresh_from_db()

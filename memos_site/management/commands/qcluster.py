@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django_q import cluster
+from django_q.management.commands import qcluster
+
+from memos_site.worker import CrashOnlySentinel
+
+
+class Command(qcluster.Command):
+    help = "Starts the background worker. It ends when one of its processes is killed: have it started again."
+
+    def handle(self, *arguments: Any, **options: Any) -> None:
+        # Looked up by name when the cluster starts; there is no setting for it.
+        cluster.Sentinel = CrashOnlySentinel
+        super().handle(*arguments, **options)
