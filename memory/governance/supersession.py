@@ -1,10 +1,10 @@
 """Which statements of memories are no longer valid once a newer memory is known. Decides; writes nothing.
 
 The grain is the clause that holds the old value: whatever else its sentence says stays, and where the clause cannot be
-cut out so that the rest keeps its meaning, nothing leaves and the two are linked. What asks
-to forget something leaves them too, once it did: it says nothing about the present, and it names what shall be
-forgotten. It stays findable by the name of its object. What says that something is done is an
-event, and stays; so does what puts something new in the place of the old.
+cut out so that the rest keeps its meaning, nothing leaves and the two are linked. What asks to forget something leaves
+them too, once it did: it says nothing about the present. What says that something is over holds, and is read on; but it
+names what is over and answers no question about anything else, so that search finds it by the name of its object only.
+What says that something is done is an event, and stays; so does what puts something new in the place of the old.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Retired(Generic[Key]):
     """The statement at [start, end) of the memory `key` is not valid any more, for the reason that `decision` gives.
 
     `by`: the statement of the newer memory that did it. `names`: index terms by which it stays findable (those of the
-    object, for a statement that took something back; none for what was taken back).
+    object, for a statement that took something back; none for what was taken back). `holds`: it leaves search only.
     """
 
     key: Key
@@ -56,6 +56,7 @@ class Retired(Generic[Key]):
     by: Statement
     decision: Decision
     names: frozenset[str]
+    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,43 @@ def _carry_out(
     if done and change.kind is ChangeKind.CLOSES:
         about = [new[one] for one in _about(new, place, terms) if new[one].by_agent]
         _retire(settled, key, about, by=said, decision=done[0][3])
-    if done and change.request and len(clauses(said.text)) == 1:
+    if done and change.request and _asks_only(said, change):
         about = [said, *(new[one] for one in _about(new, place, terms))]
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
+    elif done and change.kind is ChangeKind.RETRACTS:
+        _announced(settled, key, new, place=place, change=change, decision=done[0][3])
+
+
+def _asks_only(said: Statement, change: Change) -> bool:
+    """Whether the statement says nothing but that the thing of the `change` is to be forgotten."""
+    return len(clauses(said.text.replace(change.old, "it"))) == 1
+
+
+def _announced(
+    settled: Settled[Key], key: Key, new: Sequence[Statement], *, place: int, change: Change, decision: Decision
+) -> None:
+    """Takes what `new` says at `place` of the thing that is over out of search, where it holds on: the clause that names
+    it, those that point back at it, and what follows and is about it."""
+    said, terms = new[place], object_terms(change.old)
+    start = max(0, said.text.replace("’", "'").find(change.old))
+    spans = [
+        said.span(one.start, one.end)
+        for one in clauses(said.text)
+        if one.end > start and (one.start < start + len(change.old) or one.refers or _asks_for_it(one.text))
+    ]
+    after = [new[one] for one in _about(new, place, terms)]
+    spans += [(one.start, one.end) for one in after if one.by_agent or len(clauses(one.text)) == 1]
+    known = {one.start for one in settled.retired if one.key == key}
+    settled.retired.extend(
+        Retired(key, first, last, said, decision, terms, holds=True)
+        for first, last in dict(spans).items()
+        if first not in known
+    )
+
+
+def _asks_for_it(text: str) -> bool:
+    """Whether it asks to forget what was named before ("remove that", "delete some information")."""
+    return any(change.request and not object_terms(change.old) for change in changes(text))
 
 
 def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: frozenset[str]) -> bool:
@@ -409,9 +444,5 @@ def _announcements(settled: Settled[Key], key: Key, new: Sequence[Statement]) ->
     done = next((one for one in settled.retired if one.key == key and one.names), None)
     if done is None:
         return
-    spare = [
-        said
-        for said in new
-        if not said.by_agent and any(change.request and not object_terms(change.old) for change in changes(said.text))
-    ]
+    spare = [said for said in new if not said.by_agent and len(clauses(said.text)) == 1 and _asks_for_it(said.text)]
     _retire(settled, key, spare, by=done.by, decision=done.decision, names=done.names)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memory.models import Memory, RetiredStatement
+from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.sql import fetch
 from memory.services.retiring import ACTOR
 from memory.types import Access
@@ -94,7 +94,7 @@ def count_recent(access: Access, *, since: datetime) -> int:
 def of_memory(memory: Memory) -> list[Pair]:
     """The parts of a memory that hold no longer, in their order."""
     rows = RetiredStatement.objects.filter(
-        namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None
+        namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None, valid_to__lt=HOLDS_ON
     ).order_by("start")
     newer = _memories(memory.namespace_id, {row.by for row in rows})
     return [

@@ -11,7 +11,12 @@ def settled(new: str, **earlier: str) -> Settled[str]:
 
 def gone(found: Settled[str], key: str, text: str) -> str:
     """What stays of `text` under `key`."""
-    return live_text(text, [(one.start, one.end) for one in found.retired if one.key == key]).strip()
+    return live_text(text, [(one.start, one.end) for one in found.retired if one.key == key and not one.holds]).strip()
+
+
+def unsearched(found: Settled[str], key: str, text: str) -> list[str]:
+    """What of `text` under `key` leaves search only."""
+    return [text[one.start : one.end] for one in found.retired if one.key == key and one.holds]
 
 
 def test_what_is_replaced_leaves_and_the_new_stays() -> None:
@@ -29,6 +34,40 @@ def test_what_says_that_something_is_over_stays() -> None:
 
     assert gone(found, "old", old) == "Oslo is cold."
     assert gone(found, "new", new) == new
+
+
+def test_what_says_that_something_is_over_is_found_by_its_name_alone_and_nothing_else_with_it() -> None:
+    old = "I love chess problems. Oslo is cold."
+    new = "I used to love chess problems, but I don't enjoy them anymore, and my sister moved to Rome."
+    found = settled(new, old=old)
+
+    assert gone(found, "new", new) == new
+    assert unsearched(found, "new", new) == ["I used to love chess problems", "I don't enjoy them anymore"]
+    assert {one.names for one in found.retired if one.holds} == {object_terms("love chess problems")}
+
+
+def test_a_request_that_says_something_else_holds_and_the_rest_of_it_stays_in_search() -> None:
+    old = "I need to mend the oboe. Oslo is cold."
+    new = "I finished mending the oboe, so you can remove that from my list, and my sister moved to Rome."
+    found = settled(new, old=old.replace("mend the", "plan mending the"))
+
+    assert gone(found, "new", new) == new
+    assert "my sister moved to Rome" not in " ".join(unsearched(found, "new", new))
+    assert "you can remove that from my list" in unsearched(found, "new", new)
+
+
+def test_what_is_over_and_was_never_told_stays_in_search() -> None:
+    new = "I don't like Bill Evans anymore."
+
+    assert settled(new, old="Oslo is cold.").retired == []
+
+
+def test_a_quoted_thing_of_two_clauses_is_one_request() -> None:
+    thing = "Teams share results and they review plans weekly"
+    old, new = f"One goal is: '{thing}'. Oslo is cold.", f"Please remove '{thing}' from the goals. Rome is warm."
+    found = settled(new, old=old)
+
+    assert gone(found, "new", new) == "Rome is warm."
 
 
 def test_what_asks_to_forget_leaves_too_and_is_found_by_its_object_alone() -> None:
