@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
+from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, decide, denied_terms, meant
 from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
 from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
 from memory.text.attributes import attributes
@@ -183,8 +183,8 @@ def _carry_out(
     if done and change.request and _asks_only(said, change):
         about = [said, *(new[one] for one in _about(new, place, terms))]
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
-    elif done and change.kind is ChangeKind.RETRACTS:
-        _announced(settled, key, new, place=place, change=change, decision=done[0][3])
+    elif told := [one[3] for one in found if not one[3].review]:
+        _announced(settled, key, new, place=place, change=change, decision=told[0])
 
 
 def _asks_only(said: Statement, change: Change) -> bool:
@@ -195,17 +195,23 @@ def _asks_only(said: Statement, change: Change) -> bool:
 def _announced(
     settled: Settled[Key], key: Key, new: Sequence[Statement], *, place: int, change: Change, decision: Decision
 ) -> None:
-    """Takes what `new` says at `place` of the thing that is over out of search, where it holds on: the clause that names
-    it, those that point back at it, and what follows and is about it."""
+    """Takes what `new` says at `place` of the thing that is over out of search: the clause that names it, and, unless
+    something takes its place, those that point back at it and what follows and is about it. All of it holds."""
     said, terms = new[place], object_terms(change.old)
+    if change.kind is ChangeKind.CLOSES:
+        return
     start = max(0, said.text.replace("’", "'").find(change.old))
-    spans = [
-        said.span(one.start, one.end)
-        for one in clauses(said.text)
-        if one.end > start and (one.start < start + len(change.old) or one.refers or _asks_for_it(one.text))
-    ]
-    after = [new[one] for one in _about(new, place, terms)]
-    spans += [(one.start, one.end) for one in after if one.by_agent or len(clauses(one.text)) == 1]
+    after = [one for one in clauses(said.text) if one.end > start]
+    naming = [one for one in after if one.start < start + len(change.old)]
+    if change.kind is ChangeKind.RETRACTS:
+        naming += [one for one in after if one not in naming and (one.refers or _asks_for_it(one.text))]
+    elif not change.new or any(change.new in one.text for one in naming):
+        # What is new is said in one breath with it, or it is an event ("I sold the car").
+        return
+    spans = [said.span(one.start, one.end) for one in naming]
+    if change.kind is ChangeKind.RETRACTS:
+        about = [new[one] for one in _about(new, place, terms)]
+        spans += [(one.start, one.end) for one in about if one.by_agent or len(clauses(one.text)) == 1]
     known = {one.start for one in settled.retired if one.key == key}
     settled.retired.extend(
         Retired(key, first, last, said, decision, terms, holds=True)
@@ -225,7 +231,8 @@ def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: froz
     former = claims(old.text)[_clause_of(old.text, terms) or 0]
     announcing = [claim for claim in said if change.old in claim.clause.text] or said
     if change.request:
-        return any(is_same_holder(claim, former) for claim in announcing)
+        named = len(terms) > FEW and terms <= own_terms(old.text)
+        return named or any(is_same_holder(claim, former) for claim in announcing)
     # What is asked for as a change is one, so that "I want to" and "I need to" do not speak against it here.
     return any(
         not (claim.quotes or claim.asks)

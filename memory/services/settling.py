@@ -329,7 +329,7 @@ def _retire(
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     left = len(going)
-    going = _open(older, [one for one in going if one.decision.confidence >= LEAST_CONFIDENCE])
+    going = _open(older, [one for one in going if one.holds or one.decision.confidence >= LEAST_CONFIDENCE])
     if not going or _agreed(scope, newer.pk, older.pk):
         return
     if len(going) < left:
