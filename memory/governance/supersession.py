@@ -173,6 +173,10 @@ def _carry_out(
             asked=change.request,
         )
         if sure:
+            for former in changes(old.text):
+                if former.kind is ChangeKind.REPLACES and terms <= own_terms(former.new):
+                    # "I used to like opera, but now I love jazz", once jazz is over, too.
+                    _announced(settled, other, earlier[other], place=number, change=former, by=said, decision=decision)
             around = [earlier[other][one] for one in _about(earlier[other], number, terms)]
             # What a person said around it goes only where they ask to forget it.
             gone = [one for one in around if change.request or one.by_agent]
@@ -183,8 +187,8 @@ def _carry_out(
     if done and change.request and _asks_only(said, change):
         about = [said, *(new[one] for one in _about(new, place, terms))]
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
-    elif told := [one[3] for one in found if not one[3].review]:
-        _announced(settled, key, new, place=place, change=change, decision=told[0])
+    elif change.kind is ChangeKind.RETRACTS and (told := [one[3] for one in found if not one[3].review]):
+        _announced(settled, key, new, place=place, change=change, by=said, decision=told[0])
 
 
 def _asks_only(said: Statement, change: Change) -> bool:
@@ -193,13 +197,19 @@ def _asks_only(said: Statement, change: Change) -> bool:
 
 
 def _announced(
-    settled: Settled[Key], key: Key, new: Sequence[Statement], *, place: int, change: Change, decision: Decision
+    settled: Settled[Key],
+    key: Key,
+    statements: Sequence[Statement],
+    *,
+    place: int,
+    change: Change,
+    by: Statement,
+    decision: Decision,
 ) -> None:
-    """Takes what `new` says at `place` of the thing that is over out of search: the clause that names it, and, unless
-    something takes its place, those that point back at it and what follows and is about it. All of it holds."""
-    said, terms = new[place], object_terms(change.old)
-    if change.kind is ChangeKind.CLOSES:
-        return
+    """Takes what the `statements` of a memory say at `place` of the thing that is over out of search: the clause that
+    names it, and, unless something takes its place, those that point back at it and what follows and is about it. All
+    of it holds."""
+    said, terms = statements[place], object_terms(change.old)
     start = max(0, said.text.replace("’", "'").find(change.old))
     after = [one for one in clauses(said.text) if one.end > start]
     naming = [one for one in after if one.start < start + len(change.old)]
@@ -210,11 +220,11 @@ def _announced(
         return
     spans = [said.span(one.start, one.end) for one in naming]
     if change.kind is ChangeKind.RETRACTS:
-        about = [new[one] for one in _about(new, place, terms)]
+        about = [statements[one] for one in _about(statements, place, terms)]
         spans += [(one.start, one.end) for one in about if one.by_agent or len(clauses(one.text)) == 1]
     known = {one.start for one in settled.retired if one.key == key}
     settled.retired.extend(
-        Retired(key, first, last, said, decision, terms, holds=True)
+        Retired(key, first, last, by, decision, terms, holds=True)
         for first, last in dict(spans).items()
         if first not in known
     )
@@ -361,14 +371,21 @@ def _may_speak_for(said: Statement, claim: Claim, old: Statement, former: Claim)
 
 
 def _deny(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float) -> None:
-    """Adds what `said` denies and a person must settle."""
+    """Adds the earlier statement that speaks most of what `said` denies, the newest of several: a person must settle
+    it, and is asked once."""
+    best: tuple[Key, Statement, Decision] | None = None
     for other, statements in earlier.items():
         if time.monotonic() > until:
             return
         for old in statements:
             decision = None if old.by_agent else decide(said, old)
-            if decision is not None and decision.review:
-                settled.review.append((other, old, said, decision))
+            if decision is None or not decision.review:
+                continue
+            if best is None or len(decision.evidence) >= len(best[2].evidence):
+                best = (other, old, decision)
+    if best is not None:
+        other, old, decision = best
+        settled.review.append((other, old, said, decision))
 
 
 def _retire(

@@ -55,6 +55,7 @@ SELECT * FROM (
             r.retired_at AS at
      FROM memory_retiredstatement r
      WHERE r.withdrawn_at IS NULL AND r.by <> r.memory_id AND r.retired_at >= %(since)s
+       AND r.valid_to < %(holds_on)s
        AND (%(everywhere)s::bool OR r.namespace_id = ANY(%(namespaces)s::bigint[]))
        AND (%(before)s::timestamptz IS NULL OR (r.retired_at, r.id) < (%(before)s::timestamptz, %(below)s::uuid))
      ORDER BY r.retired_at DESC, r.id DESC LIMIT %(limit)s)
@@ -115,6 +116,7 @@ def _parameters(access: Access, *, since: datetime, cursor: Cursor | None, limit
     before, below = cursor or (None, None)
     return {
         "since": since,
+        "holds_on": HOLDS_ON,
         "machine": ACTOR,
         "everywhere": access.all_namespaces,
         "namespaces": sorted(access.namespace_ids),

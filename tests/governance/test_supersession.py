@@ -56,14 +56,20 @@ def test_a_request_that_says_something_else_holds_and_the_rest_of_it_stays_in_se
     assert "you can remove that from my list" in unsearched(found, "new", new)
 
 
-def test_a_former_value_is_found_by_its_name_alone_where_the_new_one_is_told_apart_from_it() -> None:
-    new = "I used to like chess problems, but now I'm more into the oboe. The harbour was cold."
-    found = settled(new, old="I like chess problems. Oslo is cold.")
+def test_what_came_before_something_that_is_over_now_is_found_by_its_name_alone() -> None:
+    old = "I used to like opera, but now I love chess problems. Oslo is cold."
+    found = settled("I don't like chess problems anymore.", old=old)
 
-    assert gone(found, "new", new) == new
-    assert unsearched(found, "new", new) == ["I used to like chess problems"]
-    together = "We changed the colour of the hall from green to blue."
-    assert unsearched(settled(together, old="The hall is green."), "new", together) == []
+    assert "chess" not in gone(found, "old", old)
+    assert unsearched(found, "old", old) == ["I used to like opera"]
+    assert gone(found, "old", old).startswith("I used to like opera")
+
+
+def test_a_denial_asks_a_person_once() -> None:
+    new = "I have never rowed on the lake with Ann."
+    found = settled(new, a="I rowed on the lake with Ann in May.", b="I rowed on the lake with Tom.", c="Oslo is cold.")
+
+    assert [key for key, *_ in found.review] == ["a"]
 
 
 def test_what_is_over_and_was_never_told_stays_in_search() -> None:
@@ -113,11 +119,9 @@ def test_nothing_to_take_back_changes_nothing() -> None:
 
 
 def test_a_changed_opinion_of_the_same_thing_is_linked_and_both_stay() -> None:
-    new = "I used to dislike Bill Evans, but I've come to love his records."
-    found = settled(new, old="I dislike Bill Evans.")
+    found = settled("I used to dislike Bill Evans, but I've come to love his records.", old="I dislike Bill Evans.")
 
-    assert [one for one in found.retired if not one.holds] == []
-    assert unsearched(found, "new", new) == ["I used to dislike Bill Evans"]
+    assert found.retired == []
     assert [one.key for one in found.linked] == ["old"]
 
 
