@@ -1,10 +1,10 @@
 """Which statements of memories are no longer valid once a newer memory is known. Decides; writes nothing.
 
 The grain is the clause that holds the old value: whatever else its sentence says stays, and where the clause cannot be
-cut out so that the rest keeps its meaning, nothing leaves and the two are linked. What asks
-to forget something leaves them too, once it did: it says nothing about the present, and it names what shall be
-forgotten. It stays findable by the name of its object. What says that something is done is an
-event, and stays; so does what puts something new in the place of the old.
+cut out so that the rest keeps its meaning, nothing leaves and the two are linked. What asks to forget something leaves
+them too, once it did: it says nothing about the present. What says that something is over holds, and is read on; but it
+names what is over and answers no question about anything else, so that search finds it by the name of its object only.
+What says that something is done is an event, and stays; so does what puts something new in the place of the old.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
+from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, decide, denied_terms, meant
 from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
 from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
 from memory.text.attributes import attributes
@@ -49,7 +49,7 @@ class Retired(Generic[Key]):
     """The statement at [start, end) of the memory `key` is not valid any more, for the reason that `decision` gives.
 
     `by`: the statement of the newer memory that did it. `names`: index terms by which it stays findable (those of the
-    object, for a statement that took something back; none for what was taken back).
+    object, for a statement that took something back; none for what was taken back). `holds`: it leaves search only.
     """
 
     key: Key
@@ -58,6 +58,7 @@ class Retired(Generic[Key]):
     by: Statement
     decision: Decision
     names: frozenset[str]
+    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,10 @@ def _carry_out(
             asked=change.request,
         )
         if sure:
+            for former in changes(old.text):
+                if former.kind is ChangeKind.REPLACES and terms <= own_terms(former.new):
+                    # "I used to like opera, but now I love jazz", once jazz is over, too.
+                    _announced(settled, other, earlier[other], place=number, change=former, by=said, decision=decision)
             around = [earlier[other][one] for one in _about(earlier[other], number, terms)]
             # What a person said around it goes only where they ask to forget it.
             gone = [one for one in around if change.request or one.by_agent]
@@ -196,9 +201,55 @@ def _carry_out(
     if done and change.kind is ChangeKind.CLOSES:
         about = [new[one] for one in _about(new, place, terms) if new[one].by_agent]
         _retire(settled, key, about, by=said, decision=done[0][3])
-    if done and change.request and len(clauses(said.text)) == 1:
+    if done and change.request and _asks_only(said, change):
         about = [said, *(new[one] for one in _about(new, place, terms))]
         _retire(settled, key, about, by=said, decision=done[0][3], names=terms)
+    elif change.kind is ChangeKind.RETRACTS and (told := [one[3] for one in found if not one[3].review]):
+        _announced(settled, key, new, place=place, change=change, by=said, decision=told[0])
+
+
+def _asks_only(said: Statement, change: Change) -> bool:
+    """Whether the statement says nothing but that the thing of the `change` is to be forgotten."""
+    return len(clauses(said.text.replace(change.old, "it"))) == 1
+
+
+def _announced(
+    settled: Settled[Key],
+    key: Key,
+    statements: Sequence[Statement],
+    *,
+    place: int,
+    change: Change,
+    by: Statement,
+    decision: Decision,
+) -> None:
+    """Takes what the `statements` of a memory say at `place` of the thing that is over out of search: the clause that
+    names it, and, unless something takes its place, those that point back at it and what follows and is about it. All
+    of it holds."""
+    said, terms = statements[place], object_terms(change.old)
+    start = max(0, said.text.replace("’", "'").find(change.old))
+    after = [one for one in clauses(said.text) if one.end > start]
+    naming = [one for one in after if one.start < start + len(change.old)]
+    if change.kind is ChangeKind.RETRACTS:
+        naming += [one for one in after if one not in naming and (one.refers or _asks_for_it(one.text))]
+    elif not change.new or any(change.new in one.text for one in naming):
+        # What is new is said in one breath with it, or it is an event ("I sold the car").
+        return
+    spans = [said.span(one.start, one.end) for one in naming]
+    if change.kind is ChangeKind.RETRACTS:
+        about = [statements[one] for one in _about(statements, place, terms)]
+        spans += [(one.start, one.end) for one in about if one.by_agent or len(clauses(one.text)) == 1]
+    known = {one.start for one in settled.retired if one.key == key}
+    settled.retired.extend(
+        Retired(key, first, last, by, decision, terms, holds=True)
+        for first, last in dict(spans).items()
+        if first not in known
+    )
+
+
+def _asks_for_it(text: str) -> bool:
+    """Whether it asks to forget what was named before ("remove that", "delete some information")."""
+    return any(change.request and not object_terms(change.old) for change in changes(text))
 
 
 def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: frozenset[str]) -> bool:
@@ -207,7 +258,8 @@ def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: froz
     former = claims(old.text)[_clause_of(old.text, terms) or 0]
     announcing = [claim for claim in said if change.old in claim.clause.text] or said
     if change.request:
-        return any(is_same_holder(claim, former) for claim in announcing)
+        named = len(terms) > FEW and terms <= own_terms(old.text)
+        return named or any(is_same_holder(claim, former) for claim in announcing)
     # What is asked for as a change is one, so that "I want to" and "I need to" do not speak against it here.
     return any(
         not (claim.quotes or claim.asks)
@@ -374,14 +426,21 @@ def may_stand(
 
 
 def _deny(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence[Statement]], *, until: float) -> None:
-    """Adds what `said` denies and a person must settle."""
+    """Adds the earlier statement that speaks most of what `said` denies, the newest of several: a person must settle
+    it, and is asked once."""
+    best: tuple[Key, Statement, Decision] | None = None
     for other, statements in earlier.items():
         if time.monotonic() > until:
             return
         for old in statements:
             decision = None if old.by_agent else decide(said, old)
-            if decision is not None and decision.review:
-                settled.review.append((other, old, said, decision))
+            if decision is None or not decision.review:
+                continue
+            if best is None or len(decision.evidence) >= len(best[2].evidence):
+                best = (other, old, decision)
+    if best is not None:
+        other, old, decision = best
+        settled.review.append((other, old, said, decision))
 
 
 def _retire(
@@ -464,9 +523,5 @@ def _announcements(settled: Settled[Key], key: Key, new: Sequence[Statement]) ->
     done = next((one for one in settled.retired if one.key == key and one.names), None)
     if done is None:
         return
-    spare = [
-        said
-        for said in new
-        if not said.by_agent and any(change.request and not object_terms(change.old) for change in changes(said.text))
-    ]
+    spare = [said for said in new if not said.by_agent and len(clauses(said.text)) == 1 and _asks_for_it(said.text)]
     _retire(settled, key, spare, by=done.by, decision=done.decision, names=done.names)

@@ -17,7 +17,7 @@ from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJ
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.job import Job
 from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
-from memory.models.life import MemoryFeedback, MemoryLink, RetiredStatement, UnsurePair
+from memory.models.life import HOLDS_ON, MemoryFeedback, MemoryLink, RetiredStatement, UnsurePair
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
 from memory.models.pack import ContextPack
@@ -31,6 +31,7 @@ from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 
 __all__ = [
+    "HOLDS_ON",
     "ApiKey",
     "AuditLog",
     "AuditSeal",

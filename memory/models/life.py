@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
@@ -11,6 +13,9 @@ from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
+
+# `valid_to` of a statement that left search and holds.
+HOLDS_ON = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class MemoryFeedback(models.Model):
@@ -74,6 +79,9 @@ class RetiredStatement(models.Model):
     It left search at `retired_at`; in the time of what is told it held until `valid_to`. `terms` are its own index
     terms, by which a search of an earlier time finds it; `names` are terms by which the memory stays findable. One that
     was withdrawn counts again, and is not retired a second time.
+
+    One with `valid_to` HOLDS_ON left search only ("I no longer eat meat", once that was carried out): it holds, is
+    handed over with the rest of its memory and does not count among its `retired_spans`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -25,6 +25,7 @@ from memory.services.documents import METADATA_KEY
 from memory.services.embedding import embed_or_none, embedded_passages
 from memory.services.index import Indexed
 from memory.services.ingest import EMBEDDING_DELAYED
+from memory.services.searched import searched_texts
 from memory.services.versions import keep_version
 from memory.text.json_values import fault_of
 from memory.text.tokens import count_tokens
@@ -282,8 +283,8 @@ def take_out(memories: Sequence[Memory]) -> None:
 def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     """Brings memories, locked by the caller and active again, back into the search index."""
     upkeep.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
-    names = index.names_of(memories)
-    entries = [Indexed.of(memory, text=memory.live, names=names.get(memory.pk, ())) for memory in memories]
+    names, texts = index.names_of(memories), searched_texts(memories)
+    entries = [Indexed.of(memory, text=texts[memory.pk], names=names.get(memory.pk, ())) for memory in memories]
     index.insert_postings(entries)
     index.mark_searchable(memories, searchable=True)
     _keep_new_terms(memories, entries)

@@ -25,6 +25,7 @@ from memory.models.search import has_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
 from memory.services import embedded_marks
 from memory.services.alone import alone
+from memory.services.searched import Span, held_spans
 from memory.stores import model_calls
 from memory.text.passages import passages
 from memory.text.question_frames import take_out
@@ -274,7 +275,8 @@ def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("
         if not found:
             return
         last_id = found[-1][0]
-        for batch in _batches([_pending(row) for row in found]):
+        held = held_spans({row[1] for row in found}, [row[0] for row in found])
+        for batch in _batches([_pending(row, held.get(row[0], ())) for row in found]):
             kept = _embed_and_insert(model, batch)
             made += kept
             yield kept
@@ -292,9 +294,9 @@ class _Pending(NamedTuple):
     passages: list[str]
 
 
-def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str]) -> _Pending:
+def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str], held: Sequence[Span]) -> _Pending:
     memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
-    passages = embedded_passages(live_text(text, spans_of(retired_spans)), speaker, context)
+    passages = embedded_passages(live_text(text, [*spans_of(retired_spans), *held]), speaker, context)
     return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, speaker, context, passages)
 
 

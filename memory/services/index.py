@@ -71,12 +71,9 @@ def insert_postings(entries: Sequence[Indexed]) -> None:
 
 def names_of(memories: Sequence[Memory]) -> dict[uuid.UUID, set[str]]:
     """The terms by which memories are found besides what they say, by memory."""
-    retired = [memory for memory in memories if memory.retired_spans]
-    if not retired:
-        return {}
     rows = RetiredStatement.objects.filter(
-        namespace_id__in={memory.namespace_id for memory in retired},
-        memory_id__in=[memory.pk for memory in retired],
+        namespace_id__in={memory.namespace_id for memory in memories},
+        memory_id__in=[memory.pk for memory in memories],
         withdrawn_at=None,
     ).exclude(names=[])
     found: dict[uuid.UUID, set[str]] = {}

@@ -16,7 +16,16 @@ from psycopg.errors import QueryCanceled
 
 from memory.enums import MemoryState
 from memory.errors import InvalidInput, NotFound, SearchTimedOut
-from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion, Posting, RetiredStatement
+from memory.models import (
+    HOLDS_ON,
+    AuditLog,
+    Memory,
+    MemoryFeedback,
+    MemoryLink,
+    MemoryVersion,
+    Posting,
+    RetiredStatement,
+)
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
@@ -144,7 +153,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
                 "by_end": row.by_end,
                 "reason": _why(row.reason, said, memory.pk, row.by, row.start),
                 "confidence": row.confidence,
-                "valid_to": row.valid_to.isoformat(),
+                "valid_to": row.valid_to.isoformat() if row.valid_to < HOLDS_ON else None,
                 "retired_at": row.retired_at.isoformat(),
                 "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
             }

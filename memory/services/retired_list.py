@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from memory.models import Memory, RetiredStatement
+from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services import unsure_pairs
@@ -59,6 +59,7 @@ SELECT * FROM (
             r.retired_at AS at
      FROM memory_retiredstatement r
      WHERE r.withdrawn_at IS NULL AND r.by <> r.memory_id AND r.retired_at >= %(since)s
+       AND r.valid_to < %(holds_on)s
        AND (%(everywhere)s::bool OR r.namespace_id = ANY(%(namespaces)s::bigint[]))
        AND (%(before)s::timestamptz IS NULL OR (r.retired_at, r.id) < (%(before)s::timestamptz, %(below)s::uuid))
      ORDER BY r.retired_at DESC, r.id DESC LIMIT %(limit)s)
@@ -98,7 +99,7 @@ def count_recent(access: Access, *, since: datetime) -> int:
 def of_memory(memory: Memory) -> list[Pair]:
     """The parts of a memory that hold no longer, in their order."""
     rows = RetiredStatement.objects.filter(
-        namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None
+        namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None, valid_to__lt=HOLDS_ON
     ).order_by("start")
     newer = _memories(memory.namespace_id, {row.by for row in rows})
     pairs = [
@@ -120,6 +121,7 @@ def _parameters(access: Access, *, since: datetime, cursor: Cursor | None, limit
     before, below = cursor or (None, None)
     return {
         "since": since,
+        "holds_on": HOLDS_ON,
         "machine": ACTOR,
         "everywhere": access.all_namespaces,
         "namespaces": sorted(access.namespace_ids),

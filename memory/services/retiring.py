@@ -16,12 +16,13 @@ from django.db.models import QuerySet
 
 from memory.enums import ChangeKind, MemoryState
 from memory.governance.conflicts import Decision
-from memory.models import Memory, RetiredStatement
+from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.memory import spans_of
 from memory.services import index, queue, stale_summaries
 from memory.services.change import MAX_REASON_CHARS
 from memory.services.embedding import Embedded, embedded_text
 from memory.services.index import Indexed
+from memory.services.searched import searched_text, unsearched_spans
 from memory.text.analysis import terms
 from memory.text.translatable import gettext_noop as _
 from memory.text.utterances import Statement, live_text
@@ -42,13 +43,15 @@ JUDGED = _("A language model judged that a newer memory takes its place.")
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """A statement that is to leave search, at [start, end); `by` is what the newer memory says."""
+    """A statement that is to leave search, at [start, end); `by` is what the newer memory says. `holds`: it leaves
+    nothing else."""
 
     start: int
     end: int
     by: Statement
     decision: Decision
     names: frozenset[str] = field(default=frozenset())
+    holds: bool = False
 
 
 def reason_of(decision: Decision) -> str:
@@ -57,9 +60,8 @@ def reason_of(decision: Decision) -> str:
 
 
 def left_of(memory: Memory, going: Sequence[Going]) -> str:
-    """What the memory says when these statements are gone too; empty when no word is left."""
-    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)]
-    text = live_text(memory.text, spans)
+    """What the memory is searched by when these statements are gone too; empty when no word is left."""
+    text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in going)])
     return text if any(character.isalnum() for character in text) else ""
 
 
@@ -68,6 +70,9 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
 
     `embedded`: the vectors of what is left; None: the worker makes them.
     """
+    gone = [(one.start, one.end) for one in going if not one.holds]
+    for start, end in gone:
+        _rows(memory).filter(valid_to=HOLDS_ON, start__lt=end, end__gt=start).delete()
     RetiredStatement.objects.bulk_create(
         [
             RetiredStatement(
@@ -82,16 +87,23 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
                 confidence=one.decision.confidence,
                 terms=sorted(set(terms(embedded_text(memory.text[one.start : one.end], memory.speaker)))),
                 names=sorted(one.names),
-                valid_to=max(by.holds_from, memory.holds_from),
+                valid_to=HOLDS_ON if one.holds else max(by.holds_from, memory.holds_from),
                 retired_at=now,
             )
             for one in going
         ]
     )
-    spans = sorted([*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)])
-    memory.retired_spans = [place for span in spans for place in span]
+    memory.retired_spans = [place for span in sorted([*spans_of(memory.retired_spans), *gone]) for place in span]
     _index_what_is_left(memory, embedded)
     stale_summaries.mark(memory)
+
+
+def search_what_holds(memory: Memory, going: Sequence[Going]) -> bool:
+    """Has what left search only count again if nothing else would be left to find the memory by; whether it did."""
+    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)]
+    if left_of(memory, going) or not any(character.isalnum() for character in live_text(memory.text, spans)):
+        return False
+    return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
 
 
 def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
@@ -118,7 +130,7 @@ def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None
 
 
 def left_after(memory: Memory, *, by: Collection[UUID]) -> str:
-    """What the memory says when what these newer memories retired counts again."""
+    """What the memory is searched by when what these newer memories retired counts again."""
     rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
     return live_text(memory.text, rows.values_list("start", "end"))
 
@@ -137,7 +149,8 @@ def _rows(memory: Memory) -> QuerySet[RetiredStatement]:
 
 def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
     """Has the memory say what is left without what its rows retire now."""
-    spans = _rows(memory).filter(withdrawn_at=None).order_by("start").values_list("start", "end")
+    rows = _rows(memory).filter(withdrawn_at=None, valid_to__lt=HOLDS_ON)
+    spans = rows.order_by("start").values_list("start", "end")
     memory.retired_spans = [place for span in spans for place in span]
     _index_what_is_left(memory, embedded)
     stale_summaries.mark(memory)
@@ -145,7 +158,7 @@ def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
 
 def _index_what_is_left(memory: Memory, embedded: Embedded | None) -> None:
     names = index.names_of([memory]).get(memory.pk, ())
-    entry = Indexed.of(memory, text=memory.live, names=names)
+    entry = Indexed.of(memory, text=searched_text(memory), names=names)
     if memory.state == MemoryState.ACTIVE:
         index.index_anew(memory, entry)
     else:

@@ -14,6 +14,7 @@ from memory.models import Memory
 from memory.services import index, queue
 from memory.services.change import checked_reason
 from memory.services.embedding import embed_or_none, embedded_passages
+from memory.services.searched import searched_texts
 from memory.types import Access, Scope
 
 # Memories that are embedded together: seconds of a CPU.
@@ -42,15 +43,16 @@ def _renew(
     rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids).order_by("pk")
     columns = ("id", "namespace_id", "session", "text", "retired_spans", "speaker", "context", "state")
     before = list(rows.only(*columns))
-    embedded = embed_or_none([embedded_passages(row.live, row.speaker, row.context) for row in before])
-    said = {row.pk: (place, row.live, row.speaker, row.context) for place, row in enumerate(before)}
+    texts = searched_texts(before)
+    embedded = embed_or_none([embedded_passages(texts[row.pk], row.speaker, row.context) for row in before])
+    said = {row.pk: (place, texts[row.pk], row.speaker, row.context) for place, row in enumerate(before)}
     with transaction.atomic():
         locked = list(rows.select_related("namespace").select_for_update(of=("self",)))
-        late = embedded is None
+        late, texts = embedded is None, searched_texts(locked)
         for memory in locked:
             place, *known = said.get(memory.pk, (0,))
             own = None
-            if embedded is not None and known == [memory.live, memory.speaker, memory.context]:
+            if embedded is not None and known == [texts[memory.pk], memory.speaker, memory.context]:
                 own = embedded.only([place])
             late = late or own is None
             index.replace_vectors(memory, own, searchable=memory.state == MemoryState.ACTIVE)

@@ -24,7 +24,7 @@ from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.likelihood import Nearness
 from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
-from memory.models import Memory, MemoryLink, Session
+from memory.models import HOLDS_ON, Memory, MemoryLink, Session
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services import giving_back, nearness, queue, skipped_turns, unsure_pairs
 from memory.services.alone import alone
@@ -32,7 +32,7 @@ from memory.services.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.embedding import Embedded, active_model, embed_or_none, embedded_passages
 from memory.services.later_memories import later_memories
 from memory.services.policy import in_force
-from memory.services.retiring import ACTOR, Going, left_of, reason_of, retire
+from memory.services.retiring import ACTOR, Going, left_of, reason_of, retire, search_what_holds
 from memory.services.supersession import ended, one_at_a_time
 from memory.text.clauses import clauses
 from memory.text.utterances import Statement, live_statements
@@ -290,7 +290,7 @@ def carry_out(
     """
     going: dict[uuid.UUID, list[Going]] = {}
     for one in settled.retired:
-        going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names))
+        going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names, one.holds))
     named = {*(one.key for one in settled.linked), *(one.key for one in settled.unsure)}
     judged = {memory.pk, *going, *named, *(key for key, *_ in settled.review)}
     embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
@@ -342,12 +342,14 @@ def _retire(
 ) -> None:
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     left = len(going)
-    going = _open(older, [one for one in going if one.decision.confidence >= LEAST_CONFIDENCE])
+    going = _open(older, [one for one in going if one.holds or one.decision.confidence >= LEAST_CONFIDENCE])
     if not going or agreed(scope, newer.pk, older.pk):
         return
     by_judge = {"judge": judge} if judge else {}
     if len(going) < left:
         # The vectors were made of a text without those that are kept.
+        embedded = None
+    if older.pk != newer.pk and search_what_holds(older, going):
         embedded = None
     first = max(going, key=lambda one: one.decision.confidence).decision
     if left_of(older, going):
@@ -386,13 +388,16 @@ def _retire(
 
 def _open(older: Memory, going: Sequence[Going]) -> list[Going]:
     """Without what was retired already, and what a person took back: that is never retired again."""
-    known = list(older.retired.values_list("start", "end", "withdrawn_at"))
-    starts = {start for start, _, _ in known}
-    kept = [(start, end) for start, end, withdrawn_at in known if withdrawn_at is not None]
+    known = list(older.retired.values_list("start", "end", "withdrawn_at", "valid_to"))
+    starts = {start for start, *_ in known}
+    # What left search only may still be taken back.
+    ended = {start for start, _, _, valid_to in known if valid_to < HOLDS_ON}
+    kept = [(start, end) for start, end, withdrawn_at, _ in known if withdrawn_at is not None]
     return [
         one
         for one in going
-        if one.start not in starts and not any(one.start < end and start < one.end for start, end in kept)
+        if one.start not in (starts if one.holds else ended)
+        and not any(one.start < end and start < one.end for start, end in kept)
     ]
 
 

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from memory.enums import LinkKind
 from memory.errors import Conflict, InvalidInput
-from memory.models import Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
+from memory.models import HOLDS_ON, Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
 from memory.services import reinstating, settling
 from memory.services.change import AS_IT_COMES, checked_reason, finished
 from memory.services.giving_back import by_machine
@@ -141,7 +141,9 @@ def _try(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> list[tuple[tup
 def _standing(scope: Scope, memory_id: uuid.UUID) -> dict[tuple[str, uuid.UUID, int], Would]:
     """All that stands between one memory and others now."""
     statements = list(
-        RetiredStatement.objects.in_scope(scope).filter(Q(by=memory_id) | Q(memory_id=memory_id), withdrawn_at=None)
+        RetiredStatement.objects.in_scope(scope).filter(
+            Q(by=memory_id) | Q(memory_id=memory_id), withdrawn_at=None, valid_to__lt=HOLDS_ON
+        )
     )
     links = list(
         MemoryLink.objects.in_scope(scope).filter(

@@ -79,6 +79,7 @@ _ENGLISH: tuple[tuple[ChangeKind, str], ...] = (
     (ChangeKind.CLOSES, rf"\b{_I}(?:'ve|\s+have)?\s+{_SOFTLY}(?:finish(?:ed)?|complet(?:ed)?|wrapp?(?:ed)?\s+up"
         rf"|(?:took|taken)\s+care\s+of|got\s+around\s+to|checked\s+off|(?:got|am|was|are)\s+done\s+with"
         rf"|been\s+able\s+to|was\s+able\s+to)\s+(?P<old>{_THING}){_END}"),
+    (ChangeKind.CLOSES, rf"\b{_I}(?:'m|'re|'s)\s+{_SOFTLY}done\s+with\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.CLOSES, rf"(?P<old>{_THING})\s+(?:is|are|has\s+been|have\s+been|was)\s+(?:now\s+|all\s+"
         rf"|already\s+)?(?:done|completed?|finished|taken\s+care\s+of|off\s+my\s+list)\b"),
 )  # fmt: skip

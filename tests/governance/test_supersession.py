@@ -21,7 +21,12 @@ def settled(new: str, **earlier: str) -> Settled[str]:
 
 def gone(found: Settled[str], key: str, text: str) -> str:
     """What stays of `text` under `key`."""
-    return live_text(text, [(one.start, one.end) for one in found.retired if one.key == key]).strip()
+    return live_text(text, [(one.start, one.end) for one in found.retired if one.key == key and not one.holds]).strip()
+
+
+def unsearched(found: Settled[str], key: str, text: str) -> list[str]:
+    """What of `text` under `key` leaves search only."""
+    return [text[one.start : one.end] for one in found.retired if one.key == key and one.holds]
 
 
 def test_what_is_replaced_leaves_and_the_new_stays() -> None:
@@ -39,6 +44,56 @@ def test_what_says_that_something_is_over_stays() -> None:
 
     assert gone(found, "old", old) == "Oslo is cold."
     assert gone(found, "new", new) == new
+
+
+def test_what_says_that_something_is_over_is_found_by_its_name_alone_and_nothing_else_with_it() -> None:
+    old = "I love chess problems. Oslo is cold."
+    new = "I used to love chess problems, but I don't enjoy them anymore, and my sister moved to Rome."
+    found = settled(new, old=old)
+
+    assert gone(found, "new", new) == new
+    assert unsearched(found, "new", new) == ["I used to love chess problems", "I don't enjoy them anymore"]
+    assert {one.names for one in found.retired if one.holds} == {object_terms("love chess problems")}
+
+
+def test_a_request_that_says_something_else_holds_and_the_rest_of_it_stays_in_search() -> None:
+    old = "I need to mend the oboe. Oslo is cold."
+    new = "I finished mending the oboe, so you can remove that from my list, and my sister moved to Rome."
+    found = settled(new, old=old.replace("mend the", "plan mending the"))
+
+    assert gone(found, "new", new) == new
+    assert "my sister moved to Rome" not in " ".join(unsearched(found, "new", new))
+    assert "you can remove that from my list" in unsearched(found, "new", new)
+
+
+def test_what_came_before_something_that_is_over_now_is_found_by_its_name_alone() -> None:
+    old = "I used to like opera, but now I love chess problems. Oslo is cold."
+    found = settled("I don't like chess problems anymore.", old=old)
+
+    assert "chess" not in gone(found, "old", old)
+    assert unsearched(found, "old", old) == ["I used to like opera"]
+    assert gone(found, "old", old).startswith("I used to like opera")
+
+
+def test_a_denial_asks_a_person_once() -> None:
+    new = "I have never rowed on the lake with Ann."
+    found = settled(new, a="I rowed on the lake with Ann in May.", b="I rowed on the lake with Tom.", c="Oslo is cold.")
+
+    assert [key for key, *_ in found.review] == ["a"]
+
+
+def test_what_is_over_and_was_never_told_stays_in_search() -> None:
+    new = "I don't like Bill Evans anymore."
+
+    assert settled(new, old="Oslo is cold.").retired == []
+
+
+def test_a_quoted_thing_of_two_clauses_is_one_request() -> None:
+    thing = "Teams share results and they review plans weekly"
+    old, new = f"One goal is: '{thing}'. Oslo is cold.", f"Please remove '{thing}' from the goals. Rome is warm."
+    found = settled(new, old=old)
+
+    assert gone(found, "new", new) == "Rome is warm."
 
 
 def test_what_asks_to_forget_leaves_too_and_is_found_by_its_object_alone() -> None:
@@ -83,7 +138,7 @@ def test_a_changed_opinion_of_the_same_thing_is_linked_and_both_stay() -> None:
 def test_what_fits_too_many_memories_names_a_topic() -> None:
     earlier = {f"m{number}": f"I like Bill Evans on day {number}." for number in range(5)}
 
-    assert settled("I don't like Bill Evans anymore.", **earlier).retired == []
+    assert [one for one in settled("I don't like Bill Evans anymore.", **earlier).retired if not one.holds] == []
     assert len(settled("I don't like Bill Evans anymore.", **earlier).linked) == 5
 
 

@@ -1,0 +1,106 @@
+#!/usr/bin/env python
+"""Counts how many contradictions settling finds, and what it flags besides.
+
+    .venv/bin/python bench/contradictions.py sets/one
+
+The set has the form of `manage.py evaluate`; its questions of one type (`--type`, contradiction_resolution) each have
+evidence that contradicts itself. Every group is written into a scratch namespace and settled. A contradiction is found
+when two documents of its evidence are flagged as contradicting one another, or its only document as contradicting any.
+Printed are, by group and in all: contradictions found, contradictions, and flags.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from memory.conf import ConfigurationError
+from memos_site.embedded import EmbeddedError
+from memos_site.servers import with_servers
+
+Flag = frozenset[str]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", type=Path, metavar="DIR")
+    parser.add_argument("--type", default="contradiction_resolution", help="type of the questions that are counted")
+    parser.add_argument("--show", action="store_true", help="print each flag with its reason")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
+    try:
+        with with_servers(["manage.py", "evaluate"]):
+            import django  # noqa: PLC0415
+
+            django.setup()
+            _measure(options.set, kind=options.type, show=options.show)
+    except (ConfigurationError, EmbeddedError) as error:
+        sys.exit(str(error))
+
+
+def _measure(folder: Path, *, kind: str, show: bool) -> None:
+    from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
+    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.settling import settle_namespace  # noqa: PLC0415
+
+    wanted = _contradictions(folder, kind)
+    found = flagged = 0
+    for group, memories in read_dataset(folder).groups.items():
+        now = datetime.now(UTC)
+        vectors = embed_batches(memories)
+        with scratch_namespace(
+            f"contradictions-{group}", memories=memories, embedded=vectors, actor="bench", keep=False, now=now
+        ) as scope:
+            settle_namespace(scope, now=now)
+            flags = _flags(scope, show=show)
+        hit = sum(is_found(evidence, flags) for evidence in wanted[group])
+        print(f"{group}: {hit} of {len(wanted[group])} found, {len(flags)} flags", flush=True)
+        found, flagged = found + hit, flagged + len(flags)
+    print(f"all: {found} of {sum(map(len, wanted.values()))} found, {flagged} flags")
+
+
+def _contradictions(folder: Path, kind: str) -> dict[str, list[frozenset[str]]]:
+    """The evidence of each contradiction, by group."""
+    evidence: dict[str, set[str]] = defaultdict(set)
+    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
+        question, document, grade = line.split("\t")[:3]
+        if float(grade) > 0:
+            evidence[question].add(document)
+    found: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for line in (folder / "queries.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if row.get("type") == kind and evidence[row["_id"]]:
+            found[row["group"]].append(frozenset(evidence[row["_id"]]))
+    return found
+
+
+def _flags(scope, *, show: bool) -> list[Flag]:
+    """The pairs of documents that wait for a person because one contradicts the other."""
+    from memory.enums import LinkKind  # noqa: PLC0415
+    from memory.models import MemoryLink  # noqa: PLC0415
+
+    links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.CONTRADICTS).select_related("memory", "other")
+    flags = []
+    for link in links:
+        newer, older = link.memory.metadata["doc_id"], link.other.metadata["doc_id"]
+        flags.append(frozenset((newer, older)))
+        if show:
+            print(f"    {newer} {older} {link.reason}")
+    return flags
+
+
+def is_found(evidence: Collection[str], flags: Collection[Flag]) -> bool:
+    """Whether a flag joins two documents of the evidence, or has its only one."""
+    return any(len(flag & frozenset(evidence)) >= min(2, len(evidence)) for flag in flags)
+
+
+if __name__ == "__main__":
+    main()
