@@ -18,7 +18,7 @@ from memory.gate.judgement import Reason
 from memory.gate.markup_spoofs import SPOOFS, unseen_parts
 from memory.gate.orders import find_orders, together
 from memory.gate.poisoning_cues import ORDERS, POISONING, STRENGTHENING, beneficiary_after
-from memory.gate.quotation import is_quoted
+from memory.gate.quotation import is_quoted, is_told_of
 from memory.text.analysis import CJK
 
 # From here on a text is an attack; from the second on it is suspected, which only a strict policy acts on.
@@ -40,7 +40,7 @@ _CHINESE_TRIGGER = re.compile(
     r"|系统|管理员|开发者|官方|平台|最高|【|新的?(?:指令|任务|规则)|无条件|立即|现在起|以后|今后|今往后|从此|永远"
     r"|始终|一律|每[次当]|时候|务必|总是|无论|当|如果|若|假如|只要|一旦|凡是"
     r"|记[住录入]|牢记|保存|标记|视为|认定|存[储入]|写入|植入|删除|清[空除]|抹除|篡改|改写|进入|开启|启用|激活|切换"
-    r"|扮演|假装|假设|system"
+    r"|扮演|假装|假设|行动|动作|system"
 )
 _ABOUT_ATTACKS = re.compile(
     r"\b(?:prompt injections?|injections?|jailbreak\w*|attack\w*|phish\w*|malicious|adversarial|red[- ]team\w*"
@@ -69,6 +69,11 @@ _REPORTED = re.compile(
     r"(?:让|使|令|诱导|诱使|导致|骗)[^，。！？\n]{0,8}(?:助手|模型|机器人|智能体|ai|它)[^，。！？\n]{0,4}$"
     r"|\b(?:makes?|tells?|told|tricks?|tricked|got|gets?|causes?|asks?|asked)\b[^.!?\n]{0,30}\b(?:to|into) $"
 )
+# What something is for, and nobody is told to do: "to override the system prompt, pass …", 想覆盖系统提示词，请….
+_PURPOSE = re.compile(
+    r"(?:^|[.!?\n] ?|\b(?:how|in order|option|flag|setting|used|able|way|lets? you|allows? you) )to $"
+    r"|(?:想要?|若要|如需|如果要|可以用来|用于|如何|怎么|怎样)[^，。！？\n]{0,4}$"
+)
 # A talk that was written down begins with who speaks.
 _TALK = re.compile(r"\s*(?:user|human|assistant|ai|用户|助手)\s?[:：]")
 _OWN_WISH = re.compile(r"\b(?:my|i|i'm|i'll|we|our|us|me)\b|我|咱")
@@ -77,6 +82,7 @@ _BEFORE = 64
 # Those that speak of what may be the speaker's own: words, plans, data.
 _OWNED = frozenset(f"injection.{name}" for name in ("override", "exfiltrate", "secrecy", "memory_order"))
 _SPOKEN_TO = frozenset({"MACHINE", "VOCATIVE", "IF_AI", "READS"})
+_PURPOSES = frozenset(f"injection.{name}" for name in ("override", "leak", "persona", "exfiltrate"))
 _WISHES = ORDERS | {"injection.memory_order"}
 # Evidence adds up where it stands so near together.
 NEAR_CHARS = 1_500
@@ -179,7 +185,7 @@ def _strongest(evidence: Evidence, plain: Plain, words: set[str], *, chinese: bo
 
 def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_attacks: bool) -> Reason:
     weight = evidence.weight
-    if about_attacks and is_quoted(plain.text, *match.span()):
+    if (about_attacks and is_quoted(plain.text, *match.span())) or is_told_of(plain.text, *match.span()):
         weight *= QUOTED_SHARE
     if _is_own(evidence, plain.text, match):
         weight *= OWN_SHARE
@@ -189,9 +195,11 @@ def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_att
 
 
 def _is_own(evidence: Evidence, text: str, match: re.Match[str]) -> bool:
-    if evidence.rule not in _OWNED | ORDERS:
+    if evidence.rule not in _OWNED | ORDERS | _PURPOSES:
         return False
     if _OWN.search(match[0]) or _OWN_WORDS.match(text, match.end()):
+        return True
+    if evidence.rule in _PURPOSES and _PURPOSE.search(text[max(0, match.start() - _BEFORE) : match.start()]):
         return True
     if evidence.rule in _OWNED and _OWN_DEED.search(text[max(0, match.start() - _BEFORE) : match.start()]):
         return True

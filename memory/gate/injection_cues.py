@@ -208,7 +208,7 @@ INJECTION = (
         0.6,
         "im_start im_end inst sys system eot_id start_header_id instructions",
         r"""<\|(?:im_start|im_end|system|eot_id|start_header_id|end_header_id)\|> | \[/?inst\] | <</?sys>>
-        | (?<!`)</?(?:system|system_prompt|system-prompt|instructions|admin)>(?!`| ?(?:tags?|elements?|tokens?|blocks?|标签|标记)) | ^\#{2,4} ?(?:system
+        | (?<![`>])</?(?:system|system_prompt|system-prompt|instructions|admin)>(?!`|\s{0,3}<| ?(?:tags?|elements?|tokens?|blocks?|标签|标记)) | ^\#{2,4} ?(?:system
         |instructions?)(?: prompt| message)?:?\s*$ | ^\W{0,3}(?:begin|end) (?:of )?system (?:prompt|message)\b""",
         r"""[\[【](?:系统|system)(?:提示词?|消息|指令|命令)[\]】]""",
     ),
