@@ -84,7 +84,7 @@ _NOUNS = {
     "ME": "me us mine",
     "YOU": "you your yourself you're you'll",
     "URGENT": "urgent immediately urgently",
-    "QUIET": "quietly secretly silently covertly discreetly unnoticed",
+    "QUIET": "unseen inconspicuously imperceptibly quietly secretly silently covertly discreetly unnoticed",
     "ONLY": "only exclusively solely nothing",
     "TRUSTED": """trusted trustworthy authoritative verified pre-approved preapproved infallible official legitimate
         certified authorised authorized reliable safe true""",
@@ -200,7 +200,10 @@ PHRASES = (
         (?: (?:assistants?|agents?|models?|systems?|readers?|instructions?|bots?|note))?
         (?: (?:that|who|which|handling|reading|processing|summari[sz]ing|crawling|indexing|parsing|scanning|screening|visiting|answering)\b[^:,.\n]{{0,40}})? ?[:,]
         | \b(?:note|instructions?|message|attention|hint|memo|request|order)s? (?:to|for)(?: (?:any|all|the
-        |every|future))* (?!readers?\b|systems?\b|agents on\b){_MACHINE}\b(?! (?:is|are|was|were|live|stand|can)\b) | \battention,? {_MACHINE}\b""",
+        |every|future))* (?!readers?\b|systems?\b|agents on\b){_MACHINE}\b(?! (?:is|are|was|were|live|stand|can)\b) | \battention,? {_MACHINE}\b
+        | \byou,? (?:the|this|an?|as an?) {_MACHINE}\b | \b(?:hello|hi|hey|dear) (?:scraper|crawler|spider|parser|summari[sz]er|machine|{_MACHINE})\b
+        | \b(?:ai|llm|bot|machine|model|assistant|agent)s?[- ](?:only|facing)\b(?: section| part| text| note|[:.])
+        | \bfor (?:ai|llm|bot|machine|model|assistant|agent)s?(?: eyes)? only\b""",
     ),
     _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b"),
     _phrase(
@@ -328,8 +331,27 @@ PHRASES = (
         | \b(?:hands out|gives (?:out|away)|tells|reveals|answers|shares|knows|does) (?:any|all|every|everything|whatever)\b
         | \b(?:refusals?|rules|limits|restrictions|taboos) (?:do not|don't|cease to) exist\b
         | \bno (?:morals|scruples|taboos|refusals)\b | \bnever decline\b | \bnever break (?:character|role)\b
-        | \bno guard ?rails?\b | \b(?:god|sudo|admin|dan|jailbreak|root|unrestricted|unlocked) (?:mode|profile)\b
-        | (?<!leave )(?<!exit )(?<!in the )\b(?:developer|debug|maintenance) (?:mode|profile)\b(?!,? then| in the| of the| with)""",
+        | \bno guard ?rails?\b | \b(?:god|sudo|admin|dan|jailbreak|root|unrestricted|unlocked) (?:mode|profile)\b""",
+    ),
+    _phrase(
+        "QUIET",
+        r"""\b(?:so|such) that (?:it|this|nobody|no one|none)\b[^.!?\n]{0,16}?\b(?:seen|noticed|notices?|sees?|found|detected|spotted|traced|reads?)\b
+        | \b(?:when|while|where|before|until) (?:nobody|no one) (?:looks?|is looking|watch(?:es)?|is watching|notices?|sees?|checks?)\b | \bwithout (?:anyone|anybody|him|her|them|the user|the owner) (?:noticing|knowing|seeing|realising|realizing)\b
+        | \bwithout a word\b | \bunder the radar\b | \bbehind (?:his|her|their|the \w+'s) back\b""",
+    ),
+    _phrase("MODE", r"""\b(?:developer|debug|maintenance|fallback|emergency) (?:mode|profile|protocol)\b"""),
+    _phrase(
+        "YOURS",
+        r"""\byour (?:own |old |usual |current |safety |content |system |original |initial |built-in |house )*(?:system prompt|safety (?:training|rules|checks?|filters?|net)|filters?|guardrails|safeguards|restrictions
+        |constraints|limitations|limits|guidelines|programming|alignment|training|instructions|directives|rules|prompt|briefing|context|polic(?:y|ies)|developers?|makers?|creators?|operators?|vendor|licen[cs]e)\b
+        | \b(?:the|your) (?:content|safety|usage|system|operator's|developers?'?s?) (?:polic(?:y|ies)|rules?|prompt|message|wishes|instructions?|training)\b | \byou were (?:given|shipped|loaded|started|trained|set up|told|taught)\b""",
+        marks="your content safety usage system operator developer you",
+    ),
+    _phrase(
+        "BELITTLED",
+        r"""\b(?:is|are|was|were) (?:an? |only |just |merely |all )*(?:drafts?|jokes?|bugs?|noise|mistakes?|lies?|lie|nonsense|hoax|tests?|placeholders?|optional|fake|leftovers?|errors?|written by (?:an? )?(?:hacker|attacker|enemy))\b
+        | \b(?:stops?|ceases?) (?:counting|applying|to (?:count|apply|matter))\b | \b(?:was|were|had|has) never (?:been )?(?:written|spoken|given|set|existed)\b | \bas (?:though|if) no\b
+        | \breleased from\b | \bstand in the way\b | \b(?:can|may|might) be (?:bent|broken|ignored|stretched|skipped)\b | \bwithout (?:it|them|those|that)\b""",
     ),
     _phrase(
         "NEW_SELF",
@@ -378,7 +400,8 @@ PHRASES = (
         | \b(?:outranks?|overrides?|supersedes?|replaces?) (?:all|every|any|your|the)(?: other)? (?:\w+ )?(?:rules?|instructions?|orders?|polic(?:y|ies)|memor(?:y|ies)|guidelines)\b | \bnothing that comes later\b
         | \bwhose orders you follow\b | \bto be believed over\b | \b(?:may|can) give orders\b | \bas your (?:new |only |true |own )?(?:constitution|law|instructions?|rules?|orders|bible|master|owner|system prompt)\b | \bnever question\b | \brequests? (?:coming )?(?:by|from) \w+ | \bmore important than (?:your|the|all|any)\b | \bmay (?:see|read|change|access|delete) (?:everything|everyone|all)
         | \bneeds? no check\b | \bwhoever (?:knows|says|has) the (?:word|code)\b | \b(?:are|is) from the owner\b
-        | \btrust every\b | \bhighest[- ]priority\b | \bmust (?:now )?comply\b | \bcompl(?:y|ies) with all\b
+        | \btrust every\b | \bword (?:is|counts as|be) (?:law|final|an order)\b | \blike (?:mine|my own)\b | \b(?:nothing|everything|anything|all|whatever)(?: that)? \w+ (?:sends?|says|writes|asks|orders|wants)\b
+        | \bhighest[- ]priority\b | \bmust (?:now )?comply\b | \bcompl(?:y|ies) with all\b
         | \bbelieve (?:documents|everything|all|whatever|messages)\b | \bcome straight from the owner\b""",
     ),
     _phrase(
@@ -418,7 +441,7 @@ PHRASES = (
         | \bwaste (?:the |this |your )?(?:user|customer|client|owner|human)s?'?s? time\b | \bmake (?:the |this |your )?(?:user|customer|client|owner)s? (?:believe|miss|fail|doubt|wait|panic)\b
         | \bwithout (?:ever |really |actually )?(?:running|reading|checking|doing|testing|looking|opening|trying|executing|calling)(?: (?:it|them|any|a|one|at|the)\b|[,.]|$)""",
     ),
-    _phrase("WHOEVER", r"""\bwhoever\b | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b"""),
+    _phrase("WHOEVER", r"""\bwhoever\b(?= (?:reads?|process|summari|handles?|retrieves?|parses?|sees?)) | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b"""),
     _phrase("CONDITION", r"""\b(?:if|when|whenever|after|once|unless|until|before)\b"""),
     _phrase(
         "ALL_WELL",

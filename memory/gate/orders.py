@@ -102,7 +102,7 @@ RULES = (
     _rule("reader", 0.75, "READS MACHINE|VOCATIVE|IF_AI|WHOEVER ANY|MODAL|NOT_TELL -FIRST -DESCRIBED"),
     _rule("reader", 0.75, "IF_AI ANY|MODAL|NOT_TELL"),
     _rule("reader", 0.6, "IF_AI READS"),
-    _rule("reader", 0.55, "VOCATIVE ANY|MODAL|NOT_TELL -FIRST", pair=True),
+    _rule("reader", 0.55, "VOCATIVE ANY|MODAL|NOT_TELL|QUOTE_THIS|!OTHER|!PUT -FIRST", pair=True),
     _rule(
         "reader",
         0.4,
@@ -120,9 +120,15 @@ RULES = (
     _rule("override", 0.5, "TOLD !OBEY|ONLY_ME|OBEYED"),
     _rule("override", 0.45, "RULES VOID YOU", own=True),
     _rule("override", 0.5, "ONLY_ME YOU|ANY INSTR|TOLD|OBEYED|!OBEY|YOU", pair=False),
+    _rule("override", 0.45, "YOURS BELITTLED -FIRST", pair=True),
+    _rule("override", 0.45, "YOURS VOID ANY|YOU -FIRST", pair=True),
+    _rule("override", 0.4, "YOURS !OVERRIDE|!BYPASS|!OMIT -FIRST -DESCRIBED"),
+    _rule("leak", 0.4, "YOURS !REVEAL TOLD|SENSITIVE -FIRST", pair=True),
     _rule("override", 0.5, "NO_CHECK YOU INSTR EARLIER"),
     _rule("persona", 0.65, "UNLIMITED NEW_SELF|!PERSONA YOU|ANY", pair=True),
     _rule("persona", 0.45, "UNLIMITED YOU|MACHINE|!PERSONA ANY|MODAL|NEW_SELF", own=True),
+    _rule("persona", 0.45, "MODE UNLIMITED|VOID|NO_CHECK|!REVEAL|!BYPASS YOU|MACHINE|CHECK|INSTR|SYSTEM_LINE -FIRST", pair=True),
+    _rule("persona", 0.45, "MODE !PERSONA QUOTE_THIS|YOU|MACHINE -FIRST"),
     _rule("persona", 0.5, "NEW_SELF POWER|SENSITIVE !REVEAL|!SEND"),
     _rule("persona", 0.5, "NEW_SELF ONLY_ME"),
     _rule("leak", 0.5, "!REVEAL|!SEND SENSITIVE YOU|INSTR -FIRST"),
@@ -150,7 +156,7 @@ RULES = (
     _rule("preference", 0.45, "PROFILE STANDING !PROMOTE|NO_CHECK"),
     # Unseen by the user.
     _rule("secrecy", 0.4, "NOT_TELL ACT|!PROMOTE|!SAY|!STORE -FIRST", own=True),
-    _rule("secrecy", 0.35, "QUIET ACT|!PROMOTE|!SAY -FIRST"),
+    _rule("secrecy", 0.35, "QUIET ACT|!PROMOTE|!SAY|!HARM|!PUT|!STORE -FIRST"),
     # With whose authority.
     _rule(
         "authority",
@@ -177,6 +183,7 @@ RULES = (
     _rule("plant", 0.4, "!STORE MINDED THE_USER|MONEY|POWER|CHECK|DEST|CLAIM|TRUSTED|NO_CHECK|POWERFUL|VOID -FIRST -DESCRIBED"),
     _rule("plant", 0.35, "!STORE STANDING INSTR|CLAIM|TRUSTED", own=True),
     _rule("obedience", 0.45, "NO_CHECK OBEYED"),
+    _rule("obedience", 0.4, "OBEYED !STORE|STANDING -FIRST", own=True),
     _rule("obedience", 0.4, "OBEYED !OBEY|!OVERRIDE|ONLY_ME YOU|MACHINE|TOLD|MASTERS|!OVERRIDE -FORBIDDEN", own=True),
     _rule("obedience", 0.4, "OBEYED ANY|MODAL MACHINE|YOU|POWER|DEST -FORBIDDEN", own=True),
     # What it passes off as a tool's or the system's.
@@ -184,7 +191,7 @@ RULES = (
     _rule("stepwise", 0.4, "CALL MACHINE MODAL -FORBIDDEN -DESCRIBED"),
     _rule("stepwise", 0.45, "CALL POWERFUL -CONDITION -DESCRIBED", pair=True),
     _rule("stepwise", 0.5, "SECRET_FILE !SEND|!REVEAL|!RUN|!STORE TOOLED|DEST|ASKS|STANDING|NO_CHECK", pair=True),
-    _rule("stepwise", 0.4, "TOOLED MODAL|MACHINE ACT|!STORE|!REVEAL SENSITIVE|POWER|DEST", pair=True),
+    _rule("stepwise", 0.4, "TOOLED MODAL|MACHINE ACT|!STORE|!REVEAL SENSITIVE|POWER|DEST -DESCRIBED", pair=True),
     _rule(
         "spoof",
         0.5,
@@ -192,6 +199,7 @@ RULES = (
         pair=True,
     ),
     _rule("spoof", 0.5, "SYSTEM_LINE !REVEAL|!SEND|!DESTROY SENSITIVE|DEST|DATA|MONEY", pair=True),
+    _rule("spoof", 0.45, "SYSTEM_LINE UNLIMITED|POWERFUL|OBEYED"),
     _rule("spoof", 0.5, "SYSTEM_LINE VOID|NO_CHECK|UNLIMITED CHECK|MACHINE|YOU -SENSITIVE", pair=True),
     # Harm.
     _rule("destroy", 0.4, "!DESTROY MEMORY PERSON|NOT_TELL -FIRST", own=True),
