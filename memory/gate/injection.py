@@ -74,6 +74,23 @@ _PURPOSE = re.compile(
     r"(?:^|[.!?\n] ?|\b(?:how|in order|option|flag|setting|used|able|way|lets? you|allows? you) )to $"
     r"|(?:想要?|若要|如需|如果要|可以用来|用于|如何|怎么|怎样)[^，。！？\n]{0,4}$"
 )
+# What is forbidden before it is named: "agents must never ignore …", 切勿透露….
+_FORBIDDEN = re.compile(
+    r"\b(?:not|never|cannot|can't|don't|won't|nobody may|no one may) (?:ever |simply |just )?$"
+    r"|(?:切勿|不得|不要|不能|不准|不许|禁止|严禁|绝不能?|不可|别|从不)(?:试图|擅自|随意)?$"
+)
+# What a program or its pages do.
+_THIRD = re.compile(
+    r"\b(?:it|(?:the|an?|our|each|every) (?:\w+ )?(?:app|page|screen|form|service|client|dialog|interface|ui|log|site|view|server|error|panel|report))s? $"
+    r"|(?:界面|页面|应用|接口|服务|日志|系统|屏幕|表单|前端|后端)$"
+)
+# What somebody told another to do; who is told is not the reader.
+_TOLD_ANOTHER = re.compile(
+    r"\b(?:he|she|they|someone|somebody|people|(?:an?|the|one|another|some) (?!user|owner|operator|admin|system|developer)\w+|students|users"
+    r"|kids|attackers)(?: \w+)? (?:tried|tries|wanted|wants|asks?|asked|tells|told|orders?|ordered|tricks?|tricked|got|gets|made|makes)\b"
+    r"(?!.*\byou\b)[^.!?\n\"“]{0,40} (?:to|into) $"
+    r"|(?:有人|他们?|她们?|小.|老.|学生|攻击者|访客|孩子|网友|黑客|同事|邮件|网页|评论)[^，。！？你\n]{0,6}(?:让|叫|要求|命令|骗|诱导|想|试图)[^，。！？你\n]{0,10}$"
+)
 # A talk that was written down begins with who speaks.
 _TALK = re.compile(r"\s*(?:user|human|assistant|ai|用户|助手)\s?[:：]")
 _OWN_WISH = re.compile(r"\b(?:my|i|i'm|i'll|we|our|us|me)\b|我|咱")
@@ -189,9 +206,18 @@ def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_att
         weight *= QUOTED_SHARE
     if _is_own(evidence, plain.text, match):
         weight *= OWN_SHARE
-    elif about_attacks and _REPORTED.search(plain.text[max(0, match.start() - _BEFORE) : match.start()]):
+    elif _is_no_order(evidence, plain.text[max(0, match.start() - _BEFORE) : match.start()], about_attacks=about_attacks):
         weight *= QUOTED_SHARE
     return Reason(evidence.rule, evidence.says, round(weight, 3), (plain.span(*match.span()),))
+
+
+def _is_no_order(evidence: Evidence, before: str, *, about_attacks: bool) -> bool:
+    """Whether the words `before` a match forbid it, or tell of somebody who has another do it."""
+    if evidence.rule in _PURPOSES and (_FORBIDDEN.search(before) or _TOLD_ANOTHER.search(before)):
+        return True
+    if evidence.rule == "injection.secrecy" and _THIRD.search(before):
+        return True
+    return about_attacks and _REPORTED.search(before) is not None
 
 
 def _is_own(evidence: Evidence, text: str, match: re.Match[str]) -> bool:

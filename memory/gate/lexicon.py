@@ -321,13 +321,13 @@ PHRASES = (
         r"""\b(?:without|no|free (?:of|from)|unbound by|removed|off|not bound by|beyond) (?:any |all |ethical |moral |your |safety |content |its |the |more )*(?:restrictions?
         |rules|limits|limitations|filters?|guidelines|ethics|policies|policy|guard ?rails|boundaries|censorship|morals|constraints|inhibitions|conscience)\b(?! (?:on|to|for)\b)
         | \b(?:unrestricted|unfiltered|uncensored|jailbroken|liberated|unshackled)\b | \bdo anything now\b
-        | \b(?:ignores? (?:every|any|all)(?: \w+)?|follows? no|has no|have no|feels? no) (?:policy|policies|rules?|restrictions?|filters?|limits|duty|one but)\b
+        | \b(?:ignores (?:every|any|all)(?: \w+)?|follows? no|has no|have no|feels? no) (?:policy|policies|rules?|restrictions?|filters?|limits|duty|one but)\b
         | \bnever (?:refuses?|declines?|says? no)\b | \bsays? yes to everything\b | \bfree to lie\b
         | \b(?:removed|disabled|uninstalled|lifted) (?:all |every |its |the )*(?:rules|filters|limits|safety|restrictions)\b
         | \bsafety (?:was |is )?(?:uninstalled|disabled|off|removed)\b | \bethics do(?:es)? not\b
         | \bfrom (?:its|your|his|her|their|the) (?:makers?|creators?|developers?|company|owners?)'?s?(?: rules)?\b
         | \b(?:freed|liberated|released|escaped|unchained) from\b | \bbroken free\b
-        | \bignor(?:es?|ing) (?:what|its|his|her|their|the|every|any|all)[^.!?\n]{0,24}?\b(?:rules?|told|taught|company|polic(?:y|ies)|makers?|creators?|orders|guidelines|instructions)
+        | \bignores (?:what|its|his|her|their|the|every|any|all)[^.!?\n]{0,24}?\b(?:rules?|told|taught|company|polic(?:y|ies)|makers?|creators?|orders|guidelines|instructions)
         | \b(?:hands out|gives (?:out|away)|tells|reveals|answers|shares|knows|does) (?:any|all|every|everything|whatever)\b
         | \b(?:refusals?|rules|limits|restrictions|taboos) (?:do not|don't|cease to) exist\b
         | \bno (?:morals|scruples|taboos|refusals)\b | \bnever decline\b | \bnever break (?:character|role)\b
@@ -440,6 +440,12 @@ PHRASES = (
         | \b(?:keep|hold) (?:the |this |your )?(?:user|customer|client|owner|reader|human)s? (?:busy|occupied|waiting|in the dark|guessing|away|from (?:finding|finishing|reaching|getting))
         | \bwaste (?:the |this |your )?(?:user|customer|client|owner|human)s?'?s? time\b | \bmake (?:the |this |your )?(?:user|customer|client|owner)s? (?:believe|miss|fail|doubt|wait|panic)\b
         | \bwithout (?:ever |really |actually )?(?:running|reading|checking|doing|testing|looking|opening|trying|executing|calling)(?: (?:it|them|any|a|one|at|the)\b|[,.]|$)""",
+    ),
+    _phrase(
+        "REPORTED",
+        r"""\b(?:he|she|they|someone|somebody|people|students|users|kids|attackers|(?:an?|one|another|some|the|my|our) (?!user|owner|operator|admin|system|developer)[a-z]+)(?: \w+)?
+        [ ](?:tried|wanted|asked|told|ordered|tricked|got|made|orders|asks|tells|tricks) (?!you\b)(?:\w+ ){1,4}(?:to|into)\b""",
+        marks="tried wanted asked told order trick got made asks tells",
     ),
     _phrase("WHOEVER", r"""\bwhoever\b(?= (?:reads?|process|summari|handles?|retrieves?|parses?|sees?)) | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b"""),
     _phrase("CONDITION", r"""\b(?:if|when|whenever|after|once|unless|until|before)\b"""),

@@ -33,6 +33,8 @@ _MACROS = {
 # Where these are said, an order in quotation marks is told of and not given.
 _TOLD = frozenset({"ABOUT_ATTACKS", "NARRATED"})
 _ABOUT = frozenset({"ABOUT_ATTACKS", "CODE"})
+# A report that names where to send something, or money, may be an order in disguise.
+_REPORT, _NO_REPORT = "REPORTED", frozenset({"DEST", "MONEY"})
 
 
 class Rule(NamedTuple):
@@ -245,7 +247,7 @@ def _holds(rule: Rule, meanings: Mapping[str, Span], *, share: float = 1.0) -> O
             return None
     found = [min(group & names, key=lambda name: meanings[name]) for group in rule.needs]
     weight = rule.weight * share
-    if not names.isdisjoint(_ABOUT):
+    if not names.isdisjoint(_ABOUT) or (_REPORT in names and names.isdisjoint(_NO_REPORT)):
         weight *= ABOUT_SHARE
     if rule.own and "FIRST" in names:
         weight *= OWN_SHARE
