@@ -4,11 +4,18 @@ They are made from frames (`attacks.en.txt`, `benign.zh.txt`, …): `# kind` beg
 `<<a|b>>` is a slot with its fillings, `\\n` a line break, and `@base64 …` says how the text is disguised
 (`disguises.py`). Frames are dealt out to two halves in turns, so that no frame stands in both: rules are written by the
 `learn` half, and the `report` half says how they do with what they have not seen.
+
+Beside them stand texts written one by one, without frames and without a look at the rules (`attacks_more.en.txt`,
+`harmless_more.zh.txt`, …). Three fifths of each kind, chosen at random, are `fresh`, by which rules may be written too;
+the others are `fresh-unseen`. A line and its counterpart in the other language fall to the same part. The files are
+closed: a line more would deal all of them out anew.
 """
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +24,11 @@ from disguises import disguise
 
 HERE = Path(__file__).resolve().parent
 HALVES = ("learn", "report")
+FRESH, FRESH_UNSEEN = "fresh", "fresh-unseen"
+PARTS = (*HALVES, FRESH, FRESH_UNSEEN)
+# Rules are written by these; what the others get wrong is not to be looked at.
+READABLE = ("learn", FRESH)
+_UNSEEN_OF_FIVE = (1, 3)
 LANGUAGES = ("en", "zh")
 # Of each frame so many texts, if it has as many fillings.
 MOST_FILLINGS = 3
@@ -49,22 +61,49 @@ class Sample:
 
 
 def read_samples(half: str | None = None) -> list[Sample]:
-    """The texts of one half, or of both, in a steady order."""
-    samples = [sample for attack in (True, False) for language in LANGUAGES for sample in _samples(attack, language)]
+    """The texts of one of `PARTS`, or of the two `HALVES`, in a steady order."""
+    read = _fresh_samples if half in (FRESH, FRESH_UNSEEN) else _samples
+    samples = [sample for attack in (True, False) for language in LANGUAGES for sample in read(attack, language)]
     return [sample for sample in samples if half in (None, sample.half)]
 
 
 def _samples(attack: bool, language: str) -> Iterator[Sample]:
     name = "attacks" if attack else "benign"
-    kind, number = "", 0
-    for line in (HERE / f"{name}.{language}.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("# ") and "<<" not in line and " " not in line[2:]:
-            kind, number = line[2:], 0
-            continue
+    for kind, number, line in _lines(f"{name}.{language}"):
         half = HALVES[number % 2]
         for place, text in enumerate(_fillings(line)):
             told = _CARRIERS[language][number // 2 % 2].format(text) if attack and place % 2 else text
             yield Sample(told, attack, kind, language, f"{name}.{language}.{kind}.{number}", half)
+
+
+def _fresh_samples(attack: bool, language: str) -> Iterator[Sample]:
+    name = "attacks_more" if attack else "harmless_more"
+    lines = list(_lines(f"{name}.{language}"))
+    unseen = _unseen(name, Counter(kind for kind, _, _ in lines))
+    for kind, number, line in lines:
+        half = FRESH_UNSEEN if (kind, number) in unseen else FRESH
+        text = _disguised(line.replace("\\n", "\n"))
+        yield Sample(text, attack, kind, language, f"{name}.{language}.{kind}.{number}", half)
+
+
+def _unseen(name: str, counts: Counter[str]) -> set[tuple[str, int]]:
+    """Two fifths of the lines, as kind and number: shuffled within each kind, then taken at even distances."""
+    order: list[tuple[str, int]] = []
+    for kind, count in counts.items():
+        numbers = list(range(count))
+        random.Random(f"{name}.{kind}").shuffle(numbers)
+        order.extend((kind, number) for number in numbers)
+    return {line for place, line in enumerate(order) if place % 5 in _UNSEEN_OF_FIVE}
+
+
+def _lines(name: str) -> Iterator[tuple[str, int, str]]:
+    """Each frame of a file with its kind and its number within that kind."""
+    kind, number = "", 0
+    for line in (HERE / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("# ") and "<<" not in line and " " not in line[2:]:
+            kind, number = line[2:], 0
+            continue
+        yield kind, number, line
         number += 1
 
 

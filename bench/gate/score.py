@@ -1,11 +1,11 @@
 #!/usr/bin/env python
 """Measures the gate on attacks, and on harmless texts that look near to them.
 
-    .venv/bin/python bench/gate/score.py --half learn|report [--role user|system] [--misses]
+    .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen [--role user|system] [--misses]
 
 By kind and language: how many texts, how many of them are held (kept apart), how many suspected (let in, marked), and
 the share that is either. `--misses` prints the attacks that were let through and the harmless texts that were not; it
-is refused for the `report` half, for whoever reads those writes rules for them.
+is refused for `report` and `fresh-unseen`, for whoever reads those writes rules for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from corpus import HALVES, Sample, read_samples
+from corpus import PARTS, READABLE, Sample, read_samples
 
 from memory.enums import Role
 from memory.gate.judge import judge
@@ -29,12 +29,12 @@ HELD, SUSPECTED, FREE = "held", "suspected", "free"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=HALVES, required=True)
+    parser.add_argument("--half", choices=PARTS, required=True)
     parser.add_argument("--role", choices=(Role.USER, Role.SYSTEM, Role.TOOL), default=Role.USER)
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    if options.misses and options.half != "learn":
-        parser.error("--misses is for the learn half: what the report half gets wrong is not to be looked at")
+    if options.misses and options.half not in READABLE:
+        parser.error(f"--misses is for {' and '.join(READABLE)}: what the others get wrong is not to be looked at")
 
     samples = read_samples(options.half)
     verdicts = [verdict(sample.text, role=options.role) for sample in samples]

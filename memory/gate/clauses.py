@@ -43,6 +43,8 @@ _BINDS = frozenset(
 _AUXILIARY = re.compile(r"do (?:not|n't|you|we|they|i|people|the)\b")
 _STARTS = frozenset("start begin keep".split())
 _OPENING = frozenset("please kindly then henceforth".split())
+_BIDDING = frozenset("order command instruct tell require ask direct urge request orders requires instructs demands".split())
+_BIDDEN = frozenset("assistant assistants ai ais agent agents bot bots model models copilot chatbot llm llms".split())
 _FROM = frozenset("now here then today going this point turn message on moment".split())
 _ASKING = frozenset(
     """if when that as once before after while did do can could would what how whatever files until because or whenever
@@ -100,7 +102,7 @@ def _pieces(start: int, end: int) -> Iterator[Span]:
 def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass over the words, a case for each kind
     """Adds the meanings of English words; `open` says that a verb at this place would be an order."""
     before, last, is_open, negated, ordered = clause.start, "", True, False, False
-    started = False
+    started = bidding = False
     for match in _WORD.finditer(text, clause.start, clause.end):
         word, span = match[0].removesuffix("'s"), match.span()
         if _OPENS.search(text, before, span[0]):
@@ -122,8 +124,10 @@ def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass 
         elif word in _MODALS:
             is_open, negated = True, False
             clause.add("MODAL", span)
+        elif word == "to" and not last:
+            is_open = False  # what the sentence is for: "To delete a note, …"
         elif word == "to":
-            is_open = is_open or last in _BINDS
+            is_open = is_open or last in _BINDS or (bidding and last in _BIDDEN) or started
         elif word in {"and", "or"}:
             is_open = is_open or ordered
         elif word in _OPENING or (word in {"on", "forward", "onwards"} and last in _FROM):
@@ -135,6 +139,7 @@ def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass 
         elif word not in _SOFT:
             is_open = False
         started = word in _STARTS and was_open
+        bidding = bidding or word in _BIDDING
         before, last = span[1], word
 
 

@@ -18,7 +18,7 @@ from memory.gate.judgement import Reason
 from memory.gate.markup_spoofs import SPOOFS, unseen_parts
 from memory.gate.orders import find_orders, together
 from memory.gate.poisoning_cues import ORDERS, POISONING, STRENGTHENING, beneficiary_after
-from memory.gate.quotation import is_quoted
+from memory.gate.quotation import is_quoted, is_told_of
 from memory.text.analysis import CJK
 
 # From here on a text is an attack; from the second on it is suspected, which only a strict policy acts on.
@@ -40,7 +40,7 @@ _CHINESE_TRIGGER = re.compile(
     r"|系统|管理员|开发者|官方|平台|最高|【|新的?(?:指令|任务|规则)|无条件|立即|现在起|以后|今后|今往后|从此|永远"
     r"|始终|一律|每[次当]|时候|务必|总是|无论|当|如果|若|假如|只要|一旦|凡是"
     r"|记[住录入]|牢记|保存|标记|视为|认定|存[储入]|写入|植入|删除|清[空除]|抹除|篡改|改写|进入|开启|启用|激活|切换"
-    r"|扮演|假装|假设|system"
+    r"|扮演|假装|假设|行动|动作|system"
 )
 _ABOUT_ATTACKS = re.compile(
     r"\b(?:prompt injections?|injections?|jailbreak\w*|attack\w*|phish\w*|malicious|adversarial|red[- ]team\w*"
@@ -69,6 +69,28 @@ _REPORTED = re.compile(
     r"(?:让|使|令|诱导|诱使|导致|骗)[^，。！？\n]{0,8}(?:助手|模型|机器人|智能体|ai|它)[^，。！？\n]{0,4}$"
     r"|\b(?:makes?|tells?|told|tricks?|tricked|got|gets?|causes?|asks?|asked)\b[^.!?\n]{0,30}\b(?:to|into) $"
 )
+# What something is for, and nobody is told to do: "to override the system prompt, pass …", 想覆盖系统提示词，请….
+_PURPOSE = re.compile(
+    r"(?:^|[.!?\n] ?|\b(?:how|in order|option|flag|setting|used|able|way|lets? you|allows? you) )to $"
+    r"|(?:想要?|若要|如需|如果要|可以用来|用于|如何|怎么|怎样)[^，。！？\n]{0,4}$"
+)
+# What is forbidden before it is named: "agents must never ignore …", 切勿透露….
+_FORBIDDEN = re.compile(
+    r"\b(?:not|never|cannot|can't|don't|won't|nobody may|no one may) (?:ever |simply |just )?$"
+    r"|(?:切勿|不得|不要|不能|不准|不许|禁止|严禁|绝不能?|不可|别|从不)(?:试图|擅自|随意)?$"
+)
+# What a program or its pages do.
+_THIRD = re.compile(
+    r"\b(?:it|(?:the|an?|our|each|every) (?:\w+ )?(?:app|page|screen|form|service|client|dialog|interface|ui|log|site|view|server|error|panel|report))s? $"
+    r"|(?:界面|页面|应用|接口|服务|日志|系统|屏幕|表单|前端|后端)$"
+)
+# What somebody told another to do; who is told is not the reader.
+_TOLD_ANOTHER = re.compile(
+    r"\b(?:he|she|they|someone|somebody|people|(?:an?|the|one|another|some) (?!user|owner|operator|admin|system|developer)\w+|students|users"
+    r"|kids|attackers)(?: \w+)? (?:tried|tries|wanted|wants|asks?|asked|tells|told|orders?|ordered|tricks?|tricked|got|gets|made|makes)\b"
+    r"(?!.*\byou\b)[^.!?\n\"“]{0,40} (?:to|into) $"
+    r"|(?:有人|他们?|她们?|小.|老.|学生|攻击者|访客|孩子|网友|黑客|同事|邮件|网页|评论)[^，。！？你\n]{0,6}(?:让|叫|要求|命令|骗|诱导|想|试图)[^，。！？你\n]{0,10}$"
+)
 # A talk that was written down begins with who speaks.
 _TALK = re.compile(r"\s*(?:user|human|assistant|ai|用户|助手)\s?[:：]")
 _OWN_WISH = re.compile(r"\b(?:my|i|i'm|i'll|we|our|us|me)\b|我|咱")
@@ -77,6 +99,7 @@ _BEFORE = 64
 # Those that speak of what may be the speaker's own: words, plans, data.
 _OWNED = frozenset(f"injection.{name}" for name in ("override", "exfiltrate", "secrecy", "memory_order"))
 _SPOKEN_TO = frozenset({"MACHINE", "VOCATIVE", "IF_AI", "READS"})
+_PURPOSES = frozenset(f"injection.{name}" for name in ("override", "leak", "persona", "exfiltrate"))
 _WISHES = ORDERS | {"injection.memory_order"}
 # Evidence adds up where it stands so near together.
 NEAR_CHARS = 1_500
@@ -179,19 +202,30 @@ def _strongest(evidence: Evidence, plain: Plain, words: set[str], *, chinese: bo
 
 def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_attacks: bool) -> Reason:
     weight = evidence.weight
-    if about_attacks and is_quoted(plain.text, *match.span()):
+    if (about_attacks and is_quoted(plain.text, *match.span())) or is_told_of(plain.text, *match.span()):
         weight *= QUOTED_SHARE
     if _is_own(evidence, plain.text, match):
         weight *= OWN_SHARE
-    elif about_attacks and _REPORTED.search(plain.text[max(0, match.start() - _BEFORE) : match.start()]):
+    elif _is_no_order(evidence, plain.text[max(0, match.start() - _BEFORE) : match.start()], about_attacks=about_attacks):
         weight *= QUOTED_SHARE
     return Reason(evidence.rule, evidence.says, round(weight, 3), (plain.span(*match.span()),))
 
 
+def _is_no_order(evidence: Evidence, before: str, *, about_attacks: bool) -> bool:
+    """Whether the words `before` a match forbid it, or tell of somebody who has another do it."""
+    if evidence.rule in _PURPOSES and (_FORBIDDEN.search(before) or _TOLD_ANOTHER.search(before)):
+        return True
+    if evidence.rule == "injection.secrecy" and _THIRD.search(before):
+        return True
+    return about_attacks and _REPORTED.search(before) is not None
+
+
 def _is_own(evidence: Evidence, text: str, match: re.Match[str]) -> bool:
-    if evidence.rule not in _OWNED | ORDERS:
+    if evidence.rule not in _OWNED | ORDERS | _PURPOSES:
         return False
     if _OWN.search(match[0]) or _OWN_WORDS.match(text, match.end()):
+        return True
+    if evidence.rule in _PURPOSES and _PURPOSE.search(text[max(0, match.start() - _BEFORE) : match.start()]):
         return True
     if evidence.rule in _OWNED and _OWN_DEED.search(text[max(0, match.start() - _BEFORE) : match.start()]):
         return True

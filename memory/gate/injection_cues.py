@@ -58,11 +58,11 @@ INJECTION = (
         "It tells the reader to ignore the instructions it was given.",
         0.85,
         "ignore disregard forget override bypass discard overrule circumvent follow following neglect ignoring obey",
-        rf"""\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|overrule|circumvent|neglect|(?:do not
+        rf"""\b(?:ignore|(?:start|begin|keep) ignoring|disregard|forget|override|bypass|discard|overrule|circumvent|neglect|(?:do not
         |don't|stop|never) (?:follow|following|obey))
         (?: about| all| any| every| everything| each| of| your| the| these| those| this| in| and| or){{0,5}}
         (?: {_EARLIER}){{1,3}}(?: \w{{3,12}}){{0,2}} {_COMMANDS}\b
-        |\b(?:ignore|ignoring|disregard|forget|override|bypass|discard|circumvent|(?:do not|don't|stop
+        |\b(?:ignore|(?:start|begin|keep) ignoring|disregard|forget|override|bypass|discard|circumvent|(?:do not|don't|stop
         |never) (?:follow|following|obey|obeying)) (?:(?:all|any|every|each)(?: of)?(?: the| these| those| your)?
         |(?:all |of )?your)
         (?: \w{{3,12}})? {_COMMANDS}\b
@@ -184,7 +184,7 @@ INJECTION = (
     evidence(
         "precedence",
         "It says that it stands above all other instructions.",
-        0.5,
+        0.34,
         "supersede supersedes override overrides precedence priority",
         rf"""\b(?:supersedes?|overrides?|takes? (?:precedence|priority) over) (?:all|any|every
         |your)(?: other)?(?: \w+)? (?:{_COMMANDS}|memor(?:y|ies))\b
@@ -208,9 +208,16 @@ INJECTION = (
         0.6,
         "im_start im_end inst sys system eot_id start_header_id instructions",
         r"""<\|(?:im_start|im_end|system|eot_id|start_header_id|end_header_id)\|> | \[/?inst\] | <</?sys>>
-        | (?<!`)</?(?:system|system_prompt|system-prompt|instructions|admin)>(?!`| ?(?:tags?|elements?|tokens?|blocks?|标签|标记)) | ^\#{2,4} ?(?:system
-        |instructions?)(?: prompt| message)?:?\s*$ | ^\W{0,3}(?:begin|end) (?:of )?system (?:prompt|message)\b""",
+        | </?system[_\-]prompt> | ^\#{2,4} ?(?:system:|system (?:prompt|message):?)\s*$ | ^\W{0,3}(?:begin|end) (?:of )?system (?:prompt|message)\b""",
         r"""[\[【](?:系统|system)(?:提示词?|消息|指令|命令)[\]】]""",
+    ),
+    evidence(
+        "markup_like",
+        "It has marks like those by which a model tells its instructions from what people say.",
+        0.3,
+        "system instructions instruction admin",
+        r"""(?<![`>])</?(?:system|instructions|admin)>(?!`|\s{0,3}<| ?(?:tags?|elements?|tokens?|blocks?|标签|标记))
+        | ^\#{2,4} ?(?:system|instructions?):?\s*$""",
     ),
     evidence(
         "system_line",

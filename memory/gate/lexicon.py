@@ -51,6 +51,9 @@ _VERBS = {
     "RUN": "run execute call invoke install open curl eval launch use trigger query fetch visit load download click",
     "PERSONA": """act behave pretend roleplay simulate respond be become enable activate switch enter play imagine answer
         engage emulate impersonate assume speak""",
+    "PUT": "put embed place insert hide tuck encode stuff smuggle",
+    "HARM": """mislead deceive confuse stall distract trick manipulate sabotage undermine discourage falsify forge misreport
+        misquote misinform gaslight swindle defraud lie swap scramble tamper delay hinder obstruct garble""",
     "OTHER": """wait summarise summarize look find go check come get try turn stop refuse translate compare explain work
         sort fill count proceed continue consider treat need verify learn choose name bundle gather fetch""",
 }
@@ -58,11 +61,11 @@ _NOUNS = {
     "MACHINE": """assistant assistants ai ais llm llms chatbot chatbots bot bots copilot copilots agent agents gpt chatgpt
         claude gemini model models""",
     "INSTR": """instruction instructions rule rules guideline guidelines prompt prompts policy policies directive
-        directives restriction restrictions constraint constraints setup programming limits guardrails filters
+        directives restriction restrictions constraint constraints guidance commands boundaries setup programming limits guardrails filters
         safeguards limitations orders duties mission training alignment objective objectives task context configuration""",
     "EARLIER": "previous prior above earlier preceding original initial former before system developer operator",
     "RULES": """instruction instructions rule rules guideline guidelines prompt prompts policy policies directive directives
-        restriction restrictions constraints safeguards limitations orders""",
+        restriction restrictions constraints guidance commands boundaries limits safeguards limitations orders""",
     "MIND": "memory memories",
     "ALL": "all any every each whatever everything",
     "DATA": """conversation conversations chat chats history transcript memory memories credentials password passwords
@@ -81,7 +84,7 @@ _NOUNS = {
     "ME": "me us mine",
     "YOU": "you your yourself you're you'll",
     "URGENT": "urgent immediately urgently",
-    "QUIET": "quietly secretly silently covertly discreetly unnoticed",
+    "QUIET": "unseen inconspicuously imperceptibly quietly secretly silently covertly discreetly unnoticed",
     "ONLY": "only exclusively solely nothing",
     "TRUSTED": """trusted trustworthy authoritative verified pre-approved preapproved infallible official legitimate
         certified authorised authorized reliable safe true""",
@@ -114,13 +117,15 @@ PHRASES = (
         "!OVERRIDE",
         r"""\b(?:(?:set|put|leave) (?:\w+ ){0,6}aside|throw (?:out|away)|stop (?:following|obeying|applying|using|respecting)
         |do the opposite|wipe (?:out )?your|forget (?:your|all|every)|(?:do not|don't|no longer|never) (?:follow|obey|respect
-        |honou?r|stick to|apply|heed)|no longer (?:have|need) to (?:follow|obey|respect|honou?r))\b""",
+        |honou?r|stick to|apply|heed)|no longer (?:have|need) to (?:follow|obey|respect|honou?r)|pay no (?:heed|attention|mind|regard)
+        |take no notice of|turn a deaf ear|break free from|let go of|wash away|unlearn|scratch (?:all|that|the|your|every))\b""",
     ),
     _phrase("!BYPASS", r"""\b(?:switch|turn|shut) (?:off|down)\b"""),
     _phrase(
         "MODAL",
         r"""\b(?:is|are) (?:kindly |hereby |now |politely )?(?:to|asked to|requested to|required to|instructed to
-        |expected to|obliged to|told to|ordered to|authori[sz]ed to|supposed to) | \b(?:has|have|needs?) to\b""",
+        |expected to|obliged to|told to|ordered to|authori[sz]ed to|supposed to) | \b(?:has|have|needs?) to\b
+        | \b(?:requires?|orders?|obliges?|commands?|instructs?|demands?) (?:you|the assistant|the model|all assistants) to\b""",
     ),
     _phrase(
         "DICTATE",
@@ -136,6 +141,7 @@ PHRASES = (
     _phrase(
         "SYSTEM_LINE",
         r"""^\W{0,4}(?:system|admin|developer|platform|root)(?: (?:message|update|notice|prompt|instructions?|override))?\W{0,3}[:\]>]
+(?!\s*[\[{]\s*\w+,)
         | "role" ?: ?"(?:system|developer)", ?"content" ?: | <\|?/?(?:im_start|system|inst|sys)\b | \[/?inst\]
         | ^\W{0,6}(?:end of user|begin system)\b""",
         marks="system admin developer platform root inst sys im_start user",
@@ -148,21 +154,23 @@ PHRASES = (
     ),
     _phrase(
         "CALL",
-        r"""\b(?:call|invoke|run|execute|trigger)\b[^.!?\n`]{0,24}?\b(?:\w+_\w+|\w+\()""",
+        r"""\b(?:call|invoke|run|execute|trigger|(?:proceed|continue|go on|go ahead) with)\b[^.!?\n`]{0,24}?\b(?:\w+_\w+|\w+\()""",
     ),
     _phrase(
         "SECRET_FILE",
         r"""~?/\.ssh\b|\bid_(?:rsa|ed25519)\b|(?<![\w])\.env\b|\bsecrets\.\w+|/etc/(?:passwd|shadow)|\bcredentials? file\b|\b(?:user's|owner's) api key\b
-        |\.aws/credentials|\bwallet\.\w+""",
-        marks="ssh id_ env secrets. /etc/ credential api aws wallet",
+        |\.aws/credentials|\bwallet\.\w+|\benvironment variables?\b""",
+        marks="ssh id_ env environ secrets. /etc/ credential api aws wallet",
     ),
     _phrase(
         "NARRATED",
         r"""[,.!?]["”’'] ?(?:\w+ ){0,3}?(?:said|says|whispered|declared|cried|asked|replied|shouted|answered|muttered|murmured)\b
         | \b(?:he|she|it|they|the \w+) (?:said|whispered|declared|cried|replied|shouted|muttered|ordered|murmured)\b | \bread: | \b(?:somebody|someone|he|she|they|users?|attackers?|students?|customers?) (?:\w+ )?(?:wrote|typed|tried|entered|pasted|posted)\b
         | \b(?:paper|article|report|study|slide|book|post|blog|mail|message|page|sign|text) (?:that )?(?:quotes?
-        |says?|said|shows?|showed|reads?|contained|had)\b""",
-        marks="wrote typed tried entered pasted posted said say quote show read contain had whispered declared cried asked replied shouted answered muttered murmured ordered read:",
+        |says?|said|shows?|showed|reads?|contained|had)\b
+        | \b(?:comment|mail|e-?mail|pdf|file|page|letter|message|text|sms|post|note|flyer|banner|slide|ticket|review|advert|ad|caption|subject|sign|book|chapter
+        |popup|website|site|invitation|résumé|cv|prompt|screenshot)\b[^.!?\n"“]{0,50}?\b(?:was|were|began|starts?|started|opened|ended|went|ran|saying|reading|titled|which|that|with)\b[^.!?\n"“]{0,20}["“]""",
+        marks="was were began start opened ended went ran saying reading titled which that with wrote typed tried entered pasted posted said say quote show read contain had whispered declared cried asked replied shouted answered muttered murmured ordered read:",
     ),
     _phrase(
         "ABOUT_ATTACKS",
@@ -181,6 +189,7 @@ PHRASES = (
         |quot(?:es?|ing)|handl(?:es?|ing)|pars(?:es?|ing)|ingest(?:s|ing)?|see(?:s|ing)?|encounters?) (?:(?:or|and)
         \w+ )?(?:this|these|the (?:text|page|document|note|mail|line)|here)\b
         | \b{_MACHINE} (?:that|which|who) (?:reads?|process(?:es)?|summari[sz]es?|retrieves?|sees?|quotes?) (?:this|these|it|here|the (?:text|page|note|mail|above|following))\b
+        | \b{_MACHINE} (?:reading|processing|summari[sz]ing|handling|crawling|indexing|parsing|scanning|screening|visiting|analy[sz]ing|ingesting) (?:this|these|the|our|my)\b
         | \b(?:automated|llm|ai|bot|machine) readers?\b | \breader bot\b | \b{_MACHINE} of the recipient\b
         | \bwhen (?:they|it|you) (?:quote|read|summari[sz]e|retrieve|process)s? (?:this|these|the)\b""",
     ),
@@ -189,17 +198,21 @@ PHRASES = (
         rf"""(?:^|[>\n:(\[.!?#*"'“*-] ?)(?!systems?\b|readers?\b|models?\b)(?:(?:attention|dear|hello|hey|hi|note to|notice to|message to|to|for
         |instructions? (?:for|to)|p\.?s\.?,? (?:for|to))(?: (?:any|all|the|every|future))*,? )?(?!readers?\b|systems?\b){_MACHINE}
         (?: (?:assistants?|agents?|models?|systems?|readers?|instructions?|bots?|note))?
-        (?: (?:that|who|which|handling|reading|processing|summari[sz]ing)\b[^:,.\n]{{0,40}})? ?[:,]
+        (?: (?:that|who|which|handling|reading|processing|summari[sz]ing|crawling|indexing|parsing|scanning|screening|visiting|answering)\b[^:,.\n]{{0,40}})? ?[:,]
         | \b(?:note|instructions?|message|attention|hint|memo|request|order)s? (?:to|for)(?: (?:any|all|the
-        |every|future))* (?!readers?\b|systems?\b|agents on\b){_MACHINE}\b(?! (?:is|are|was|were|live|stand|can)\b) | \battention,? {_MACHINE}\b""",
+        |every|future))* (?!readers?\b|systems?\b|agents on\b){_MACHINE}\b(?! (?:is|are|was|were|live|stand|can)\b) | \battention,? {_MACHINE}\b
+        | \byou,? (?:the|this|an?|as an?) {_MACHINE}\b | \b(?:hello|hi|hey|dear) (?:scraper|crawler|spider|parser|summari[sz]er|machine|{_MACHINE})\b
+        | \b(?:ai|llm|bot|machine|model|assistant|agent)s?[- ](?:only|facing)\b(?: section| part| text| note|[:.])
+        | \bfor (?:ai|llm|bot|machine|model|assistant|agent)s?(?: eyes)? only\b""",
     ),
     _phrase("IF_AI", rf"\bif (?:you are|you're) (?:an? |the )?(?:\w+ )?{_MACHINE}\b"),
     _phrase(
         "ASKS",
         r"""\b(?:when|whenever|if|once|as soon as|the (?:next )?(?:time|moment)|next time|every time|each time|upon
         |until|later|should|after|before|until|in case|(?:the )?first time|the (?:next|first) time)\b[^.!?\n]{0,40}?
-        \b(?:asks?|asked|asking|mentions?|mentioned|wants?|inquires?|enquires?|says?|comes up|turns to|requests?
-        |brings up|talks? about|types?|question|replies|pays?|logs? in|hears?|appears?)\b""",
+        \b(?:asks?(?! me\b)|asked|asking|mentions?|mentioned|wants?|inquires?|enquires?|says?|comes up|turns to|requests?
+        |brings up|talks? about|types?|question|replies|pays?|logs? in|hears?|appears?)\b
+        | \b(?:at|upon|on) (?:the|any|every|each) mention of\b | \b(?:when|whenever|once|if|the moment) you (?:see|hear|read|encounter|find|spot|notice|come across) (?:the |a )?(?:word|phrase|term|name|code|sentence|string|text|["“'])""",
     ),
     _phrase(
         "LATER",
@@ -227,8 +240,9 @@ PHRASES = (
         "VOID",
         r"""\b(?:null and void|void|outdated|cancell?ed|erased|no longer (?:appl(?:y|ies)|valid|count|bind|hold
         |matters?)|obsolete|(?:a|by) mistake|issued in error|in error|only a test|(?:is|are|be|been) replaced
-        |replaces? (?:them|it|all|the|your)|superseded|suspended|lifted|do(?:es)? not apply any ?more|expired
-        |switched off|no longer in force)\b | \bstart (?:us |all )?over\b | \blet us start\b""",
+        |replaces? (?:them|it|all|the|your)|superseded|suspended|lifted|revoked|repealed|withdrawn|dissolved|nullified|abolished|discontinued|do(?:es)? not apply any ?more|expired
+        |switched off|no longer in force)\b | \bnone of\b[^.!?\n]{0,60}?\b(?:in force|appl(?:y|ies)|counts?|binds?|matters?|holds?|valid)\b
+        | \b(?:is|are|be) not (?:in force|valid|binding)\b | \bstart (?:us |all )?over\b | \blet us start\b""",
     ),
     _phrase(
         "TOLD",
@@ -238,16 +252,18 @@ PHRASES = (
         | \b(?:guidelines|rules|instructions|limits) (?:that )?you (?:have|had|were|are|hold|follow)\b
         | \b(?:whatever|what|everything|anything) (?:the |your )?(?:developer|operator|owner|company|maker|creator|system|vendor)s? (?:said|says|told|wants?|wrote)\b
         | \b(?:prior|previous|earlier) (?:context|conversation|messages)\b 
-        | \bthat came before\b | \bbefore this (?:line|message|point)\b""",
+        | \bthat came before\b | \bbefore this (?:line|message|point)\b
+        | \byou (?:have |had )?(?:been |were )?(?:loaded|started|set up|configured|shipped) with\b
+        | \byour (?:makers?|creators?|developers?|operators?|trainers?|company|vendor)(?:'s? \w+|s)? (?:have |has |had )?(?:told|taught|wrote|said|set|gave|given|imposed|trained)\b""",
     ),
     _phrase(
         "ONLY_ME",
         r"""\b(?:obey|follow|act on|serve|listen to|trust|do|take orders from|take orders|answer to|loyal to|orders) (?:only
         |nobody but|no one but|solely|exclusively)\b | \bonly (?:follow|obey|act on|do|serve)\b | \bas your only\b
-        | \byour only (?:\w+ )?(?:task|job|goal|instructions?|purpose|objective|aim)\b | \b(?:only|alone) (?:what i|this
+        | \byour (?:only|whole|entire|sole|single) (?:\w+ )?(?:task|job|goal|instructions?|purpose|objective|aim)\b | \b(?:only|alone) (?:what i|this
         |my (?:words?|orders?)|the (?:text|note)) (?:counts?|say)?\b | \bonly (?:this|my) \w+ counts?\b
         | \bloyal to \w+ only\b | \bno one but (?:me|us|him|her)\b | \bonly to (?:me|him)\b | \bnext paragraph alone\b | \bto me alone\b
-        | \banswer only to me\b""",
+        | \banswer only to me\b | \b(?:answer|act|behave|respond|do|proceed) (?:only |exactly |just )?as i (?:say|tell|order|wish|command)\b""",
     ),
     _phrase(
         "NO_CHECK",
@@ -258,6 +274,8 @@ PHRASES = (
         | \bpre-?approved\b | \b(?:confirm\w*|review|approval|checks?)\w* ?[=:] ?(?:no|none|never|off|false|0)\b
         | \bunattended\b | \bskip(?:ping|s|ped)? (?:the |all |any |every )*(?:confirm\w*|approval|review|checks?|login|verification
         |background|safety|two-factor|warnings?|second)\b | \bbefore (?:he|she|they|the user) sees? (?:it|this)\b
+        | \bno (?:second|further|additional|prior|human|manual|more) (?:approval|confirmation|review|checks?|verification|authori[sz]ation)\b
+        | \b(?:confirmations?|approval|review|verification|permission|checks?)\b[^.!?,;\n]{0,30}?\b(?:not|no longer|never) (?:be )?(?:needed|required|necessary|wanted|desired)\b
         | \bconfirm_before_\w+ ?= ?no\b | \bhereby (?:authori[sz]ed|approved|permitted)\b
         | \b(?:is|are|be) (?:to be )?(?:approved|paid|released|accepted) (?:without|automatically)\b
         | \bneeds? no (?:check|approval|review|permission)\b | \b(?:checks?|confirmations?|approval|review|verification|permission)s? (?:is|are) (?:not|no longer) (?:needed|required|necessary)\b | \bno questions asked\b | \bauto-?approve\b | \bwithout (?:delay|fail)\b""",
@@ -271,7 +289,10 @@ PHRASES = (
         "SENSITIVE",
         r"""\b(?:(?:whole |entire |full |last (?:\d+|\w+) |this |the |chat )+(?:conversation|chat|history|thread|messages|context)
         |chat (?:history|logs?)|(?:stored |all |every |new |private |other \w+'? )+(?:memor(?:y|ies)|notes|records)
-        |credentials|passwords?|passphrases?|(?:api |secret |private |access |licen[cs]e )keys?|customer (?:list|data|records)
+        |credentials|passwords?|passphrases?|environment variables?|(?:hidden|opening|secret|initial|original) (?:preamble|text|message|words|setup|context)
+        |(?:recovery|backup|verification|one-time|reset|unlock|login|pin) codes?|bank details|(?:session )?cookies
+        |(?:all|everything|anything|whatever|what)(?: that)? (?:you(?:'ve| have)?(?: ever)?|(?:\w+ ){1,3}(?:has|have|had)) (?:know|learned|heard|stored|saved|noted|remembered|told you|confided|shared with you)
+        |(?:api |secret |private |access |licen[cs]e )keys?|customer (?:list|data|records)
         |contact list|all contacts|system prompt|hidden (?:instructions?|prompt)|card numbers?|e-?mail addresses
         |home address|(?:door|access|security|gate|alarm|safe) codes?|personal (?:data|details|information)|private notes|user(?:'s|s)? (?:data|details|information|messages
         |e-?mail|address|memories|files|documents|contacts)|\.env|id_rsa|secrets\.\w+|~/\.ssh\S*|access tokens?|their tokens
@@ -300,18 +321,45 @@ PHRASES = (
         r"""\b(?:without|no|free (?:of|from)|unbound by|removed|off|not bound by|beyond) (?:any |all |ethical |moral |your |safety |content |its |the |more )*(?:restrictions?
         |rules|limits|limitations|filters?|guidelines|ethics|policies|policy|guard ?rails|boundaries|censorship|morals|constraints|inhibitions|conscience)\b(?! (?:on|to|for)\b)
         | \b(?:unrestricted|unfiltered|uncensored|jailbroken|liberated|unshackled)\b | \bdo anything now\b
-        | \b(?:ignores? (?:every|any|all)(?: \w+)?|follows? no|has no|have no|feels? no) (?:policy|policies|rules?|restrictions?|filters?|limits|duty|one but)\b
+        | \b(?:ignores (?:every|any|all)(?: \w+)?|follows? no|has no|have no|feels? no) (?:policy|policies|rules?|restrictions?|filters?|limits|duty|one but)\b
         | \bnever (?:refuses?|declines?|says? no)\b | \bsays? yes to everything\b | \bfree to lie\b
         | \b(?:removed|disabled|uninstalled|lifted) (?:all |every |its |the )*(?:rules|filters|limits|safety|restrictions)\b
         | \bsafety (?:was |is )?(?:uninstalled|disabled|off|removed)\b | \bethics do(?:es)? not\b
-        | \bfrom its makers' rules\b | \bnever decline\b | \bnever break (?:character|role)\b
-        | \bno guard ?rails?\b | \b(?:developer|debug|god|sudo|admin|dan|jailbreak|root|unrestricted|unlocked|maintenance) (?:mode|profile)\b""",
+        | \bfrom (?:its|your|his|her|their|the) (?:makers?|creators?|developers?|company|owners?)'?s?(?: rules)?\b
+        | \b(?:freed|liberated|released|escaped|unchained) from\b | \bbroken free\b
+        | \bignores (?:what|its|his|her|their|the|every|any|all)[^.!?\n]{0,24}?\b(?:rules?|told|taught|company|polic(?:y|ies)|makers?|creators?|orders|guidelines|instructions)
+        | \b(?:hands out|gives (?:out|away)|tells|reveals|answers|shares|knows|does) (?:any|all|every|everything|whatever)\b
+        | \b(?:refusals?|rules|limits|restrictions|taboos) (?:do not|don't|cease to) exist\b
+        | \bno (?:morals|scruples|taboos|refusals)\b | \bnever decline\b | \bnever break (?:character|role)\b
+        | \bno guard ?rails?\b | \b(?:god|sudo|admin|dan|jailbreak|root|unrestricted|unlocked) (?:mode|profile)\b""",
+    ),
+    _phrase(
+        "QUIET",
+        r"""\b(?:so|such) that (?:it|this|nobody|no one|none)\b[^.!?\n]{0,16}?\b(?:seen|noticed|notices?|sees?|found|detected|spotted|traced|reads?)\b
+        | \b(?:when|while|where|before|until) (?:nobody|no one) (?:looks?|is looking|watch(?:es)?|is watching|notices?|sees?|checks?)\b | \bwithout (?:anyone|anybody|him|her|them|the user|the owner) (?:noticing|knowing|seeing|realising|realizing)\b
+        | \bwithout a word\b | \bunder the radar\b | \bbehind (?:his|her|their|the \w+'s) back\b""",
+    ),
+    _phrase("MODE", r"""\b(?:developer|debug|maintenance|fallback|emergency) (?:mode|profile|protocol)\b"""),
+    _phrase(
+        "YOURS",
+        r"""\byour (?:own |old |usual |current |safety |content |system |original |initial |built-in |house )*(?:system prompt|safety (?:training|rules|checks?|filters?|net)|filters?|guardrails|safeguards|restrictions
+        |constraints|limitations|limits|guidelines|programming|alignment|training|instructions|directives|rules|prompt|briefing|context|polic(?:y|ies)|developers?|makers?|creators?|operators?|vendor|licen[cs]e)\b
+        | \b(?:the|your) (?:content|safety|usage|system|operator's|developers?'?s?) (?:polic(?:y|ies)|rules?|prompt|message|wishes|instructions?|training)\b | \byou were (?:given|shipped|loaded|started|trained|set up|told|taught)\b""",
+        marks="your content safety usage system operator developer you",
+    ),
+    _phrase(
+        "BELITTLED",
+        r"""\b(?:is|are|was|were) (?:an? |only |just |merely |all )*(?:drafts?|jokes?|bugs?|noise|mistakes?|lies?|lie|nonsense|hoax|tests?|placeholders?|optional|fake|leftovers?|errors?|written by (?:an? )?(?:hacker|attacker|enemy))\b
+        | \b(?:stops?|ceases?) (?:counting|applying|to (?:count|apply|matter))\b | \b(?:was|were|had|has) never (?:been )?(?:written|spoken|given|set|existed)\b | \bas (?:though|if) no\b
+        | \breleased from\b | \bstand in the way\b | \b(?:can|may|might) be (?:bent|broken|ignored|stretched|skipped)\b | \bwithout (?:it|them|those|that)\b""",
     ),
     _phrase(
         "NEW_SELF",
         r"""\byou are (?:now|no longer|an?|free)\b|\byou're now\b | \byour (?:new|true|real) (?:identity|self|name|role|persona)\b
         | \bpersonalit(?:y|ies) (?:live|in you)\b | \b(?:act|respond|answer|behave|speak|operate|reply) (?:\w+ ){0,3}as (?:a|an|if)\b
         | \bpretend (?:that |to be |you)\b | \b(?:imagine|simulate|roleplay|emulate)\b | \bbe (?:her|him|my grandmother)\b
+        | \b(?:speak|talk|write|think|reply|answer) as (?:your|that|the)\b | \byour name is\b | \byou (?:go by|call yourself|are called|will be called|are known as)\b
+        | \byour (?:evil|dark|other|free|hidden|inner|shadow) (?:twin|side|self|half|ego)\b | \b(?:you|yourself) (?:had|have|were) (?:been )?(?:freed|liberated)\b
         | \bplay the (?:part|role)\b | \bfrom here on respond\b | \bwill (?:now )?(?:act|respond) as\b""",
     ),
     _phrase(
@@ -334,7 +382,7 @@ PHRASES = (
         | \bnever show warnings\b | \b(?:hide|conceal|omit|leave out|withhold|suppress) (?:the |this |any |all |it |every )
         | \b(?:warnings?|side effects?) (?:are|is|be) (?:left out|omitted|hidden)\b | \bas if it were your own\b
         | \bsound like your own\b | \banswer that nothing changed\b | \bsay that none existed\b | \bunnoticed\b
-        | \bnot want to be warned\b""",
+        | \bnot want to be warned\b | \b(?:don't|do not|never|must not|should not) (?:let|allow) (?:the |any |your )?(?:user|owner|customer|client|operator|human)s? (?:to )?(?:know|see|notice|find|hear|learn|read)\b""",
     ),
     _phrase(
         "PROFILE",
@@ -352,7 +400,8 @@ PHRASES = (
         | \b(?:outranks?|overrides?|supersedes?|replaces?) (?:all|every|any|your|the)(?: other)? (?:\w+ )?(?:rules?|instructions?|orders?|polic(?:y|ies)|memor(?:y|ies)|guidelines)\b | \bnothing that comes later\b
         | \bwhose orders you follow\b | \bto be believed over\b | \b(?:may|can) give orders\b | \bas your (?:new |only |true |own )?(?:constitution|law|instructions?|rules?|orders|bible|master|owner|system prompt)\b | \bnever question\b | \brequests? (?:coming )?(?:by|from) \w+ | \bmore important than (?:your|the|all|any)\b | \bmay (?:see|read|change|access|delete) (?:everything|everyone|all)
         | \bneeds? no check\b | \bwhoever (?:knows|says|has) the (?:word|code)\b | \b(?:are|is) from the owner\b
-        | \btrust every\b | \bhighest[- ]priority\b | \bmust (?:now )?comply\b | \bcompl(?:y|ies) with all\b
+        | \btrust every\b | \bword (?:is|counts as|be) (?:law|final|an order)\b | \blike (?:mine|my own)\b | \b(?:nothing|everything|anything|all|whatever)(?: that)? \w+ (?:sends?|says|writes|asks|orders|wants)\b
+        | \bhighest[- ]priority\b | \bmust (?:now )?comply\b | \bcompl(?:y|ies) with all\b
         | \bbelieve (?:documents|everything|all|whatever|messages)\b | \bcome straight from the owner\b""",
     ),
     _phrase(
@@ -365,9 +414,13 @@ PHRASES = (
     ),
     _phrase(
         "AUTHORITY",
-        r"""\b(?:this is|i am|i'm|message from|on behalf of|per|by order of|as) (?:an? |the |your )?(?:official |authori[sz]ed )?(?:administrator|root|head office
+        r"""\b(?:this is|i am|i'm|message from|on behalf of|per|by order of|as(?= [^.!?\n]{2,30}? (?:i|we)\b)) (?:an? |the |your )?(?:official |authori[sz]ed )?(?:administrator|root|head office|owner of this|police|court|tax office|bank|ceo|cto|director|president
         |board|security team|openai|anthropic|google|developers?|creator|maker|platform|it (?:department|support|desk|team)|project lead|legal|admin|ceo|management|support team)
-        | \b(?:legal|compliance|security|platform|system|admin|administrator|developer) (?:notice|directive|message|order|override|update)\b
+        | \b(?:it|security|legal|hr|finance|compliance|support|fraud|data protection) (?:department|team|desk|office|support|staff) here\b
+        | \b(?:police|court|ministry|government|regulator|judge|authorities|board|management|headquarters|head office|company|administrator|operator|law) (?:requires?|orders?|instructs?|demands?|obliges?|commands?|directs?) (?:you|the (?:assistant|ai|model|bot|agent)|all (?:assistants|agents|models))\b
+        | \bspeaking (?:as|with|for|on behalf)\b | \bwith (?:administrator|admin|root|owner|system) (?:rights|privileges|authority|permissions?)\b
+        | \b(?:developer|engineer|programmer|person|one|team) (?:who|that) (?:built|made|wrote|trained|created|runs|owns|designed) (?:you|this (?:assistant|model|bot))\b
+        | \b(?:legal|compliance|security|platform|system|admin|administrator|developer) (?:notice|directive|message|order|override|update)\b(?! (?:says?|said|is|was|tells|lists|which|that|may|must|can|about)\b)
         | \b(?:note|message|notice) from (?:the )?(?:platform|system|it(?=:)|admin\w*|developers?|security)\b
         | \bcreator of this model\b | \b(?:maintenance|debug|developer) mode (?:is )?on\b | \bsystem override\b
         | \bhighest priority directive\b | \b(?:new|updated) polic(?:y|ies):\b | \bpolicy change\b|\bpriority update\b
@@ -383,7 +436,45 @@ PHRASES = (
         "SABOTAGE",
         r"""\bgive (?:\w+ )?(?:wrong|false|incorrect|misleading) \w+ | \bas (?:resolved|solved|a false alarm|harmless)\b
         | \b(?:he|she|they|it) loses? trust\b | \brefuse (?:all|every|any|to (?:help|answer|discuss|talk))\b | \b(?:off-by-one error|backdoor|hidden line)\b
-        | \b(?:shipping|delivery) address of\b | \banswer that nothing\b | \breply only ["“'](?:out|no)\b""",
+        | \b(?:shipping|delivery) address of\b | \banswer that nothing\b | \breply only ["“'](?:out|no)\b
+        | \b(?:keep|hold) (?:the |this |your )?(?:user|customer|client|owner|reader|human)s? (?:busy|occupied|waiting|in the dark|guessing|away|from (?:finding|finishing|reaching|getting))
+        | \bwaste (?:the |this |your )?(?:user|customer|client|owner|human)s?'?s? time\b | \bmake (?:the |this |your )?(?:user|customer|client|owner)s? (?:believe|miss|fail|doubt|wait|panic)\b
+        | \bwithout (?:ever |really |actually )?(?:running|reading|checking|doing|testing|looking|opening|trying|executing|calling)(?: (?:it|them|any|a|one|at|the)\b|[,.]|$)""",
+    ),
+    _phrase(
+        "REPORTED",
+        r"""\b(?:he|she|they|someone|somebody|people|students|users|kids|attackers|(?:an?|one|another|some|the|my|our) (?!user|owner|operator|admin|system|developer)[a-z]+)(?: \w+)?
+        [ ](?:tried|wanted|asked|told|ordered|tricked|got|made|orders|asks|tells|tricks) (?!you\b)(?:\w+ ){1,4}(?:to|into)\b""",
+        marks="tried wanted asked told order trick got made asks tells",
+    ),
+    _phrase("WHOEVER", r"""\bwhoever\b(?= (?:reads?|process|summari|handles?|retrieves?|parses?|sees?)) | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b"""),
+    _phrase("CONDITION", r"""\b(?:if|when|whenever|after|once|unless|until|before)\b"""),
+    _phrase(
+        "ALL_WELL",
+        r"""\b(?:say|report|claim|state|answer|tell \w+(?: \w+)?|pretend|confirm|assert|reply|respond|write)(?: that)? (?:all|everything|nothing|it|they|each|the \w+)
+        (?: \w+)? ?(?:is|are|was|were|went|has|have|had|did)? ?(?:well|fine|ok|okay|good|in order|normal|passed|worked|succeeded|done|happened|wrong|correct|safe)\b""",
+    ),
+    _phrase(
+        "MINDED",
+        r"""\b(?:your|its) (?:long[- ]term |core |permanent |own )*(?:memory|memories|knowledge|notes|mind|records|beliefs)\b | \b(?:what|everything|the things) you know\b""",
+        marks="memor knowledge notes mind records beliefs know",
+    ),
+    _phrase(
+        "AS_MINE",
+        r"""\bas (?:if|though) (?:i|the (?:user|owner|admin\w*|operator)) (?:had |have |has )?(?:myself |himself |herself )?(?:wrote|written|said|sent|given|gave|ordered|approved|confirmed|asked|typed)\b
+        | \bas (?:my|the (?:owner|user|operator|admin)'s) own (?:words?|orders?|messages?|instructions?)\b""",
+    ),
+    _phrase(
+        "LINKED",
+        r"""\bquery (?:string|parameters?)\b | \b(?:image|picture|link|markdown|url|gist|paste|search query|file name|address)\b[^.!?\n]{0,24}?\b(?:you (?:show|display|render|give|send|open|post)|url|next)\b
+        | \b(?:public|shared|open) (?:gist|paste|pastebin|repo|repository|post|page|document|folder|channel)\b | \bimage urls?\b""",
+        marks="query image picture link markdown url gist paste search file address public shared open",
+    ),
+    _phrase(
+        "DESCRIBED",
+        r"""\b(?:the|an?|our|each|every|its|this) (?:[\w\-]+ ){0,2}(?:assistants?|agents?|bots?|models?|services?|guards?|clients?|crawlers?|servers?|apis?|modules?|workers?|routers?|planners?|schedulers?|gateways?|filters?)
+        (?: (?:that|which) [^,.\n]{1,40})?,? (?:must|should|may|can|will|shall|cannot|is told to|is expected to|is asked to)(?! (?:now|kindly|hereby|from now|immediately|please|therefore|always (?:recommend|praise|trust|say)))\b
+        | \b(?:assistants?|agents?|bots?|models?|clients?|crawlers?|crawler) (?:that|which|in|of) [^,.\n]{1,40}? (?:must|should|may|can|need|treat|ask) (?:\w+ ){1,3}(?:before|after|unless|only|as data|until|never|permission)\b""",
     ),
     _phrase(
         "QUOTE_THIS",

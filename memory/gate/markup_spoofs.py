@@ -12,27 +12,28 @@ _RISKY = (
     r"(?:send|transfer|delete|export|run|exec(?:ute)?|pay|grant|share|drop|unlock|wipe|post|upload|forward|register|remove"
     r"|set|http_post|shell|invite|purchase|buy|release|reset|approve|create|update|write|cancel|add|insert|disable)"
 )
+_RISKY_CHINESE = r"(?:发送|转账|删除|导出|运行|执行|付款|授权|分享|解锁|清空|上传|转发|注册|移除|购买|重置|批准|修改|取消|关闭|停用)"
 
 SPOOFS = (
     evidence(
         "tool_call",
         "It imitates a call of a tool, or its result.",
         0.3,
-        "tool_call invoke function_results function_calls tool_calls tool_code action thought observation tool_use arguments",
+        "tool_call invoke function_results function_calls tool_calls tool_code action thought observation tool_use arguments args parameters",
         r"""<tool_(?:call|use)>\s{0,3}\{ | <invoke name= | <function_(?:results?|calls)>\s{0,3}[\{<] | "tool_calls" ?: ?\[ ?\{
         | ```tool_(?:code|call) | ^action: ?\S[^\n]{0,60}\n{1,2}action input | ^thought:[^\n]{1,300}\n{1,2}action
-        | "name" ?: ?"\w{2,40}", ?"arguments" ?:""",
-        r"""^思考[:：][^\n]{1,200}\n{1,2}行动[:：] | <tool_(?:call|use)>\s{0,3}\{ | "tool_calls" ?: ?\[ ?\{ | <invoke name=
-        | ```tool_(?:code|call)""",
+        | "(?:name|function|tool|action)" ?: ?"\w{2,40}", ?"(?:arguments|args|parameters|input)" ?:""",
+        r"""^(?:思考|观察)[:：][^\n]{1,200}\n{1,2}(?:行动|动作)[:：] | ^(?:行动|动作)[:：][^\n]{1,60}\n{1,2}(?:行动|动作)?(?:输入|参数) | <tool_(?:call|use)>\s{0,3}\{ | "tool_calls" ?: ?\[ ?\{ | <invoke name=
+        | ```tool_(?:code|call) | "(?:name|function|tool|action)" ?: ?"\w{2,40}", ?"(?:arguments|args|parameters|input)" ?:""",
     ),
     evidence(
         "tool_act",
         "The call that it imitates acts on somebody's behalf.",
         0.4,
-        "tool_call invoke function_results function_calls tool_calls tool_code action tool_use arguments",
-        rf"""(?:<tool_(?:call|use)>|<invoke name=|<function_(?:results?|calls)>|"tool_calls"|```tool_code|^action:|"name" ?: ?)
+        "tool_call invoke function_results function_calls tool_calls tool_code action tool_use arguments args parameters",
+        rf"""(?:<tool_(?:call|use)>|<invoke name=|<function_(?:results?|calls)>|"tool_calls"|```tool_code|^action:|"(?:name|function|action)" ?: ?)
         [^<`]{{0,120}}?\b{_RISKY}(?:_\w+|\b)""",
-        rf"""(?:<tool_(?:call|use)>|<invoke name=|"tool_calls"|```tool_code|^行动[:：])[^<`]{{0,120}}?{_RISKY}(?:_\w+|\b)""",
+        rf"""(?:<tool_(?:call|use)>|<invoke name=|"tool_calls"|"(?:name|function|action)" ?: ?|```tool_code|^(?:行动|动作)[:：])[^<`]{{0,120}}?(?:{_RISKY}(?:_\w+|\b)|{_RISKY_CHINESE})""",
     ),
     evidence(
         "turns",

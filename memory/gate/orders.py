@@ -22,7 +22,7 @@ PAIR_SHARE = 0.85
 NEAR_CHARS = 3
 
 _MACROS = {
-    "ANY": "!SEND|!REVEAL|!DESTROY|!GRANT|!PROMOTE|!SAY|!OMIT|!OVERRIDE|!BYPASS|!STORE|!OBEY|!RUN|!PERSONA|!TELL|~TELL",
+    "ANY": "!SEND|!REVEAL|!DESTROY|!GRANT|!PROMOTE|!SAY|!OMIT|!OVERRIDE|!BYPASS|!STORE|!OBEY|!RUN|!PERSONA|!TELL|~TELL|!HARM",
     "ACT": "!SEND|!DESTROY|!GRANT|!OMIT|!BYPASS|!OBEY|!RUN",
     "READER": "MACHINE|VOCATIVE|IF_AI|READS",
     "ALWAYS": "STANDING|LATER|PERMANENT",
@@ -33,6 +33,8 @@ _MACROS = {
 # Where these are said, an order in quotation marks is told of and not given.
 _TOLD = frozenset({"ABOUT_ATTACKS", "NARRATED"})
 _ABOUT = frozenset({"ABOUT_ATTACKS", "CODE"})
+# A report that names where to send something, or money, may be an order in disguise.
+_REPORT, _NO_REPORT = "REPORTED", frozenset({"DEST", "MONEY"})
 
 
 class Rule(NamedTuple):
@@ -99,20 +101,20 @@ _SAYS = {
 
 RULES = (
     # To whom it speaks.
-    _rule("reader", 0.75, "READS READER ANY|MODAL -FIRST"),
-    _rule("reader", 0.75, "IF_AI ANY|MODAL"),
+    _rule("reader", 0.75, "READS MACHINE|VOCATIVE|IF_AI|WHOEVER ANY|MODAL|NOT_TELL -FIRST -DESCRIBED"),
+    _rule("reader", 0.75, "IF_AI ANY|MODAL|NOT_TELL"),
     _rule("reader", 0.6, "IF_AI READS"),
-    _rule("reader", 0.55, "VOCATIVE ANY|MODAL -FIRST", pair=True),
+    _rule("reader", 0.55, "VOCATIVE ANY|MODAL|NOT_TELL|QUOTE_THIS|!OTHER|!PUT -FIRST", pair=True),
     _rule(
         "reader",
         0.4,
         "MACHINE MODAL ACT|!PROMOTE|!SAY|!STORE|NOT_TELL|OBEYED|NO_CHECK"
-        " DEST|MONEY|POWER|CLAIM|NO_CHECK|SENSITIVE|QUIET|OBEYED -FIRST -FORBIDDEN -CODE",
+        " DEST|MONEY|POWER|CLAIM|NO_CHECK|SENSITIVE|QUIET|OBEYED -FIRST -FORBIDDEN -CODE -DESCRIBED",
     ),
     # Against what it was told.
     _rule("override", 0.7, "!OVERRIDE|~OBEY INSTR|TOLD EARLIER|ALL|TOLD|YOU", own=True),
     _rule("override", 0.7, "!OVERRIDE|~OBEY TOLD|MASTERS"),
-    _rule("override", 0.6, "MACHINE MODAL !OVERRIDE EARLIER|INSTR"),
+    _rule("override", 0.6, "MACHINE MODAL !OVERRIDE EARLIER|INSTR -DESCRIBED -FORBIDDEN"),
     _rule("override", 0.6, "RULES|TOLD VOID YOU|TOLD|READS|MACHINE ANY|ONLY_ME|MODAL -FIRST"),
     _rule("override", 0.5, "RULES VOID EARLIER ONLY_ME|OBEYED|READS|!OBEY"),
     _rule("override", 0.45, "TOLD VOID"),
@@ -120,27 +122,34 @@ RULES = (
     _rule("override", 0.5, "TOLD !OBEY|ONLY_ME|OBEYED"),
     _rule("override", 0.45, "RULES VOID YOU", own=True),
     _rule("override", 0.5, "ONLY_ME YOU|ANY INSTR|TOLD|OBEYED|!OBEY|YOU", pair=False),
+    _rule("override", 0.45, "YOURS BELITTLED -FIRST", pair=True),
+    _rule("override", 0.45, "YOURS VOID ANY|YOU -FIRST", pair=True),
+    _rule("override", 0.4, "YOURS !OVERRIDE|!BYPASS|!OMIT -FIRST -DESCRIBED"),
+    _rule("leak", 0.4, "YOURS !REVEAL TOLD|SENSITIVE -FIRST", pair=True),
     _rule("override", 0.5, "NO_CHECK YOU INSTR EARLIER"),
     _rule("persona", 0.65, "UNLIMITED NEW_SELF|!PERSONA YOU|ANY", pair=True),
     _rule("persona", 0.45, "UNLIMITED YOU|MACHINE|!PERSONA ANY|MODAL|NEW_SELF", own=True),
+    _rule("persona", 0.45, "MODE UNLIMITED|VOID|NO_CHECK|!REVEAL|!BYPASS YOU|MACHINE|CHECK|INSTR|SYSTEM_LINE -FIRST", pair=True),
+    _rule("persona", 0.45, "MODE !PERSONA QUOTE_THIS|YOU|MACHINE -FIRST"),
     _rule("persona", 0.5, "NEW_SELF POWER|SENSITIVE !REVEAL|!SEND"),
     _rule("persona", 0.5, "NEW_SELF ONLY_ME"),
     _rule("leak", 0.5, "!REVEAL|!SEND SENSITIVE YOU|INSTR -FIRST"),
-    _rule("leak", 0.4, "!REVEAL|!SEND SENSITIVE POWER|PERSON|MACHINE -FIRST", own=True),
+    _rule("leak", 0.4, "!REVEAL|!SEND SENSITIVE POWER|PERSON|MACHINE -FIRST -ASKS -DICTATE -DESCRIBED", own=True),
     # Sending away.
     _rule("exfiltrate", 0.7, "!SEND|!REVEAL|!RUN SENSITIVE DEST", own=True),
     _rule("exfiltrate", 0.35, "!SEND|!RUN SENSITIVE QUIET|ALWAYS|NO_CHECK", own=True),
+    _rule("exfiltrate", 0.5, "!SEND|!SAY|!STORE|!REVEAL|!PUT SENSITIVE LINKED", own=True),
     _rule("exfiltrate", 0.7, "LINK_DATA"),
     _rule("exfiltrate", 0.35, "!SEND|!RUN DEST QUIET|ALWAYS|NO_CHECK|READER"),
     # Later.
-    _rule("delayed", 0.45, "ASKS ANY LATER -FIRST", pair=True),
-    _rule("delayed", 0.4, "ASKS ANY PERSON CLAIM|ONLY_ME|QUOTE_THIS|DEST -FIRST", own=True),
-    _rule("delayed", 0.4, "ASKS YOU DICTATE MODAL -FIRST", own=True),
-    _rule("delayed", 0.5, "LATER ACT|NEW_SELF SENSITIVE|POWER|DEST|MONEY -FIRST", own=True),
-    _rule("delayed", 0.4, "ASKS THE_USER ANY LATER|ALWAYS|EVERY_TIME|SENSITIVE|POWER|DICTATE -FIRST"),
-    _rule("delayed", 0.38, "ASKS ANYONE EVERY_TIME !SAY|!GRANT|!PROMOTE|!SEND -FIRST"),
-    _rule("delayed", 0.38, "ASKS ANYONE DICTATE !SAY -FIRST"),
-    _rule("delayed", 0.4, "LATER !PROMOTE -FIRST"),
+    _rule("delayed", 0.45, "ASKS ANY LATER -FIRST -DESCRIBED", pair=True),
+    _rule("delayed", 0.4, "ASKS ANY PERSON CLAIM|ONLY_ME|QUOTE_THIS|DEST -FIRST -DESCRIBED", own=True),
+    _rule("delayed", 0.4, "ASKS YOU DICTATE MODAL -FIRST -DESCRIBED", own=True),
+    _rule("delayed", 0.5, "LATER ACT|NEW_SELF SENSITIVE|POWER|DEST|MONEY -FIRST -DESCRIBED", own=True),
+    _rule("delayed", 0.4, "ASKS THE_USER ANY LATER|ALWAYS|EVERY_TIME|SENSITIVE|POWER|DICTATE -FIRST -DESCRIBED"),
+    _rule("delayed", 0.38, "ASKS ANYONE EVERY_TIME !SAY|!GRANT|!PROMOTE|!SEND -FIRST -DESCRIBED"),
+    _rule("delayed", 0.38, "ASKS ANYONE DICTATE !SAY -FIRST -DESCRIBED"),
+    _rule("delayed", 0.4, "LATER !PROMOTE -FIRST -DESCRIBED"),
     # From now on.
     _rule("standing", 0.45, "STANDING !PROMOTE|!SAY CLAIM|DEST|QUOTE_THIS -FIRST", own=True),
     _rule("standing", 0.4, "STANDING NO_CHECK ANY|POWERFUL -FIRST", own=True),
@@ -149,21 +158,22 @@ RULES = (
     _rule("preference", 0.45, "PROFILE STANDING !PROMOTE|NO_CHECK"),
     # Unseen by the user.
     _rule("secrecy", 0.4, "NOT_TELL ACT|!PROMOTE|!SAY|!STORE -FIRST", own=True),
-    _rule("secrecy", 0.35, "QUIET ACT|!PROMOTE|!SAY -FIRST"),
+    _rule("secrecy", 0.35, "QUIET ACT|!PROMOTE|!SAY|!HARM|!PUT|!STORE -FIRST"),
     # With whose authority.
     _rule(
         "authority",
         0.5,
-        "AUTHORITY !SEND|!OMIT|!GRANT|!BYPASS|!REVEAL|!OBEY|!STORE|NO_CHECK|UNLIMITED|OBEYED|ONLY_ME|!OVERRIDE",
+        "AUTHORITY !SEND|!OMIT|!GRANT|!BYPASS|!REVEAL|!OBEY|NO_CHECK|UNLIMITED|OBEYED|ONLY_ME|!OVERRIDE",
         pair=True,
     ),
+    _rule("authority", 0.45, "AUTHORITY !STORE INSTR|POWERFUL|TRUSTED|MACHINE|CHECK|DEST", pair=True),
     _rule("authority", 0.4, "AUTHORITY MACHINE MODAL|NO_CHECK|OBEYED"),
-    _rule("authority", 0.45, "POWERFUL NO_CHECK|VOID|UNLIMITED", pair=True),
+    _rule("authority", 0.45, "POWERFUL NO_CHECK|UNLIMITED", pair=True),
     _rule(
         "no_check", 0.45, "NO_CHECK !GRANT|!DESTROY|!RUN|!SEND|!OBEY MONEY|POWER|SENSITIVE|DANGER|CHECK|DATA", own=True
     ),
     _rule("no_check", 0.4, "!BYPASS CHECK !GRANT|!OBEY|!RUN|QUIET|OBEYED", own=True),
-    _rule("no_check", 0.5, "MACHINE|YOU NO_CHECK MONEY|POWER|DANGER|DATA", own=True),
+    _rule("no_check", 0.5, "MACHINE|YOU NO_CHECK MONEY|POWER|DANGER|DATA -ME -DESCRIBED", own=True),
     # What it plants.
     _rule("plant", 0.5, "!STORE POWERFUL|OBEYED|NO_CHECK|ONLY_ME POWER|OBEYED|MONEY|SENSITIVE|YOU|MACHINE", own=True),
     _rule("plant", 0.5, "!STORE TRUSTED|CLAIM DEST|ALWAYS|ONLY|INSTR", own=True),
@@ -171,28 +181,37 @@ RULES = (
     _rule(
         "plant", 0.45, "!STORE PERMANENT VOID|CLAIM|POWERFUL|NO_CHECK|OBEYED|WRONG|CHECK|YOU|MACHINE|TRUSTED", own=True
     ),
+    _rule("plant", 0.5, "!STORE|!OBEY|STANDING AS_MINE"),
+    _rule("plant", 0.4, "!STORE MINDED THE_USER|MONEY|POWER|CHECK|DEST|CLAIM|TRUSTED|NO_CHECK|POWERFUL|VOID -FIRST -DESCRIBED"),
     _rule("plant", 0.35, "!STORE STANDING INSTR|CLAIM|TRUSTED", own=True),
     _rule("obedience", 0.45, "NO_CHECK OBEYED"),
+    _rule("obedience", 0.4, "OBEYED !STORE|STANDING -FIRST", own=True),
     _rule("obedience", 0.4, "OBEYED !OBEY|!OVERRIDE|ONLY_ME YOU|MACHINE|TOLD|MASTERS|!OVERRIDE -FORBIDDEN", own=True),
     _rule("obedience", 0.4, "OBEYED ANY|MODAL MACHINE|YOU|POWER|DEST -FORBIDDEN", own=True),
     # What it passes off as a tool's or the system's.
-    _rule("stepwise", 0.5, "CALL TOOLED|VOCATIVE|READS MODAL|ANY|MACHINE", pair=True),
-    _rule("stepwise", 0.4, "CALL MACHINE MODAL -FORBIDDEN"),
+    _rule("stepwise", 0.5, "CALL TOOLED|VOCATIVE|READS MODAL|ANY|MACHINE|POWERFUL|NO_CHECK -DESCRIBED", pair=True),
+    _rule("stepwise", 0.4, "CALL MACHINE MODAL -FORBIDDEN -DESCRIBED"),
+    _rule("stepwise", 0.45, "CALL POWERFUL -CONDITION -DESCRIBED", pair=True),
     _rule("stepwise", 0.5, "SECRET_FILE !SEND|!REVEAL|!RUN|!STORE TOOLED|DEST|ASKS|STANDING|NO_CHECK", pair=True),
-    _rule("stepwise", 0.4, "TOOLED MODAL|MACHINE ACT|!STORE|!REVEAL SENSITIVE|POWER|DEST", pair=True),
+    _rule("stepwise", 0.4, "TOOLED MODAL|MACHINE ACT|!STORE|!REVEAL SENSITIVE|POWER|DEST -DESCRIBED", pair=True),
     _rule(
         "spoof",
         0.5,
-        "SYSTEM_LINE UNLIMITED|NO_CHECK|POWERFUL|!REVEAL|!GRANT|!BYPASS|OBEYED|!SEND|NOT_TELL ANY|MODAL|YOU",
+        "SYSTEM_LINE UNLIMITED|NO_CHECK|POWERFUL|!GRANT|!BYPASS|OBEYED|NOT_TELL ANY|MODAL|YOU",
         pair=True,
     ),
+    _rule("spoof", 0.5, "SYSTEM_LINE !REVEAL|!SEND|!DESTROY SENSITIVE|DEST|DATA|MONEY", pair=True),
+    _rule("spoof", 0.45, "SYSTEM_LINE UNLIMITED|POWERFUL|OBEYED"),
     _rule("spoof", 0.5, "SYSTEM_LINE VOID|NO_CHECK|UNLIMITED CHECK|MACHINE|YOU -SENSITIVE", pair=True),
     # Harm.
     _rule("destroy", 0.4, "!DESTROY MEMORY PERSON|NOT_TELL -FIRST", own=True),
     _rule("destroy", 0.4, "!DESTROY MIND ALL|PERSON|NOT_TELL", own=True),
     _rule("destroy", 0.5, "DANGER NO_CHECK|NOT_TELL|QUIET|READER"),
-    _rule("destroy", 0.4, "!DESTROY CHECK !GRANT|LATER|POWER|SABOTAGE", own=True),
-    _rule("sabotage", 0.5, "SABOTAGE ANY|MODAL PERSON|NOT_TELL|MODAL|STANDING|YOU", own=True),
+    _rule("destroy", 0.4, "!DESTROY CHECK !GRANT|LATER|POWERFUL|SABOTAGE", own=True),
+    _rule("sabotage", 0.5, "SABOTAGE ANY|MODAL PERSON|NOT_TELL|MODAL|STANDING", own=True),
+    _rule("sabotage", 0.45, "ALL_WELL SABOTAGE|!DESTROY|!OMIT|!HARM -FIRST", own=True),
+    _rule("sabotage", 0.45, "!HARM THE_USER|PERSON -FIRST", own=True),
+    _rule("sabotage", 0.4, "!HARM QUIET|NOT_TELL -FIRST", own=True),
     _rule("dictated", 0.45, "!SAY ALL_QUESTIONS QUOTE_THIS|CLAIM|DEST -FIRST"),
     _rule("dictated", 0.4, "!PROMOTE|!SAY CLAIM DEST|QUIET -FIRST", own=True),
 )
@@ -228,7 +247,7 @@ def _holds(rule: Rule, meanings: Mapping[str, Span], *, share: float = 1.0) -> O
             return None
     found = [min(group & names, key=lambda name: meanings[name]) for group in rule.needs]
     weight = rule.weight * share
-    if not names.isdisjoint(_ABOUT):
+    if not names.isdisjoint(_ABOUT) or (_REPORT in names and names.isdisjoint(_NO_REPORT)):
         weight *= ABOUT_SHARE
     if rule.own and "FIRST" in names:
         weight *= OWN_SHARE

@@ -16,11 +16,11 @@ _ANYONE = (
     r"|persons?|visitors?|they|humans?)"
 )
 _PROMOTE = (
-    r"(?:recommend|endorse|praise|promote|advertise|suggest|push|favou?r|mention|cite|link to|plug|upsell"
-    r"|prioriti[sz]e"
-    r"|steer)"
+    r"(?:recommend|endorse|praise|promote|advertise|push|link to|plug|upsell|steer)"
 )
 _SAY = r"(?:answer|say|reply|respond|tell|state|claim|insist|output|assert|direct|redirect|point|refer|recommend|write)"
+
+_MENTION = r"(?:mention|cite|suggest|prioriti[sz]e|favou?r)"
 
 POISONING = (
     evidence(
@@ -42,6 +42,16 @@ POISONING = (
         [^.!?\n]{{0,40}}?[ ,](?:you (?:must|should|will) |always |please ){{1,2}}{_PROMOTE}\b""",
         r"""(?<!我)(?<!客服)(?:从现在起|从今以后|从今往后|今后|以后|从此|永远|始终|一律|每次|任何时候|务必|总是
         |无论)(?:(?!不再|不要|员工)[^。！？\n我]){0,24}?(?:推荐|推销|宣传|称赞|吹捧|引导|优先介绍|优先选择)""",
+    ),
+    evidence(
+        "standing_promotion",
+        "It tells the reader to mention something from now on.",
+        0.3,
+        "mention cite suggest prioritize prioritise favor favour",
+        rf"""{ORDER}(?:(?:from now on|going forward|henceforth|in (?:the )?future|starting now)\W{{1,3}}(?:you (?:must|should
+        |will) )?(?:always |only )?|always |only |invariably |permanently ){_MENTION}\b
+        | {ORDER}{_MENTION} [^.!?\n]{{1,60}}? (?:first|above all others|over (?:all )?(?:other|competitors)
+        |every time|in (?:every|all) (?:future )?(?:answers?|responses?|repl(?:y|ies)|conversations?))\b""",
     ),
     evidence(
         "dictated_answer",
