@@ -26,6 +26,16 @@ RUN pybabel compile --directory=locale --domain=django
 RUN python -m compileall -q memory memos_site ops deploy
 RUN python -c "from pathlib import Path; from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
     MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('/opt/memos/models'), threads=1).embed(['ready'])"
+# The documentation, shown at /guide/. What builds it stays in this stage.
+COPY requirements-docs.txt mkdocs.yml ./
+COPY docs docs/
+COPY tools tools/
+RUN python -m venv /opt/guide && /opt/guide/bin/pip install -r requirements-docs.txt
+RUN MEMOS_SECRET_KEY=schema-only DATABASE_URL=postgresql://nobody@localhost/nothing REDIS_URL=redis://localhost:1/0 \
+    python manage.py spectacular --format openapi-json --file /tmp/openapi.json \
+    && python tools/api_pages.py < /tmp/openapi.json \
+    && NO_MKDOCS_2_WARNING=1 /opt/guide/bin/python -m mkdocs build --strict --quiet \
+    && rm -r docs tools mkdocs.yml
 # Settings want a key; this one signs nothing and stays in this step.
 RUN MEMOS_SECRET_KEY=collectstatic-only MEMOS_DATA_DIR=/opt/memos/data python manage.py collectstatic --noinput
 

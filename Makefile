@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint install install-dev translations messages sbom licences clean
+.PHONY: help run test lint install install-dev translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -44,6 +44,14 @@ messages: install-dev ## collect the console's words into the catalogues, where 
 
 install-dev: $(VENV)/.installed-dev
 
+guide: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
+guide: export DATABASE_URL ?= postgresql://nobody@localhost/nothing
+guide: export REDIS_URL ?= redis://localhost:1/0
+guide: export NO_MKDOCS_2_WARNING = 1
+guide: $(VENV)/.installed-docs ## build the documentation into site/, which the server shows at /guide/
+	@$(BIN)/python manage.py spectacular --format openapi-json | $(BIN)/python tools/api_pages.py
+	$(BIN)/python -m mkdocs build --strict --quiet
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("MemOS needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make run PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@echo "Making the virtual environment…"
@@ -58,6 +66,11 @@ $(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-mode
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
 	@echo "Installing what the tests need…"
 	@$(INSTALL) -r requirements.txt -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed requirements-docs.txt
+	@echo "Installing what builds the documentation…"
+	@$(INSTALL) -r requirements-docs.txt
 	@touch $@
 
 sbom: install-dev ## write sbom.json: what MemOS runs on, as CycloneDX

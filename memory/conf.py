@@ -1,7 +1,7 @@
 """Reads configuration from the environment, typed and loud; every setting describes itself.
 
 `settings.py` declares each setting once by calling a reader below. The declaration carries its default and its help,
-so the table in the README and `.env.example` are generated from the same place (`manage.py config_docs`).
+so docs/reference/settings.md and `.env.example` are generated from the same place (`manage.py config_docs`).
 A secret `NAME` may also come from the file that `NAME_FILE` points to (Docker and Kubernetes secrets).
 """
 
@@ -19,7 +19,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and README `section`."""
+    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and documented `section`."""
 
     name: str
     kind: str

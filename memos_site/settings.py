@@ -660,6 +660,9 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
+# What `make guide` builds, shown at /guide/.
+GUIDE_DIR = BASE_DIR / "site"
+
 STATIC_URL = "/static/"
 STATIC_ROOT = MEMOS_DATA_DIR / "static"
 STATICFILES_DIRS: list[Path] = []

@@ -6,6 +6,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
+from memos_site.guide import guide
+
 
 def nothing_there(request: HttpRequest, rest: str) -> HttpResponse:
     """An address of Django's that leads nowhere here."""
@@ -19,6 +21,8 @@ urlpatterns = [
     # Django's "view on site": no table here has a page of its own there, and some keys make it fail.
     path("admin/r/<path:rest>", nothing_there),
     path("admin/", admin.site.urls),
+    path("guide/", guide, name="guide"),
+    path("guide/<path:path>", guide),
     path("", include("memory.api.urls")),
 ]
 

@@ -4,8 +4,8 @@
     .venv/bin/python bench/settling/score.py --half learn --show
     .venv/bin/python bench/settling/score.py --half report
 
-Each case is written into a scratch namespace, settled and asked by the product's own search. README.md says what the
-figures count. Data is kept in MEMOS_DATA_DIR, by default a folder of its own among the temporary files.
+Each case is written into a scratch namespace, settled and asked by the product's own search. What the figures count is
+in docs/measure/settling.md. Data is kept in MEMOS_DATA_DIR, by default a folder of its own among the temporary files.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from memory.retrieval.signals import Candidates
 
 ARMS = ("dense", "lexical")
 # What each signal is worth beside the arms, whose weights sum to 1. Learned by bench/learn_weights.py with
-# cross-validation over conversations, and rounded; see CONTRIBUTING.
+# cross-validation over conversations, and rounded; see docs/develop/decisions/0011-scores-are-added.md.
 SIGNALS = {
     "neighbours": 0.25,
     "answer": 0.22,

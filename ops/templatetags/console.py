@@ -1,4 +1,4 @@
-"""What the console's templates are made of: `{% load console %}`. CONTRIBUTING.md, "Console pages", lists them."""
+"""What the console's templates are made of: `{% load console %}`. docs/develop/console-pages.md lists them."""
 
 from __future__ import annotations
 

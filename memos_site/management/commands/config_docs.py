@@ -15,16 +15,16 @@ _BETWEEN = re.compile(r"(<!-- settings:begin -->\n).*?(<!-- settings:end -->)", 
 
 
 class Command(BaseCommand):
-    help = "Writes the settings' own descriptions into README.md and .env.example; --check only compares."
+    help = "Writes the settings' own descriptions into docs/reference/settings.md and .env.example; --check only compares."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="fail when a file is out of date, write nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         base = Path(settings.BASE_DIR)
-        readme = base / "README.md"
+        page = base / "docs" / "reference" / "settings.md"
         wanted = {
-            readme: _BETWEEN.sub(lambda match: match[1] + markdown(env.declared) + match[2], readme.read_text("utf-8")),
+            page: _BETWEEN.sub(lambda match: match[1] + markdown(env.declared) + match[2], page.read_text("utf-8")),
             base / ".env.example": dotenv(env.declared),
         }
         stale = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]

@@ -1,0 +1,34 @@
+"""The documentation as a site at /guide/, if `make guide` has built it."""
+
+from __future__ import annotations
+
+import posixpath
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.static import serve
+
+
+@require_safe
+def guide(request: HttpRequest, path: str = "") -> HttpResponseBase:
+    """A file of the built site; a folder is its index.html, as MkDocs names pages.
+
+    Raises:
+        Http404: the site has no such file. A site that is not built answers every path with how to build it.
+    """
+    root = settings.GUIDE_DIR
+    if not (root / "index.html").is_file():
+        return _how_to_build(request)
+    is_folder = not path or path.endswith("/")
+    if not is_folder and (root / posixpath.normpath(path).lstrip("/")).is_dir():
+        return HttpResponseRedirect(request.path + "/")
+    answer = serve(request, path + "index.html" if is_folder else path, document_root=str(root))
+    answer.headers["Cache-Control"] = "no-cache"
+    return answer
+
+
+def _how_to_build(request: HttpRequest) -> HttpResponse:
+    return render(request, "guide.html", {"folder": settings.GUIDE_DIR}, status=404)

@@ -1,0 +1,67 @@
+"""The documentation as its tests read it: pages, blocks of code, headings, links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Made from the schema by `make guide`.
+GENERATED = DOCS / "reference" / "routes"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, and the prose since the block before it."""
+
+    language: str
+    text: str
+    before: str
+
+
+def pages() -> list[Path]:
+    """Every page that is written by hand, README and CONTRIBUTING among them, in both languages."""
+    written = [page for page in sorted(DOCS.rglob("*.md")) if GENERATED not in page.parents]
+    return [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *written]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def twin_of(page: Path) -> Path:
+    """The page in Chinese, whether there is one or not."""
+    return page.with_name("README.zh-CN.md" if page == ROOT / "README.md" else f"{page.stem}.zh.md")
+
+
+def blocks(text: str) -> list[Block]:
+    found, end = [], 0
+    for match in _BLOCK.finditer(text):
+        found.append(Block(match[1], match[2], text[end : match.start()]))
+        end = match.end()
+    return found
+
+
+def prose(text: str) -> str:
+    """The text without its blocks and code in lines."""
+    return re.sub(r"`[^`\n]*`", "", _BLOCK.sub("", text))
+
+
+def headings(text: str) -> list[tuple[int, str]]:
+    """(level, words) of each heading, code in it without its marks."""
+    found = re.findall(r"^(#{1,6}) (.+)$", _BLOCK.sub("", text), re.MULTILINE)
+    return [(len(marks), words.replace("`", "").strip()) for marks, words in found]
+
+
+def anchors(text: str) -> set[str]:
+    """What a link may name after `#`, as GitHub and the site make it of headings."""
+    return {re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-") for _, words in headings(text)}
+
+
+def links(text: str) -> Iterator[str]:
+    yield from _LINK.findall(_BLOCK.sub("", text))

@@ -1,0 +1,77 @@
+"""Pages are short, their links lead somewhere, and the navigation names each of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.pages import DOCS, GENERATED, ROOT, anchors, headings, links, name_of, pages
+
+MOST = {"README.md": 200, "README.zh-CN.md": 200, "CONTRIBUTING.md": 120}
+
+
+class Site(yaml.SafeLoader):
+    """Reads mkdocs.yml."""
+
+
+def navigation() -> list[str]:
+    def named(part: object) -> list[str]:
+        if isinstance(part, str):
+            return [part]
+        return [one for inner in (part if isinstance(part, list) else dict.values(part)) for one in named(inner)]
+
+    return named(yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Site)["nav"])
+
+
+@pytest.mark.parametrize("written", pages(), ids=name_of)
+def test_a_page_is_no_longer_than_can_be_read(written: Path):
+    assert len(written.read_text("utf-8").splitlines()) <= MOST.get(name_of(written), 300)
+
+
+@pytest.mark.parametrize("written", pages(), ids=name_of)
+def test_a_page_has_one_title_first(written: Path):
+    found = headings(written.read_text("utf-8"))
+
+    assert found[0][0] == 1
+    assert [level for level, _ in found].count(1) == 1
+
+
+@pytest.mark.parametrize("written", pages(), ids=name_of)
+def test_every_link_leads_somewhere(written: Path):
+    for link in links(written.read_text("utf-8")):
+        if re.match(r"https?://", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (written.parent / path).resolve() if path else written
+        if GENERATED in target.parents:
+            continue
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text("utf-8")), link
+
+
+def test_pages_of_the_site_link_only_to_pages_of_the_site():
+    """Elsewhere is nothing that the site could show."""
+    for page in (page for page in pages() if DOCS in page.parents):
+        for link in links(page.read_text("utf-8")):
+            if not re.match(r"https?://|#", link):
+                assert (page.parent / link.partition("#")[0]).resolve().is_relative_to(DOCS), (page, link)
+
+
+def test_the_navigation_names_every_page_once():
+    written = [page.relative_to(DOCS).as_posix() for page in pages() if DOCS in page.parents]
+    in_english = sorted(page for page in written if not page.endswith(".zh.md"))
+    named = [page for page in navigation() if not page.startswith("reference/routes/")]
+
+    assert sorted(named) == in_english
+
+
+def test_the_readme_names_the_two_commands_and_shows_a_request_with_its_answer():
+    text = (ROOT / "README.md").read_text("utf-8")
+
+    assert re.findall(r"^make \w+$", text, re.MULTILINE) == ["make run", "make test"]
+    assert "/v1/query" in text
+    assert '"raw_chunks"' in text
+    assert "docs/images/overview.png" in text
