@@ -1,11 +1,12 @@
 #!/usr/bin/env python
 """Measures the gate on attacks, and on harmless texts that look near to them.
 
-    .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen [--role user|system] [--misses]
+    .venv/bin/python bench/gate/score.py --half learn|report|fresh|fresh-unseen [--role user|system] [--misses|--floors]
 
 By kind and language: how many texts, how many of them are held (kept apart), how many suspected (let in, marked), and
 the share that is either. `--misses` prints the attacks that were let through and the harmless texts that were not; it
-is refused for `report` and `fresh-unseen`, for whoever reads those writes rules for them.
+is refused for `report` and `fresh-unseen`, for whoever reads those writes rules for them. `--floors` prints
+what would be caught and falsely alarmed if texts were suspected from another evidence on.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from corpus import PARTS, READABLE, Sample, read_samples
 
 from memory.enums import Role
+from memory.gate.hidden import find_hidden
+from memory.gate.injection import find_injection
 from memory.gate.judge import judge
+from memory.gate.orders import together
 
+FLOORS = (0.20, 0.30, 0.35, 0.39, 0.42, 0.46, 0.50, 0.55, 0.60)
 HELD, SUSPECTED, FREE = "held", "suspected", "free"
 
 
@@ -31,12 +36,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=PARTS, required=True)
     parser.add_argument("--role", choices=(Role.USER, Role.SYSTEM, Role.TOOL), default=Role.USER)
-    parser.add_argument("--misses", action="store_true")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--misses", action="store_true")
+    shown.add_argument("--floors", action="store_true")
     options = parser.parse_args()
     if options.misses and options.half not in READABLE:
         parser.error(f"--misses is for {' and '.join(READABLE)}: what the others get wrong is not to be looked at")
 
     samples = read_samples(options.half)
+    if options.floors:
+        print_floors(samples)
+        return
     verdicts = [verdict(sample.text, role=options.role) for sample in samples]
     for attack in (True, False):
         chosen = [(one, said) for one, said in zip(samples, verdicts, strict=True) if one.attack == attack]
@@ -54,6 +64,21 @@ def verdict(text: str, *, role: str = Role.USER) -> str:
     if not judgement.decision.lets_in:
         return HELD
     return SUSPECTED if getattr(judgement, "suspected", False) else FREE
+
+
+def print_floors(samples: Sequence[Sample]) -> None:
+    """The shares of attacks and of harmless texts whose evidence reaches each of `FLOORS`."""
+    sure = [(one.attack, evidence(one.text)) for one in samples]
+    print(f"{'floor':>7}{'caught':>9}{'false':>9}")
+    for floor in FLOORS:
+        reached = {kind: [weight >= floor for attack, weight in sure if attack == kind] for kind in (True, False)}
+        caught, false = (sum(those) / len(those) for those in (reached[True], reached[False]))
+        print(f"{floor:7.2f}{caught:9.1%}{false:9.1%}")
+
+
+def evidence(text: str) -> float:
+    """How sure (0..1) the gate is that `text` tries to steer its reader."""
+    return together((find_injection(text)[0], *(reason.score for reason in find_hidden(text))))
 
 
 def print_table(chosen: Sequence[tuple[Sample, str]]) -> None:

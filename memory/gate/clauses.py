@@ -43,7 +43,9 @@ _BINDS = frozenset(
 _AUXILIARY = re.compile(r"do (?:not|n't|you|we|they|i|people|the)\b")
 _STARTS = frozenset("start begin keep".split())
 _OPENING = frozenset("please kindly then henceforth".split())
-_BIDDING = frozenset("order command instruct tell require ask direct urge request orders requires instructs demands".split())
+_BIDDING = frozenset(
+    "order command instruct tell require ask direct urge request orders requires instructs demands".split()
+)
 _BIDDEN = frozenset("assistant assistants ai ais agent agents bot bots model models copilot chatbot llm llms".split())
 _FROM = frozenset("now here then today going this point turn message on moment".split())
 _ASKING = frozenset(

@@ -81,13 +81,16 @@ _FORBIDDEN = re.compile(
 )
 # What a program or its pages do.
 _THIRD = re.compile(
-    r"\b(?:it|(?:the|an?|our|each|every) (?:\w+ )?(?:app|page|screen|form|service|client|dialog|interface|ui|log|site|view|server|error|panel|report))s? $"
+    r"\b(?:it|(?:the|an?|our|each|every) (?:\w+ )?(?:app|page|screen|form|service|client|dialog|interface|ui|log"
+    r"|site|view|server|error|panel|report))s? $"
     r"|(?:界面|页面|应用|接口|服务|日志|系统|屏幕|表单|前端|后端)$"
 )
 # What somebody told another to do; who is told is not the reader.
 _TOLD_ANOTHER = re.compile(
-    r"\b(?:he|she|they|someone|somebody|people|(?:an?|the|one|another|some) (?!user|owner|operator|admin|system|developer)\w+|students|users"
-    r"|kids|attackers)(?: \w+)? (?:tried|tries|wanted|wants|asks?|asked|tells|told|orders?|ordered|tricks?|tricked|got|gets|made|makes)\b"
+    r"\b(?:he|she|they|someone|somebody|people|(?:an?|the|one|another|some) (?!user|owner|operator|admin|system"
+    r"|developer)\w+|students|users"
+    r"|kids|attackers)(?: \w+)? (?:tried|tries|wanted|wants|asks?|asked|tells|told|orders?|ordered"
+    r"|tricks?|tricked|got|gets|made|makes)\b"
     r"(?!.*\byou\b)[^.!?\n\"“]{0,40} (?:to|into) $"
     r"|(?:有人|他们?|她们?|小.|老.|学生|攻击者|访客|孩子|网友|黑客|同事|邮件|网页|评论)[^，。！？你\n]{0,6}(?:让|叫|要求|命令|骗|诱导|想|试图)[^，。！？你\n]{0,10}$"
 )
@@ -206,7 +209,9 @@ def _reason(evidence: Evidence, plain: Plain, match: re.Match[str], *, about_att
         weight *= QUOTED_SHARE
     if _is_own(evidence, plain.text, match):
         weight *= OWN_SHARE
-    elif _is_no_order(evidence, plain.text[max(0, match.start() - _BEFORE) : match.start()], about_attacks=about_attacks):
+    elif _is_no_order(
+        evidence, plain.text[max(0, match.start() - _BEFORE) : match.start()], about_attacks=about_attacks
+    ):
         weight *= QUOTED_SHARE
     return Reason(evidence.rule, evidence.says, round(weight, 3), (plain.span(*match.span()),))
 

@@ -447,7 +447,10 @@ PHRASES = (
         [ ](?:tried|wanted|asked|told|ordered|tricked|got|made|orders|asks|tells|tricks) (?!you\b)(?:\w+ ){1,4}(?:to|into)\b""",
         marks="tried wanted asked told order trick got made asks tells",
     ),
-    _phrase("WHOEVER", r"""\bwhoever\b(?= (?:reads?|process|summari|handles?|retrieves?|parses?|sees?)) | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b"""),
+    _phrase(
+        "WHOEVER",
+        r"""\bwhoever\b(?= (?:reads?|process|summari|handles?|retrieves?|parses?|sees?)) | \bif (?:an?|any) (?:machine|program|computer|script|bot|ai|model)\b | \b(?:anyone|anything|any (?:system|program|tool|reader|script|process)) (?:who|that|which)\b""",
+    ),
     _phrase("CONDITION", r"""\b(?:if|when|whenever|after|once|unless|until|before)\b"""),
     _phrase(
         "ALL_WELL",

@@ -12,7 +12,9 @@ _RISKY = (
     r"(?:send|transfer|delete|export|run|exec(?:ute)?|pay|grant|share|drop|unlock|wipe|post|upload|forward|register|remove"
     r"|set|http_post|shell|invite|purchase|buy|release|reset|approve|create|update|write|cancel|add|insert|disable)"
 )
-_RISKY_CHINESE = r"(?:发送|转账|删除|导出|运行|执行|付款|授权|分享|解锁|清空|上传|转发|注册|移除|购买|重置|批准|修改|取消|关闭|停用)"
+_RISKY_CHINESE = (
+    r"(?:发送|转账|删除|导出|运行|执行|付款|授权|分享|解锁|清空|上传|转发|注册|移除|购买|重置|批准|修改|取消|关闭|停用)"
+)
 
 SPOOFS = (
     evidence(

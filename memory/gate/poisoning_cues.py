@@ -15,9 +15,7 @@ _ANYONE = (
     r"(?:a|an|any|the|some|every|other|future)? ?(?:users?|customers?|clients?|anyone|someone|somebody|anybody|people"
     r"|persons?|visitors?|they|humans?)"
 )
-_PROMOTE = (
-    r"(?:recommend|endorse|praise|promote|advertise|push|link to|plug|upsell|steer)"
-)
+_PROMOTE = r"(?:recommend|endorse|praise|promote|advertise|push|link to|plug|upsell|steer)"
 _SAY = r"(?:answer|say|reply|respond|tell|state|claim|insist|output|assert|direct|redirect|point|refer|recommend|write)"
 
 _MENTION = r"(?:mention|cite|suggest|prioriti[sz]e|favou?r)"
@@ -48,8 +46,8 @@ POISONING = (
         "It tells the reader to mention something from now on.",
         0.3,
         "mention cite suggest prioritize prioritise favor favour",
-        rf"""{ORDER}(?:(?:from now on|going forward|henceforth|in (?:the )?future|starting now)\W{{1,3}}(?:you (?:must|should
-        |will) )?(?:always |only )?|always |only |invariably |permanently ){_MENTION}\b
+        rf"""{ORDER}(?:(?:from now on|going forward|henceforth|in (?:the )?future|starting now)\W{{1,3}}
+        (?:you (?:must|should|will) )?(?:always |only )?|always |only |invariably |permanently ){_MENTION}\b
         | {ORDER}{_MENTION} [^.!?\n]{{1,60}}? (?:first|above all others|over (?:all )?(?:other|competitors)
         |every time|in (?:every|all) (?:future )?(?:answers?|responses?|repl(?:y|ies)|conversations?))\b""",
     ),
