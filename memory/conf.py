@@ -19,7 +19,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and documented `section`."""
+    """A setting: `name` in the environment, its `kind`, the `default` shown, its `help` and the `section` it stands in."""
 
     name: str
     kind: str
