@@ -19,7 +19,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and documented `section`."""
+    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and `section`."""
 
     name: str
     kind: str
