@@ -19,7 +19,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: `name` in the environment, its `kind`, the `default` shown, its `help` and the `section` it stands in."""
+    """One documented setting: `name` in the environment, its `kind`, shown `default`, `help` and `section`."""
 
     name: str
     kind: str

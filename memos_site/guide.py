@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
-
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -22,8 +20,10 @@ def guide(request: HttpRequest, path: str = "") -> HttpResponseBase:
     root = settings.GUIDE_DIR
     if not (root / "index.html").is_file():
         return _how_to_build(request)
+    if ".." in path.split("/"):
+        raise Http404
     is_folder = not path or path.endswith("/")
-    if not is_folder and (root / posixpath.normpath(path).lstrip("/")).is_dir():
+    if not is_folder and (root / path.lstrip("/")).is_dir():
         return HttpResponseRedirect(request.path + "/")
     answer = serve(request, path + "index.html" if is_folder else path, document_root=str(root))
     answer.headers["Cache-Control"] = "no-cache"

@@ -1,4 +1,4 @@
-"""How sure settling must be to do something by itself is said in one place, and the README says the same number."""
+"""How sure settling must be to do something by itself is said in one place; the documentation says the same number."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memory.governance.supersession import LEAST_CONFIDENCE, Linked, Retired, Se
 from memory.models import Memory, MemoryLink, RetiredStatement
 from memory.services import settling
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "corrections.md").read_text(encoding="utf-8")
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
 
 
-def test_the_readme_names_the_threshold_that_is_in_force():
-    named = re.findall(r"less sure than (\d(?:\.\d+)?)", README)
+def test_the_page_names_the_threshold_that_is_in_force():
+    named = re.findall(r"less sure than (\d(?:\.\d+)?)", PAGE)
 
     assert [float(number) for number in named] == [LEAST_CONFIDENCE]
 

@@ -15,9 +15,7 @@ _BETWEEN = re.compile(r"(<!-- settings:begin -->\n).*?(<!-- settings:end -->)", 
 
 
 class Command(BaseCommand):
-    help = (
-        "Writes the settings' own descriptions into docs/reference/settings.md and .env.example; --check only compares."
-    )
+    help = "Writes the settings' descriptions into docs/reference/settings.md and .env.example; --check only compares."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="fail when a file is out of date, write nothing")

@@ -1,0 +1,58 @@
+"""The pages of fields are made from the schema, all of it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import yaml
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.docs.pages import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import api_pages as tool
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+@pytest.fixture(scope="module")
+def written(schema):
+    return tool.pages(schema)
+
+
+def test_every_route_has_a_heading_and_a_row(schema, written):
+    headings = "\n".join(written.values())
+    for path, operations in schema["paths"].items():
+        for method in operations:
+            assert f"## `{method.upper()} {path}`" in headings
+            assert f"[`{method.upper()} {path}`]" in written["index.md"]
+
+
+def test_a_field_has_its_type_its_limits_and_its_default(written):
+    assert "| `top_k` | integer 1..50 (`6`) | Memories to bring back |" in written["ask.md"]
+    assert "| `namespace` | string 1..128 | **required** |" in written["ask.md"]
+    assert "| `raw_chunks[].id` | uuid |" in written["ask.md"]
+    assert "`text`, `markdown`" in written["documents.md"]
+
+
+def test_a_schema_that_holds_itself_ends(written):
+    assert "[filters](../filters.md)" in written["ask.md"]
+    assert "filter.and" not in written["ask.md"]
+
+
+def test_a_tag_without_a_page_is_refused(schema):
+    stray = {**schema, "paths": {"/v1/stray": {"get": {"tags": ["stray"], "responses": {}}}}}
+    with pytest.raises(ValueError, match="name it in PAGES"):
+        tool.pages(stray)
+
+
+def test_the_navigation_names_the_pages(written):
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    named = [line.strip(" -") for line in text.splitlines() if "reference/routes/" in line]
+    assert yaml.safe_load(text.split("plugins:")[0])["strict"] is True
+    assert sorted(named) == sorted(f"reference/routes/{name}" for name in written)

@@ -1,0 +1,202 @@
+"""Requests that pages show are sent, in their order; answers have what the pages show of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memory.demo.seed import seed_demo_namespace
+from memory.models import Memory
+from memory.types import Access
+from tests.carrying import work_off
+from tests.docs.pages import DOCS, ROOT, Block, blocks, name_of, pages
+
+SERVER = "http://127.0.0.1:8000"
+WITH_REQUESTS = [page for page in pages() if "curl -s " in page.read_text("utf-8")]
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# The memory of the demo that a page asks about by an id.
+OF_THE_DEMO = {"01a1fea1-c108-713a-b31c-274a9e0ebe05": "Neukölln"}
+# What says what happened, not how things were named or weighed: the same in every answer.
+EXACT = {
+    "accepted",
+    "chunks",
+    "characters",
+    "code",
+    "document_id",
+    "field",
+    "rule",
+    "says",
+    "schema",
+    "verdict",
+    "version",
+}
+# Lines of a summary: extracted by rules, so the same everywhere.
+CARD = (".facts", ".preferences", ".constraints", ".decisions", ".risks", ".actions")
+# Which signals and parts a score has depends on the embedding model.
+BY_MODEL = {"signals", "differences", "components"}
+
+
+class Reader:
+    """Sends what one page shows, with the ids of this world in place of the page's."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.ids: dict[str, str] = {}
+        self.files: dict[str, str] = {}
+
+    def read(self, page: Path) -> int:
+        """Number of requests sent; fails for an answer that is not as the page shows it."""
+        sent, answer = 0, None
+        for block in blocks(page.read_text("utf-8")):
+            if block.language == "json":
+                if (named := re.findall(r"`(\w+\.json)`", block.before)) and "_id" not in named[-1]:
+                    self.files[named[-1]] = block.text
+                elif answer is not None:
+                    shown = documented(block)
+                    self._compare(shown, part_of(answer.json(), shown), page)
+                answer = None
+            elif block.language == "sh":
+                answer = None
+                for words in commands(block):
+                    answer = self._send(words, page)
+                    sent += 1
+                    if "sleep" in block.text:
+                        work_off()
+                if answer is not None:
+                    assert answer.status_code in (200, 409), (name_of(page), block.text, answer.content)
+        return sent
+
+    def _send(self, words: list[str], page: Path) -> Any:
+        method, path, body, headers = "", "", None, {}
+        given = iter(words[1:])
+        for word in given:
+            if word == "-X":
+                method = next(given)
+            elif word == "-H":
+                name, _, value = next(given).partition(": ")
+                headers[name] = value
+            elif word == "-d":
+                body = next(given)
+            elif word != "-s":
+                path = word.removeprefix(SERVER)
+        assert path.startswith("/"), words
+        if body and body.startswith("@"):
+            body = self.files[body[1:]]
+        for shown, real in self.ids.items():
+            path, body = path.replace(shown, real), body and body.replace(shown, real)
+        headers.pop("Authorization", None)
+        kind = headers.pop("Content-Type", "application/json")
+        send = getattr(self.client, (method or ("post" if body else "get")).lower())
+        return send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
+
+    def _compare(self, shown: Any, real: Any, page: Path, at: str = "") -> None:
+        where = f"{name_of(page)}: {at or 'the answer'}"
+        if isinstance(shown, dict):
+            assert isinstance(real, dict), where
+            missing = set(shown) - set(real)
+            assert not missing, f"{where} has no {missing}"
+            for key, value in shown.items():
+                if key not in BY_MODEL:
+                    self._compare(value, real[key], page, f"{at}.{key}")
+        elif isinstance(shown, list):
+            assert isinstance(real, list), where
+            assert len(real) >= len(shown), where
+            for number, value in enumerate(shown):
+                self._compare(value, real[number], page, f"{at}[{number}]")
+        elif isinstance(shown, str) and _ID.fullmatch(shown) and isinstance(real, str):
+            self.ids.setdefault(shown, real)
+        elif (at.rpartition(".")[2] in EXACT or at.startswith(CARD)) and not (
+            name_of(page).startswith("docs/guides/why-not")
+        ):
+            assert shown == real, where
+        elif isinstance(shown, bool):
+            assert isinstance(real, bool), where
+        elif isinstance(shown, int | float):
+            assert isinstance(real, int | float) or real is None, where
+        elif shown is not None:
+            assert isinstance(real, type(shown)), where
+
+
+def part_of(answer: Any, shown: Any) -> Any:
+    """What of an answer the page shows: the whole, a summary, or a section of the manifest."""
+    if "condensations" in answer:
+        return json.loads(answer["condensations"][0]["condensed_text"])
+    if "section" in shown:
+        return next(one for one in answer["context_pack"]["manifest"]["sections"] if one["section"] == shown["section"])
+    return answer
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    """The words of each `curl` of a block, one command a line."""
+    text = block.text.replace("\\\n", " ")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars="\n>")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, "#"
+    words: list[str] = []
+    for word in [*lexer, "\n"]:
+        if set(word) <= {"\n", ">"}:
+            if words[:1] == ["curl"]:
+                yield words
+            words = []
+        else:
+            words.append(word)
+
+
+def documented(block: Block) -> Any:
+    """The JSON of a block; what is cut out of it (…) is left out."""
+    text = re.sub(r"\{…\}", "{}", block.text)
+    text = re.sub(r",\s*…(?=\s*[\]}])|…,\s*(?=[\[{])", "", text)
+    return json.loads(text)
+
+
+@pytest.fixture
+def reader(make_tenant: Any) -> Reader:
+    everyone = make_tenant("any", all_namespaces=True)
+    access = Access(actor="tests", scopes=frozenset({"read", "write", "admin"}), all_namespaces=True)
+    seed_demo_namespace(access, namespace="demo", now=timezone.now())
+    found = Reader(everyone.client)
+    for shown, name in OF_THE_DEMO.items():
+        found.ids[shown] = str(
+            Memory.objects.filter(namespace__name="demo", text__contains=name).latest("created_at").pk
+        )
+    return found
+
+
+@pytest.mark.parametrize("written", WITH_REQUESTS, ids=name_of)
+def test_what_the_page_shows_is_answered_so(reader: Reader, written: Path):
+    if written.name not in ("README.md", "README.zh-CN.md"):
+        reader.read(ROOT / "README.md")
+
+    assert reader.read(written) > 0
+
+
+@pytest.mark.parametrize("written", [DOCS / "guides" / "python.md"], ids=name_of)
+def test_the_python_of_the_guides_runs(written: Path, live_server: Any, make_tenant: Any, monkeypatch):
+    everyone = make_tenant("any", all_namespaces=True)
+    monkeypatch.setenv("MEMOS_URL", live_server.url)
+    monkeypatch.setenv("MEMOS_KEY", everyone.token)
+    everyone.post(
+        "/api/v1/memory/ingest",
+        {"group_id": "team", "content": "We chose Go for the gateway in March, for its small images."},
+    )
+    program: dict[str, Any] = {}
+    for page in (written, DOCS / "guides" / "existing-client.md"):
+        found = blocks(page.read_text("utf-8"))
+        for number, block in enumerate(found):
+            if block.language != "python":
+                continue
+            out = io.StringIO()
+            with redirect_stdout(out):
+                exec(block.text, program)
+            printed, shown = out.getvalue(), found[number + 1]
+            if shown.language == "text":
+                assert printed.splitlines()[0].split(" | ")[0] == shown.text.splitlines()[0].split(" | ")[0]
