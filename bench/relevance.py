@@ -5,11 +5,14 @@
 
 Each set has the form of `manage.py evaluate`. Every namespace (group) is asked its own questions and foreign ones: of
 other groups of its set (where it has GROUPS or more), of other sets in the same language, and in another language.
-Foreign questions that are worded like one of its own are left out. `--keep` writes what each set gave to a file of that
-folder, and reads the file when it is there: learning again takes seconds.
+Foreign questions that are worded like one of its own are left out. The namespaces of `small_namespaces/` are two more
+sets of SMALL the weight, of which one half is learned from and the other measured. `--keep` writes what each set gave
+to a file of that folder, and reads the file when it is there: learning again takes seconds.
 
 Learned is from judged evidence among the best TOP hits of own questions against all hits of foreign ones, every set
-with the same weight, half of it for either; hits that nobody judged are not counted as irrelevant. Printed are, with
+with the same weight, half of it for either; hits that nobody judged are not counted as irrelevant. Where all namespaces
+of a set are asked the same (`--alike`), they answer each other's questions: these are measured and not learned from.
+Printed are, with
 constants learned without the set that is measured, and as shipped: AUROC of the answer's relevance (its best hit's),
 own questions against each kind of foreign ones; R@TOP in points that `min_relevance` at a floor loses; own and foreign
 questions below it; and a table of reliability.
@@ -23,7 +26,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,6 +34,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import small_namespaces
 from reliability import draw, fit_logistic, rank_area
 
 from memory.conf import ConfigurationError
@@ -42,13 +46,16 @@ FOREIGN = {SAME: 0.5, OTHER: 0.4, LANGUAGE: 0.1}
 GROUPS = 3
 TOP = 10
 SEED = 20
+# What a set of small namespaces weighs of another set.
+SMALL = 0.5
 FLOORS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question as a namespace answered it: `evidence` is that of `retrieval.relevance`, `hits` are [cosine, BM25,
-    whether it is judged relevant]; `relevant`: how many memories of the namespace are."""
+    whether it is judged relevant]; `relevant`: how many memories of the namespace are; `half`: of the small namespaces,
+    LEARN or REPORT."""
 
     set: str
     kind: str
@@ -56,6 +63,17 @@ class Asked:
     evidence: dict[str, float]
     hits: list[tuple[float, float, bool]]
     relevant: int
+    half: str = ""
+
+    @property
+    def learned(self) -> bool:
+        """Whether constants may be learned from it."""
+        return self.half != small_namespaces.REPORT
+
+    @property
+    def measured(self) -> bool:
+        """Whether it counts in the figures."""
+        return self.half != small_namespaces.LEARN
 
 
 def main() -> None:
@@ -63,11 +81,15 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", required=True, type=Path, metavar="DIR")
     parser.add_argument("--most", type=int, default=200, help="own questions of a set, evenly spread (200)")
     parser.add_argument("--keep", type=Path, required=True, help="folder for what was found")
+    parser.add_argument(
+        "--alike", nargs="*", default=[], metavar="SET", help="sets whose namespaces are all asked the same: see above"
+    )
     parser.add_argument("--curve", type=Path, help="SVG file for the reliability curve")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     options.keep.mkdir(parents=True, exist_ok=True)
     files = [options.keep / f"{folder.resolve().name}.jsonl" for folder in options.sets]
+    small = {language: options.keep / f"small_{language}.jsonl" for language in small_namespaces.LANGUAGES}
     try:
         # The servers that `make run` has up are used; else they are started as for `manage.py evaluate`.
         with with_servers(["manage.py", "evaluate"]):
@@ -76,7 +98,14 @@ def main() -> None:
             django.setup()
             if not all(file.exists() for file in files):
                 _ask_everything(options.sets, files, most=options.most)
-            _report([Asked(**one) for file in files for one in _read(file)], options.curve)
+            for language, file in small.items():
+                if not file.exists():
+                    _keep(file, _ask_small(language))
+            _report(
+                [Asked(**one) for file in (*files, *small.values()) for one in _read(file)],
+                options.alike,
+                options.curve,
+            )
     except (ConfigurationError, EmbeddedError) as error:
         sys.exit(str(error))
 
@@ -121,8 +150,30 @@ def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int
                 distinct = sorted(set(pool))
                 wanted += [(kind, text, "", {}) for text in draws.sample(distinct, min(count, len(distinct)))]
             asked += _ask_namespace(name, group, wanted)
-        file.write_text("\n".join(json.dumps(asdict(one)) for one in asked))
-        print(f"{name}: {len(asked)} questions", flush=True)
+        _keep(file, asked)
+
+
+def _keep(file: Path, asked: Sequence[Asked]) -> None:
+    file.write_text("\n".join(json.dumps(asdict(one)) for one in asked))
+    print(f"{file.stem}: {len(asked)} questions", flush=True)
+
+
+def _ask_small(language: str) -> list[Asked]:
+    from memory.evaluation.measure import Group  # noqa: PLC0415
+    from memory.types import NewMemory  # noqa: PLC0415
+
+    asked: list[Asked] = []
+    for one in small_namespaces.namespaces(language):
+        memories = [
+            NewMemory(session="notes", role="user", text=text, metadata={"doc_id": str(place)})
+            for place, text in enumerate(one.memories)
+        ]
+        wanted = [(OWN, text, "", {str(one.place): 1.0}) for text in one.answered]
+        wanted += [(NONE, text, "", {}) for text in one.near]
+        wanted += [(SAME, one.foreign, "", {}), (OTHER, one.elsewhere, "", {})]
+        found = _ask_namespace(f"small_{language}", Group(one.name, [], memories), wanted)
+        asked += [replace(answered, half=one.half) for answered in found]
+    return asked
 
 
 def _by_language(pools: dict[str, list[str]], name: str, own: set[str]) -> dict[bool, list[str]]:
@@ -178,8 +229,8 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All hits of all questions as arrays: `features` [hits, 3] (near, words, standing), `row` (the question's place),
-    `evidence` (judged relevant, of an own question)."""
+    """All hits of all questions as arrays: `features` [hits, 5] (of `Evidence.features`), `row` (the question's
+    place), `evidence` (judged relevant, of an own question)."""
 
     asked: Sequence[Asked]
     features: np.ndarray
@@ -210,34 +261,36 @@ def _table(asked: Sequence[Asked]) -> Table:
     return Table(asked, np.array(features), np.array(row), np.array(evidence))
 
 
-def _weights(table: Table, sets: Sequence[str]) -> np.ndarray:
-    """Each hit's weight: sets alike, evidence half, a question's evidence once, foreign kinds as FOREIGN says."""
+def _weights(table: Table, sets: Sequence[str], part: Callable[[Asked], bool]) -> np.ndarray:
+    """Each hit's weight, 0 where its question is no `part`: sets alike (small namespaces SMALL), evidence half, a
+    question's evidence once, foreign kinds as FOREIGN says."""
     weights = np.zeros(len(table.row))
     for name in sets:
-        own = table.evidence & table.of(lambda one, name=name: one.set == name)[table.row]
+        of_set = table.of(lambda one, name=name: one.set == name and part(one))[table.row]
+        own = table.evidence & of_set
         each = np.bincount(table.row[own], minlength=len(table.asked))
         weights[own] = 1 / each[table.row[own]]
         weights[own] *= 0.5 / max(weights[own].sum(), 1e-9)
         foreign = np.zeros(len(table.row), dtype=bool)
         for kind, share in FOREIGN.items():
-            those = table.of(lambda one, name=name, kind=kind: (one.set, one.kind) == (name, kind))[table.row]
+            those = of_set & table.of(lambda one, kind=kind: one.kind == kind)[table.row]
             if those.any():
                 weights[those] = share / those.sum()
             foreign |= those
         weights[foreign] *= 0.5 / max(weights[foreign].sum(), 1e-9)
-    return weights / len(sets)
+        weights[of_set] *= SMALL if name.startswith("small_") else 1.0
+    return weights / weights.sum()
 
 
-def _report(asked: Sequence[Asked], curve: Path | None) -> None:
+def _report(asked: Sequence[Asked], alike: Sequence[str], curve: Path | None) -> None:
     from memory.retrieval import relevance as shipped  # noqa: PLC0415
 
     table = _table(asked)
     sets = list(dict.fromkeys(one.set for one in asked))
     of_set = np.array([sets.index(one.set) for one in asked])
-    everything = _weights(table, sets)
 
     def learn(names: Sequence[str]) -> np.ndarray:
-        weights = _weights(table, names)
+        weights = _weights(table, names, lambda one: one.learned and not (one.kind == SAME and one.set in alike))
         used = weights > 0
         return fit_logistic(table.features[used], table.evidence[used], weights[used])
 
@@ -245,11 +298,13 @@ def _report(asked: Sequence[Asked], curve: Path | None) -> None:
         return 1 / (1 + np.exp(-(coefficients[0] + table.features @ coefficients[1:])))
 
     learned = learn(sets)
-    as_shipped = predict(np.array([shipped.INTERCEPT, shipped.NEAR, shipped.WORDS, shipped.STANDING]))
+    as_shipped = predict(np.array([shipped.INTERCEPT, *shipped.WEIGHTS]))
     left_out = np.zeros(len(table.row))
     for place, name in enumerate(sets):
         rows = of_set[table.row] == place
-        left_out[rows] = predict(learn([other for other in sets if other != name]))[rows]
+        # Of the small namespaces a half is left out already.
+        others = sets if name.startswith("small_") else [other for other in sets if other != name]
+        left_out[rows] = predict(learn(others))[rows]
     for title, values in (("learned without the set", left_out), ("as shipped", as_shipped)):
         print(f"\n{title}: AUROC of own questions against")
         print(" " * 16 + "".join(f"{kind:>16}" for kind in (*FOREIGN, NONE, "adversarial*")))
@@ -261,19 +316,19 @@ def _report(asked: Sequence[Asked], curve: Path | None) -> None:
             print(f"{name[:15]:16}" + "".join(_lost(table, values, name, floor) for floor in FLOORS))
     print("\n* questions of the type adversarial against the set's other own ones")
     print("\nreliability: hits, relevance, share of evidence; learned without the set, each set with the same weight")
-    points = _reliability(left_out, table.evidence, everything)
+    points = _reliability(left_out, table.evidence, _weights(table, sets, lambda one: one.measured))
     for count, mean, share in points:
         print(f"{count:8} {mean:8.3f} {share:8.3f}")
     if curve:
         curve.write_text(draw([(mean, share) for _, mean, share in points]))
-    print("\nlearned: " + "  ".join(f"{value:.2f}" for value in learned))
+    print("\nlearned: intercept, then weights: " + "  ".join(f"{value:.2f}" for value in learned))
 
 
 def _areas(table: Table, values: np.ndarray, name: str) -> list[float]:
     best = table.best(values)
 
     def of(kind: str, *, adversarial: bool | None = None) -> np.ndarray:
-        chosen = table.of(lambda one: (one.set, one.kind) == (name, kind))
+        chosen = table.of(lambda one: (one.set, one.kind) == (name, kind) and one.measured)
         if adversarial is not None:
             chosen &= table.of(lambda one: (one.type == "adversarial") == adversarial)
         return best[chosen]
@@ -283,8 +338,8 @@ def _areas(table: Table, values: np.ndarray, name: str) -> list[float]:
 
 
 def _lost(table: Table, values: np.ndarray, name: str, floor: float) -> str:
-    own = table.of(lambda one: (one.set, one.kind) == (name, OWN))
-    foreign = table.of(lambda one: one.set == name and one.kind in FOREIGN)
+    own = table.of(lambda one: (one.set, one.kind) == (name, OWN) and one.measured)
+    foreign = table.of(lambda one: one.set == name and one.kind in FOREIGN and one.measured)
     relevant = np.maximum([one.relevant for one in table.asked], 1)
     below = np.bincount(table.row, weights=table.evidence & (values < floor), minlength=len(relevant))
     best = table.best(values)

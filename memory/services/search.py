@@ -20,7 +20,6 @@ from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
-from memory.retrieval.relevance import Evidence
 from memory.services.embedding import ActiveModel, active_model
 from memory.services.policy import in_force
 from memory.types import Scope
@@ -91,7 +90,6 @@ NOTHING_FOUND = Found(
         considered=0,
         weights={},
         milliseconds={},
-        evidence=Evidence(nearest=0.0, standing=0.0, bm25=0.0, rarest=1.0, familiarity=1.0),
     ),
     explanations=[],
     dropped=[],

@@ -91,6 +91,22 @@ def test_hits_below_min_relevance_are_left_out_and_listed_with_the_reason(alice,
     assert asked(alice, path, FOREIGN | {"min_relevance": 0.05}).json()["answerable"] is False
 
 
+@pytest.mark.parametrize(
+    ("memory", "answered", "foreign"),
+    [
+        ("I drive a blue Zoe.", "What car do I drive?", "What is the capital of Mongolia?"),
+        ("Mum turns seventy on the 21st of August.", "When is Mum's birthday?", "Who is the landlord?"),
+        ("我开一辆蓝色的比亚迪。", "我开什么车？", "蒙古国的首都是哪里？"),
+    ],
+)
+def test_one_short_memory_answers_what_it_says_and_nothing_else(alice, remember, memory, answered, foreign):
+    kept = remember(alice, memory)
+
+    known = asked(alice, "/v1/search", OWN | {"query": answered}).json()
+    assert ([hit["id"] for hit in known["hits"]], known["answerable"]) == ([kept], True)
+    assert asked(alice, "/v1/search", OWN | {"query": foreign}).json()["answerable"] is False
+
+
 @pytest.mark.parametrize("path", ["/v1/query", "/v1/search"])
 def test_an_empty_namespace_answers_nothing(alice, path):
     body = asked(alice, path, OWN).json()

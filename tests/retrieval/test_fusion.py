@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import idf
-from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, dense_weight, rank, word_evidence
+from memory.retrieval.fusion import (
+    ARMS,
+    CHANCE,
+    SIGNALS,
+    Candidate,
+    Part,
+    Ranking,
+    beyond_chance,
+    dense_weight,
+    rank,
+    word_evidence,
+)
 from memory.retrieval.places import Places
 from memory.retrieval.question import Question, Wants
 from tests.retrieval.candidates import candidates
@@ -116,6 +127,13 @@ def test_a_score_is_the_weighted_sum_of_both_arms():
     assert [found.place_of(identity(number)) for number in (0, 1, 7)] == [0, 1, None]
 
 
+def test_little_evidence_is_chance_among_notes_and_counts_in_a_conversation():
+    assert beyond_chance(CHANCE, talk=0.0) == 0.0
+    assert beyond_chance(CHANCE, talk=1.0) == CHANCE
+    assert beyond_chance(0.5, talk=0.0) < beyond_chance(0.5, talk=0.5) < beyond_chance(0.5, talk=1.0) == 0.5
+    assert beyond_chance(1.0, talk=0.0) == 1.0
+
+
 @pytest.mark.parametrize(("arm", "expected"), [("dense", [1, 0]), ("lexical", [0, 1])])
 def test_a_single_arm_has_the_whole_weight(arm, expected):
     found = ranked(2, taking_part=[arm], cosine=[0.1, 0.9], bm25=[9.0, 1.0], question=asked(familiarity=0.3))
@@ -151,6 +169,7 @@ def test_equals_come_newest_first():
         ("recency", {}, {"recent": True}, [None, 0.05]),
         ("recency", {}, {}, [None, None]),
         ("importance", {"importance": [1.0, 0.2]}, {}, [0.15, -0.09]),
+        ("importance", {"importance": [1.0, 0.2], "voice": [1, 1]}, {}, [0.0375, -0.0225]),
         ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.55 / 3, None]),
         ("neighbours", {"cosine": [0.5, 0.0]}, {}, [None, 0.25]),
         ("neighbours", {"cosine": [0.5, 0.0], "voice": [1, 1]}, {}, [None, None]),

@@ -13,33 +13,49 @@ from hypothesis import strategies as st
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, idf
 from memory.retrieval.question import question
-from memory.retrieval.relevance import USUAL_COSINE, Evidence, evidence_of
+from memory.retrieval.relevance import MOST_MEMORIES, OWN, USUAL_COSINE, WEIGHTS, Evidence, evidence_of
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
-USUAL = Evidence(nearest=0.5, standing=2.0, bm25=8.0, rarest=6.0, familiarity=1.0)
+USUAL = Evidence(nearest=0.5, mean=0.2, bm25=8.0, asked=20.0, rarest=6.0, memories=100, familiarity=1.0)
 
 cosines = st.floats(-1, 1)
 scores = st.floats(0, 200)
 
 
-def evidence(values: list[float], bm25: list[float], *, memories: float = 100.0, familiarity: float = 1.0) -> Evidence:
-    asked = question("?", vector=np.zeros(3), model_id=1, familiarity=familiarity, now=NOW)
-    return evidence_of(asked, np.array(values, dtype=float), np.array(bm25, dtype=float), WordHits([], memories, {}))
+def evidence(
+    values: list[float],
+    bm25: list[float],
+    *,
+    text: str = "?",
+    memories: float = 100.0,
+    holding: dict[str, int] | None = None,
+    familiarity: float = 1.0,
+) -> Evidence:
+    asked = question(text, vector=np.zeros(3), model_id=1, familiarity=familiarity, now=NOW)
+    by_words = WordHits([], memories, holding or {})
+    return evidence_of(asked, np.array(values, dtype=float), np.array(bm25, dtype=float), by_words)
 
 
-def test_evidence_is_the_best_of_the_candidates_and_how_far_it_stands_out():
+def test_evidence_is_the_best_of_the_candidates_and_their_mean():
     found = evidence([0.6, 0.2, 0.2, 0.2], [0.0, 9.0, 3.0, 0.0])
 
-    assert (found.nearest, found.bm25, found.familiarity) == (0.6, 9.0, 1.0)
-    assert found.standing == pytest.approx((0.6 - 0.3) / (np.std([0.6, 0.2, 0.2, 0.2]) + 0.03))
+    assert (found.nearest, found.mean, found.bm25) == (0.6, pytest.approx(0.3), 9.0)
+    assert (found.memories, found.familiarity) == (100, 1.0)
     assert found.rarest == pytest.approx(idf(holding=0, memories=100))
+
+
+def test_what_is_asked_is_worth_what_its_words_are_worth_there():
+    found = evidence([0.6], [1.0], text="Which kiln is hotter?", holding={"kiln": 7})
+
+    # "Which" and "is" are no terms.
+    assert found.asked == pytest.approx(idf(holding=7, memories=100) + idf(holding=0, memories=100))
 
 
 def test_without_candidates_nothing_is_relevant():
     found = evidence([], [], memories=0)
 
-    assert (found.nearest, found.standing, found.bm25) == (0.0, 0.0, 0.0)
-    assert found.relevance(cosine=0.0, bm25=0.0) < 0.01
+    assert (found.nearest, found.mean, found.bm25, found.asked) == (0.0, 0.0, 0.0, 0.0)
+    assert found.relevance(cosine=0.0, bm25=0.0) < 0.02
 
 
 def test_words_are_counted_in_words_that_no_other_memory_holds():
@@ -48,9 +64,9 @@ def test_words_are_counted_in_words_that_no_other_memory_holds():
     assert USUAL.words(-1.0) == 0
 
 
-@given(nearest=cosines, own=cosines, standing=st.floats(0, 6), bm25=scores, share=st.floats(0, 1))
-def test_relevance_is_a_probability(nearest, own, standing, bm25, share):
-    known = Evidence(nearest=nearest, standing=standing, bm25=bm25, rarest=6.0, familiarity=1.0)
+@given(nearest=cosines, own=cosines, mean=cosines, bm25=scores, share=st.floats(0, 1), memories=st.floats(0, 1e7))
+def test_relevance_is_a_probability(nearest, own, mean, bm25, share, memories):
+    known = replace(USUAL, nearest=nearest, mean=min(mean, nearest), bm25=bm25, memories=memories)
     assert 0 <= known.relevance(cosine=min(own, nearest), bm25=share * bm25) <= 1
 
 
@@ -68,15 +84,36 @@ def test_more_of_what_is_rare_is_more_relevant(bm25, more):
     assert fewer.relevance(cosine=0.5, bm25=0) < many.relevance(cosine=0.5, bm25=0)
 
 
-@given(best=st.floats(0.1, 0.8), more=st.floats(0.02, 0.19), rest=st.lists(st.floats(0, 0.1), min_size=2, max_size=30))
-def test_a_nearer_best_outweighs_that_it_stands_out_more(best, more, rest):
-    """Standing out counts against: of many candidates the best always does. Nearness counts for more."""
+@given(
+    best=st.floats(0.1, 0.8), more=st.floats(0.001, 0.19), rest=st.lists(st.floats(-0.1, 0.1), min_size=0, max_size=30)
+)
+def test_a_nearer_best_outweighs_that_it_leads_by_more(best, more, rest):
+    """A lead counts against: the best of many candidates always has one. Nearness counts for more."""
     near, nearer = evidence([best, *rest], [0.0]), evidence([best + more, *rest], [0.0])
     assert near.relevance(cosine=best, bm25=0) < nearer.relevance(cosine=best + more, bm25=0)
 
 
+def test_the_same_evidence_is_worth_more_among_few_memories_and_for_a_short_question():
+    few, many = replace(USUAL, memories=1), replace(USUAL, memories=MOST_MEMORIES)
+    assert few.relevance(cosine=0.5, bm25=8) > USUAL.relevance(cosine=0.5, bm25=8) > many.relevance(cosine=0.5, bm25=8)
+    short, long = replace(USUAL, asked=10.0), replace(USUAL, asked=100.0)
+    assert short.relevance(cosine=0.5, bm25=8) > long.relevance(cosine=0.5, bm25=8)
+
+
+def test_more_memories_than_were_learned_from_count_as_so_many():
+    most, more = replace(USUAL, memories=MOST_MEMORIES), replace(USUAL, memories=1_000_000)
+    assert most.relevance(cosine=0.5, bm25=8) == more.relevance(cosine=0.5, bm25=8)
+
+
+def test_a_hit_is_believed_mostly_for_what_the_best_shows():
+    best, lesser = USUAL.features(cosine=0.5, bm25=8), USUAL.features(cosine=0.1, bm25=8)
+
+    assert len(best) == len(WEIGHTS)
+    assert best[0] - lesser[0] == pytest.approx(OWN * 0.4)
+
+
 def test_what_the_model_cannot_read_counts_neither_for_nor_against():
     far, near = (replace(USUAL, nearest=nearest, familiarity=0.0) for nearest in (0.05, 0.95))
-    usual = replace(USUAL, nearest=USUAL_COSINE)
+    usual = replace(USUAL, nearest=USUAL_COSINE, mean=USUAL_COSINE)
     for unread in (far, near):
         assert unread.relevance(cosine=0.05, bm25=8) == pytest.approx(usual.relevance(cosine=USUAL_COSINE, bm25=8))

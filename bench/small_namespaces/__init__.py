@@ -1,0 +1,98 @@
+"""Small namespaces: one to ten short memories, and questions that they answer and do not answer.
+
+`en.txt` and `zh.txt` hold frames: a memory, questions that it answers (`?`), and one about the same thing that it does
+not answer (`~`). The last frame has questions that nobody's memories answer (`!`). Every frame is asked in a namespace
+of each of SIZES, beside the memories of other frames; foreign are questions of frames that are not in it, and of the
+last. Frames are of one of two halves, in turn: what is learned from one is measured on the other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LANGUAGES = ("en", "zh")
+SIZES = (1, 3, 10)
+LEARN, REPORT = "learn", "report"
+SEED = 7
+_MARKS = {"?": "answered", "~": "near", "!": "elsewhere"}
+
+
+@dataclass(slots=True)
+class Frame:
+    """A memory and questions: those it answers, those about the same thing that it does not, and those about
+    anything else."""
+
+    name: str
+    half: str = ""
+    memory: str = ""
+    answered: list[str] = field(default_factory=list)
+    near: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A namespace of `memories` in their order; `place` is that of the memory that answers the questions `answered`.
+
+    `near` ask for what is not said of a thing that is; `foreign` is a question of another frame, `elsewhere` of none.
+    """
+
+    name: str
+    half: str
+    memories: Sequence[str]
+    place: int
+    answered: Sequence[str]
+    near: Sequence[str]
+    foreign: str
+    elsewhere: str
+
+
+def frames(language: str) -> list[Frame]:
+    """The frames of one of LANGUAGES. Raises ValueError for a line that is none of a frame's."""
+    found: list[Frame] = []
+    lines = (Path(__file__).parent / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        mark, text = line[:1], line[2:]
+        if mark == "[":
+            found.append(Frame(line.strip("[]"), half=(LEARN, REPORT)[len(found) % 2]))
+        elif mark in _MARKS and line[1:2] == " ":
+            getattr(found[-1], _MARKS[mark]).append(text)
+        elif line and found and not found[-1].memory:
+            found[-1].memory = line
+        elif line:
+            raise ValueError(
+                f"{language}.txt line {number}: a frame has one memory, then lines with {' '.join(_MARKS)}"
+            )
+    return found
+
+
+def namespaces(language: str) -> list[Small]:
+    """Every frame in a namespace of each of SIZES, with a question of a frame that is not in it and one of none."""
+    draws = random.Random(f"{SEED} {language}")
+    *told, last = frames(language)
+    made = []
+    for frame in told:
+        others = [other for other in told if other.half == frame.half and other is not frame]
+        # What is asked elsewhere is of one half too.
+        elsewhere = last.elsewhere[(LEARN, REPORT).index(frame.half) :: 2]
+        for size in SIZES:
+            drawn = draws.sample(others, size)
+            within, outside = drawn[: size - 1], drawn[size - 1]
+            memories = [frame.memory, *(other.memory for other in within)]
+            draws.shuffle(memories)
+            made.append(
+                Small(
+                    name=f"{language}-{frame.name}-{size}",
+                    half=frame.half,
+                    memories=memories,
+                    place=memories.index(frame.memory),
+                    answered=frame.answered,
+                    near=frame.near,
+                    foreign=draws.choice(outside.answered),
+                    elsewhere=draws.choice(elsewhere),
+                )
+            )
+    return made
