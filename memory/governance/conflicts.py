@@ -140,6 +140,22 @@ def denied_terms(sentence: str) -> frozenset[str]:
     return frozenset(terms(never.group("what"))) if never else frozenset()
 
 
+def by_denial(new: Statement, old: Statement) -> Decision | None:
+    """The decision for an `old` statement that speaks of at least half of what `new` denies for all time, whatever else
+    it says of it; None when it does not, only hopes for it, denies it itself, asks, or is another speaker's.
+
+    Weaker than `decide`, which also wants both to be told in one form: of all earlier statements the one that speaks of
+    most of it is meant.
+    """
+    never = denied_terms(new.text)
+    if not never or new.speaker != old.speaker or not (is_prose(new.text) and is_prose(old.text)):
+        return None
+    if denied_terms(old.text) or is_question(old.text) or _INTENDS.search(old.text):
+        return None
+    common = never & slots(old.text).about
+    return _denied(common) if len(common) >= max(2, DENIED * len(never)) else None
+
+
 def by_change(change: Change, new: Statement, old: Statement) -> Decision:
     """The decision for an `old` statement that is `meant` by what `new` says outright."""
     says = {
@@ -213,6 +229,10 @@ def _by_denial(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> De
     share = len(common) / len(never) if never else _overlap(mine, theirs)
     if len(common) < 2 or share < (DENIED if never else FRAME):
         return None
+    return _denied(common)
+
+
+def _denied(common: frozenset[str]) -> Decision:
     return Decision(
         Relation.CONTRADICTS,
         "One statement denies what the other says, and neither says that it changed.",

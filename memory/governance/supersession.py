@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, decide, denied_terms, meant
+from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, meant
 from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
 from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
 from memory.text.attributes import attributes
@@ -433,8 +433,11 @@ def _deny(settled: Settled[Key], said: Statement, earlier: Mapping[Key, Sequence
         if time.monotonic() > until:
             return
         for old in statements:
-            decision = None if old.by_agent else decide(said, old)
-            if decision is None or not decision.review:
+            if old.by_agent:
+                continue
+            strict = decide(said, old)
+            decision = strict if strict.review else by_denial(said, old)
+            if decision is None:
                 continue
             if best is None or len(decision.evidence) >= len(best[2].evidence):
                 best = (other, old, decision)

@@ -3,8 +3,12 @@ from __future__ import annotations
 import pytest
 
 from memory.enums import Relation
-from memory.governance.conflicts import Decision, decide
+from memory.governance.conflicts import Decision, by_denial, decide
 from memory.text.utterances import Statement
+
+
+def said(text: str, *, speaker: str = "Ann") -> Statement:
+    return Statement(text, 0, len(text), 0, speaker)
 
 
 def judged(new: str, old: str, *, by: str = "Ann", of: str = "Ann", topic: str = "") -> Decision:
@@ -90,6 +94,18 @@ def test_a_denial_is_flagged_for_review(new: str, old: str) -> None:
 )
 def test_what_is_only_meant_to_be_done_is_not_denied(new: str, old: str) -> None:
     assert not judged(new, old).review
+
+
+def test_of_what_is_denied_half_is_enough_for_a_review_whatever_the_form() -> None:
+    denial = said("I have never finished a draft of a novel.")
+    found = by_denial(denial, said("I'm working on a draft of my second novel with Ann."))
+
+    assert found is not None
+    assert (found.relation, found.review, found.evidence) == (Relation.CONTRADICTS, True, ("draft", "novel"))
+    for text in ("I hope to finish a draft of my novel.", "Did I finish a draft of a novel?", "The novel is long."):
+        assert by_denial(denial, said(text)) is None
+    assert by_denial(denial, said("I never wrote a draft of a novel.")) is None
+    assert by_denial(denial, said("I wrote a draft of my novel.", speaker="Bea")) is None
 
 
 def test_another_speaker_contradicts_and_does_not_update() -> None:
