@@ -39,9 +39,7 @@ WORDS = 1.2
 RARE_WORDS = 2.0
 # Evidence up to here is chance among notes, which say themselves what they are about. Turns of a conversation leave
 # that to the turns around: the words that they do say count in full.
-CHANCE = 0.1
-# What importance weighs among notes, of what it weighs in a conversation, where it tells facts from small talk.
-NOTE_IMPORTANCE = 0.25
+CHANCE = 0.15
 
 
 class Part(NamedTuple):
@@ -134,8 +132,7 @@ def word_evidence(terms: Sequence[str], by_words: WordHits, *, best: float, stan
 
 
 def beyond_chance(evidence: float, talk: float) -> float:
-    """What of the `evidence` of words (0..1) is more than chance, where the share `talk` (0..1) of the candidates are
-    turns of a conversation."""
+    """What of the `evidence` of words (0..1) is more than chance among notes (`talk` 0) or in a conversation (1)."""
     chance = CHANCE * (1 - talk)
     return max(0.0, evidence - chance) / (1 - chance)
 
@@ -162,10 +159,9 @@ def rank(
         best=float(candidates.bm25.max(initial=0.0)),
         standing_out=signals.standing_out(values["dense"]),
     )
-    talk = signals.conversation(candidates)
-    weights = _arm_weights(question, beyond_chance(evidence, float(talk.mean()) if len(talk) else 0.0), taking_part)
+    weights = _arm_weights(question, beyond_chance(evidence, signals.talk(candidates)), taking_part)
     found = sum((weights[arm] * values[arm] for arm in ARMS), start=np.zeros(len(candidates)))
-    for name, value in _signals(question, candidates, found, talk).items():
+    for name, value in _signals(question, candidates, found).items():
         if name in taking_part and value.any():
             raw[name] = values[name] = value
             weights[name] = SIGNALS[name]
@@ -185,9 +181,8 @@ def _arm_weights(question: Question, evidence: float, taking_part: Collection[st
     return {"dense": dense, "lexical": 1.0 - dense}
 
 
-def _signals(question: Question, candidates: Candidates, found: np.ndarray, talk: np.ndarray) -> dict[str, np.ndarray]:
-    """What speaks for or against each candidate besides the arms; 0 where a signal has nothing to say. `talk`
-    [candidates]: how far its session is a conversation."""
+def _signals(question: Question, candidates: Candidates, found: np.ndarray) -> dict[str, np.ndarray]:
+    """What speaks for or against each candidate besides the arms; 0 where a signal has nothing to say."""
     wants = question.wants
     nothing = np.zeros(len(candidates))
     around, answer = signals.neighbours(candidates, found)
@@ -203,5 +198,5 @@ def _signals(question: Question, candidates: Candidates, found: np.ndarray, talk
         "time": candidates.in_span.astype(float),
         "question": (candidates.asks & candidates.spoken).astype(float),
         "recency": signals.recency(candidates) if wants.recent else nothing,
-        "importance": (candidates.importance - 0.5) * (NOTE_IMPORTANCE + (1 - NOTE_IMPORTANCE) * talk),
+        "importance": candidates.importance - 0.5,
     }

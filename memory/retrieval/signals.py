@@ -105,6 +105,13 @@ def conversation(candidates: Candidates) -> np.ndarray:
     return np.asarray(np.minimum(others / OTHERS_SHARE, 1.0)[candidates.session])
 
 
+def talk(candidates: Candidates) -> float:
+    """How far the candidates are of conversations: 0 (one speaks alone) to 1 (others have OTHERS_SHARE of them)."""
+    turns = np.bincount(candidates.voice)
+    others = 1 - turns.max(initial=0) / max(turns.sum(), 1)
+    return float(min(others / OTHERS_SHARE, 1.0))
+
+
 def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the turns of a conversation around lend, of the arms' joint scores `found` (0..1).
 

@@ -169,7 +169,6 @@ def test_equals_come_newest_first():
         ("recency", {}, {"recent": True}, [None, 0.05]),
         ("recency", {}, {}, [None, None]),
         ("importance", {"importance": [1.0, 0.2]}, {}, [0.15, -0.09]),
-        ("importance", {"importance": [1.0, 0.2], "voice": [1, 1]}, {}, [0.0375, -0.0225]),
         ("session", {"session": [0, 1], "cosine": [0.5, 0.0]}, {}, [0.55 / 3, None]),
         ("neighbours", {"cosine": [0.5, 0.0]}, {}, [None, 0.25]),
         ("neighbours", {"cosine": [0.5, 0.0], "voice": [1, 1]}, {}, [None, None]),

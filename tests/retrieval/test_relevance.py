@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.governance.policy import RELEVANCE_FLOOR
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, idf
 from memory.retrieval.question import question
@@ -55,7 +56,7 @@ def test_without_candidates_nothing_is_relevant():
     found = evidence([], [], memories=0)
 
     assert (found.nearest, found.mean, found.bm25, found.asked) == (0.0, 0.0, 0.0, 0.0)
-    assert found.relevance(cosine=0.0, bm25=0.0) < 0.02
+    assert found.relevance(cosine=0.0, bm25=0.0) < RELEVANCE_FLOOR
 
 
 def test_words_are_counted_in_words_that_no_other_memory_holds():

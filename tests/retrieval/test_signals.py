@@ -102,6 +102,13 @@ def test_a_session_is_a_conversation_as_far_as_others_speak_in_it(voices, expect
     assert found.tolist() == pytest.approx([expected] * len(voices))
 
 
+@pytest.mark.parametrize(
+    ("voices", "expected"), [([], 0.0), ([0, 0, 0], 0.0), ([0] * 7 + [1], 0.5), ([0, 0, 0, 1], 1.0), ([0, 1], 1.0)]
+)
+def test_candidates_are_talk_as_far_as_others_speak_among_them(voices, expected):
+    assert signals.talk(candidates(len(voices), voice=voices, session=range(len(voices)))) == pytest.approx(expected)
+
+
 def test_each_session_is_a_conversation_of_its_own():
     found = candidates(6, session=[0, 1, 0, 1, 2, 2], voice=[0, 0, 1, 0, 1, 1])
     assert signals.conversation(found).tolist() == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
