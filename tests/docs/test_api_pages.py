@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 import pytest
-import yaml
 from drf_spectacular.generators import SchemaGenerator
 
 from tests.docs.pages import ROOT
@@ -54,5 +53,4 @@ def test_a_tag_without_a_page_is_refused(schema):
 def test_the_navigation_names_the_pages(written):
     text = (ROOT / "mkdocs.yml").read_text("utf-8")
     named = [line.strip(" -") for line in text.splitlines() if "reference/routes/" in line]
-    assert yaml.safe_load(text.split("plugins:")[0])["strict"] is True
     assert sorted(named) == sorted(f"reference/routes/{name}" for name in written)
