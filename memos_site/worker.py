@@ -4,7 +4,8 @@ Its processes share queues and locks in memory. An idle worker waits inside the 
 leaves the lock taken, the worker that replaces it waits for ever, and no job is done any more while all look alive. A
 queue that was cut off in the midst of a message is as useless. So everything is started anew (crash-only software:
 Candea and Fox, HotOS 2003) by whoever watches the cluster: `make run`, or a container's restart policy. A job that was
-under way goes on when its heartbeat has been missed.
+under way goes on when its heartbeat has been missed. And none of its processes outlives the one that started it: a
+worker whose guard is gone would hold its memory and its connections for ever.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from django_q.cluster import Sentinel
+
+from memos_site.embedded import die_with_parent
 
 log = logging.getLogger("memos.worker")
 
@@ -39,6 +43,20 @@ class CrashOnlySentinel(Sentinel):
         name = getattr(target, "__name__", "process")
         threading.Thread(target=_end_with, args=(process, name), name=f"watch {name}", daemon=True).start()
         return process
+
+
+def bind_forks() -> None:
+    """Has what this process forks from now on, and what that forks, be killed when its parent ends (Linux)."""
+    binders: list[Callable[[], None] | None] = []
+
+    def before() -> None:
+        binders[:] = [die_with_parent(signal.SIGKILL)]
+
+    def after_in_child() -> None:
+        if binders and binders[0] is not None:
+            binders[0]()
+
+    os.register_at_fork(before=before, after_in_child=after_in_child)
 
 
 def _end_with(process: BaseProcess, name: str) -> None:

@@ -1,9 +1,11 @@
-"""kill -9 of each process of an idle worker: the jobs that come afterwards are done."""
+"""kill -9 of each process of an idle worker: the jobs that come afterwards are done, and nobody is left behind."""
 
 from __future__ import annotations
 
+import psutil
 import pytest
 
+from tests.crash.cluster import Cluster, waiting_model
 from tests.crash.server import Server, wait_for
 from tests.crash.test_killed_parts import turn
 
@@ -27,3 +29,20 @@ def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, p
     guard.children()[place].kill()
 
     assert summarised(server, f"after-{place}")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("part", ["main", "guard"])
+def test_a_process_that_is_killed_leaves_none_behind_that_it_started(tmp_path, part):
+    with waiting_model() as (endpoint, _):
+        cluster = Cluster(endpoint, tmp_path / "cluster.log")
+        try:
+            # The guard, and the worker, the monitor and the pusher that it starts.
+            wait_for(lambda: len(cluster.process.children(recursive=True)) >= 4, what="all of the worker")
+            [guard] = cluster.process.children()
+            below = cluster.process.children(recursive=True)
+            (cluster.process if part == "main" else guard).kill()
+
+            assert psutil.wait_procs([cluster.process, *below], timeout=20)[1] == []
+        finally:
+            cluster.stop()

@@ -5,7 +5,7 @@ from typing import Any
 from django_q import cluster
 from django_q.management.commands import qcluster
 
-from memos_site.worker import CrashOnlySentinel
+from memos_site.worker import CrashOnlySentinel, bind_forks
 
 
 class Command(qcluster.Command):
@@ -14,4 +14,5 @@ class Command(qcluster.Command):
     def handle(self, *arguments: Any, **options: Any) -> None:
         # Looked up by name when the cluster starts; there is no setting for it.
         cluster.Sentinel = CrashOnlySentinel
+        bind_forks()
         super().handle(*arguments, **options)
