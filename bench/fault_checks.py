@@ -18,6 +18,10 @@ _TWICE = """
 SELECT metadata ->> 'mark', count(*) FROM memory_memory WHERE metadata ? 'mark' GROUP BY 1 HAVING count(*) > 1
 """
 _STORED = "SELECT metadata ->> 'mark', id::text FROM memory_memory WHERE metadata ? 'mark'"
+_REPLACED = """
+SELECT metadata ->> 'mark' FROM memory_memory
+WHERE metadata ? 'mark' AND (superseded_by IS NOT NULL OR state <> 'active')
+"""
 _GAPS = """
 SELECT n.name, m.session, count(*), max(m.turn), s.message_count
 FROM memory_memory m JOIN memory_namespace n ON n.id = m.namespace_id
@@ -52,7 +56,8 @@ def check(server: WholeServer, book: Book, *, seconds: float) -> list[str]:
         problems += [f"session {row} has gaps" for row in connection.execute(_GAPS)]
         problems += _documents(connection, book)
         problems += _erasures(connection, book)
-    problems += _searches(server, book)
+        replaced = {row[0] for row in connection.execute(_REPLACED)}
+    problems += _searches(server, book, without=replaced)
     problems += [f"{count} × {what}" for what, count in book.unclean.items()]
     return [*problems, *_commands(server)]
 
@@ -139,10 +144,11 @@ def _erasures(connection: psycopg.Connection, book: Book) -> Iterator[str]:
     print(f"erasures {len(book.erased)}, documents {len(book.documents)}, keys {len(book.keys)}", flush=True)
 
 
-def _searches(server: WholeServer, book: Book) -> Iterator[str]:
-    """Some acknowledged memories, asked for by the word that only they have."""
+def _searches(server: WholeServer, book: Book, *, without: set[str]) -> Iterator[str]:
+    """Some acknowledged memories, asked for by the word that only they have; not those that later ones replaced."""
     caller = Caller(server.port, server.key, Book())
-    chosen = random.Random(7).sample(sorted(book.marks), min(SEARCHED, len(book.marks)))
+    there = sorted(set(book.marks) - without)
+    chosen = random.Random(7).sample(there, min(SEARCHED, len(there)))
     missing = 0
     for mark in chosen:
         namespace, memory_id = book.marks[mark]
@@ -153,7 +159,7 @@ def _searches(server: WholeServer, book: Book) -> Iterator[str]:
                 break
             time.sleep(0.5)
         missing += memory_id not in [hit["id"] for hit in (answer or {}).get("hits", [])]
-    print(f"searched {len(chosen)}, found {len(chosen) - missing}", flush=True)
+    print(f"searched {len(chosen)}, found {len(chosen) - missing}; replaced by later ones {len(without)}", flush=True)
     if missing:
         yield f"{missing} of {len(chosen)} acknowledged memories are not found by their words"
 

@@ -74,7 +74,7 @@ FIRST_MINUTES = 10
 
 
 def turn_text(chance: random.Random) -> str:
-    """One turn of a conversation: small news, facts that later ones replace, one in five in Chinese."""
+    """One turn of a conversation: small news, facts that later ones replace, one in four in Chinese."""
     pick = chance.choice
     number = chance.randrange(100_000)
     frames = (
@@ -131,7 +131,7 @@ class Traffic:
     def __init__(self, namespaces: int, seed: int) -> None:
         self.tenants = [Tenant(f"soak-{number:03}") for number in range(namespaces)]
         self._chance = random.Random(seed)
-        # Some talk more than others (Zipf with exponent 0.5: the busiest has ten times the median's).
+        # Some talk more than others (Zipf with exponent 0.5: the busiest has 14 times the median's).
         self._weights = [(rank + 1) ** -0.5 for rank in range(namespaces)]
 
     def turns(self, tenant: Tenant, count: int) -> dict[str, Any]:
