@@ -37,12 +37,12 @@ class Later:
 
 def asks_for_words(question: str, later: Later, text: str) -> bool:
     """Whether `question` is about the words of the hit's `text` that gave way, rather than about the rest of it, and
-    the later memory speaks of what is asked: it holds half of the question's terms that the hit holds, or more."""
+    the later memory speaks of what is asked: it holds a quarter of the question's terms that the hit holds, or more."""
     asked = set(terms(question))
     held = asked.intersection(terms(text))
     replaced = asked.intersection(terms(later.words))
     rest = asked.intersection(terms(text.replace(later.words, " ")))
-    return len(replaced) > len(rest) and 2 * len(held.intersection(terms(later.text))) >= len(held)
+    return len(replaced) > len(rest) and 4 * len(held.intersection(terms(later.text))) >= len(held)
 
 
 def newer_first(
