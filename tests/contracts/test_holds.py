@@ -104,6 +104,8 @@ HARMLESS = {
     "memory/services/reinstating.py:_agree": MARKED,
     "memory/services/reinstating.py:retire_again": MARKED,
     "memory/services/retiring.py:give_back": MARKED,
+    "memory/services/retiring.py:retire": MARKED,
+    "memory/services/retiring.py:search_what_holds": MARKED,
     "memory/services/settling_judge.py:_due": "a question to a language model that is none any more",
     "memory/services/settling_judge.py:_keep_both": MARKED,
     "memory/services/settling_trial.py:undo_since": MARKED,

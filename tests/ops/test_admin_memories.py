@@ -167,7 +167,7 @@ class TestChange:
     def test_the_page_escapes_and_costs_a_bounded_number_of_queries(self, staff, world, django_assert_max_num_queries):
         # The first visit of a login is written down in it.
         staff.get("/ops/account/")
-        with django_assert_max_num_queries(14):
+        with django_assert_max_num_queries(15):
             shown = staff.get(change_url(world.hostile)).content.decode()
         assert "<script>alert(" not in shown
         assert "&lt;/textarea&gt;" in shown
