@@ -18,7 +18,15 @@ from typing import Generic, TypeVar
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, meant
 from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
-from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
+from memory.governance.updates import (
+    Update,
+    is_exception,
+    is_other_record,
+    is_other_thing,
+    is_same_holder,
+    resolved,
+    update,
+)
 from memory.text.attributes import attributes
 from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.claims import Claim, claims, telling
@@ -345,7 +353,7 @@ def _give_way(
             if old.by_agent:
                 continue
             for former in theirs:
-                decided = update(claim, former)
+                decided = _update_of_one_record(said, claim, old, former)
                 if not _may_speak_for(said, claim, old, former):
                     continue
                 if decided is not None:
@@ -380,6 +388,14 @@ def _give_way(
             words=words,
             linked=not weighed or decided.confidence >= LEAST_CONFIDENCE,
         )
+
+
+def _update_of_one_record(said: Statement, claim: Claim, old: Statement, former: Claim) -> Update | None:
+    """What `claim` does to `former`; nothing, when their sentences are of two records and none says that it changed."""
+    decided = update(claim, former)
+    if decided is None or claim.changes or not is_other_record(said.text, old.text, decided.evidence):
+        return decided
+    return None
 
 
 def _one_thing(formers: Sequence[Claim]) -> bool:

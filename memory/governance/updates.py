@@ -153,6 +153,14 @@ def is_exception(new: Claim, old: Claim) -> bool:
     return bool(times) and new.tense != "past"
 
 
+def is_other_record(newer: str, older: str, values: Sequence[str]) -> bool:
+    """Whether two sentences each name something besides the `values` that the other does not: "Order 17: 40 euros" and
+    "Order 18: 55 euros" are two records, and none corrects the other unless it says so."""
+    told = frozenset(terms(" ".join(values)))
+    mine, theirs = frozenset(terms(newer)) - told, frozenset(terms(older)) - told
+    return bool(mine - theirs) and bool(theirs - mine)
+
+
 def _by_attribute(new: Claim, old: Claim) -> Update | None:
     """Another value of an attribute that a person or a thing has one of at a time, or its end."""
     if old.tense == "past" or not old.asserts:

@@ -221,3 +221,22 @@ class TestUnsure:
         (said, *_), (old,) = newer, earlier = statements(new), statements(self.OLD)
 
         assert may_stand(said, newer, old, earlier, former_value="40 euros", value=value) is stands
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Order 17: two chairs, 40 euros.", "Order 18: two chairs, 55 euros."),
+        ("Invoice A12 from Meyer is 300 euros.", "Invoice A13 from Meyer is 450 euros."),
+        ("Ticket 4711: printer on floor 2.", "Ticket 4712: printer on floor 3."),
+        ("Delivery kq: drums for the indigo hall, row 181.", "Delivery zt: drums for the indigo hall, row 77."),
+    ],
+)
+def test_records_of_one_form_do_not_replace_one_another(older: str, newer: str) -> None:
+    found = settled(newer, old=older)
+    assert not found.retired
+    assert not found.linked
+
+
+def test_another_value_in_the_same_words_replaces_the_former() -> None:
+    assert gone(settled("The gym opens at 7.", old="The gym opens at 8."), "old", "The gym opens at 8.") == ""
