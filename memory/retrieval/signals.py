@@ -108,8 +108,8 @@ def conversation(candidates: Candidates) -> np.ndarray:
 def talk(candidates: Candidates) -> float:
     """How far the candidates are of conversations: 0 (one speaks alone) to 1 (others have OTHERS_SHARE of them)."""
     turns = np.bincount(candidates.voice)
-    others = 1 - turns.max(initial=0) / max(turns.sum(), 1)
-    return float(min(others / OTHERS_SHARE, 1.0))
+    others = turns.sum() - turns.max(initial=0)
+    return float(min(others / max(turns.sum(), 1) / OTHERS_SHARE, 1.0))
 
 
 def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

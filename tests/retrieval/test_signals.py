@@ -103,10 +103,11 @@ def test_a_session_is_a_conversation_as_far_as_others_speak_in_it(voices, expect
 
 
 @pytest.mark.parametrize(
-    ("voices", "expected"), [([], 0.0), ([0, 0, 0], 0.0), ([0] * 7 + [1], 0.5), ([0, 0, 0, 1], 1.0), ([0, 1], 1.0)]
+    ("voices", "expected"), [([0, 0, 0], 0.0), ([0] * 7 + [1], 0.5), ([0, 0, 0, 1], 1.0), ([0, 1], 1.0)]
 )
 def test_candidates_are_talk_as_far_as_others_speak_among_them(voices, expected):
     assert signals.talk(candidates(len(voices), voice=voices, session=range(len(voices)))) == pytest.approx(expected)
+    assert signals.talk(candidates(0)) == 0.0
 
 
 def test_each_session_is_a_conversation_of_its_own():
