@@ -21,7 +21,7 @@ run: install translations ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
 test: install-dev translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/e2e
+	$(BIN)/python -m pytest --ignore=tests/e2e
 	$(BIN)/python -m pytest -n 2 tests/e2e
 
 lint: export MEMOS_SECRET_KEY ?= only-for-checks
