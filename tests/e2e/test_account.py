@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
+from playwright.sync_api import expect
 
 from ops import second_factor
 from tests.e2e.conftest import MATRIX, check
@@ -15,18 +16,19 @@ from tests.e2e.conftest import MATRIX, check
 def test_logins_and_an_enrolment(open_page, root, theme, width):
     second_factor.begin(User.objects.get(username="root"))
     page = open_page("/ops/account/", client=root, theme=theme, width=width)
-    assert page.locator(".qr svg").is_visible()
-    assert page.locator("#otp").is_visible()
+    expect(page.locator(".qr svg")).to_be_visible()
+    expect(page.locator("#otp")).to_be_visible()
     check(page, f"account-{theme}-{width}")
 
 
 def test_what_is_shown_once(open_page, root):
     page = open_page("/ops/account/", client=root)
     page.get_by_role("button", name="Set up a second factor").click()
+    expect(page.locator("#otp")).to_be_visible()
     device = TOTPDevice.objects.get()
     page.locator("#otp").fill(f"{totp(device.bin_key):06d}")
     page.get_by_role("button", name="Confirm").click()
-    assert page.locator(".codes li").count() == second_factor.BACKUP_CODES
+    expect(page.locator(".codes li")).to_have_count(second_factor.BACKUP_CODES)
     check(page, "account-codes")
 
 
@@ -39,6 +41,7 @@ def test_signing_in_and_being_locked_out(open_page, watched, settings):
     for _ in range(2):
         page.locator("#id_username").fill("boss")
         page.locator("#id_password").fill("wrong")
-        page.get_by_role("button", name="Log in").click()
-    assert page.get_by_role("heading", name="Signing in is locked for a while").is_visible()
+        with page.expect_navigation():
+            page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", name="Signing in is locked for a while")).to_be_visible()
     check(page, "locked-out")

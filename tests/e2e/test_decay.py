@@ -43,8 +43,8 @@ def test_a_choice_of_namespaces(open_page, root, faded, theme, width):
 def test_the_grid_by_keyboard_leads_to_the_rows(open_page, root, faded):
     page = open_page(URL, client=root)
     links = page.locator("[data-heat] a")
+    expect(page.locator('[data-heat] a[tabindex="0"]')).to_have_count(1)
     assert links.count() >= 3
-    assert page.locator('[data-heat] a[tabindex="0"]').count() == 1
     links.first.focus()
     page.keyboard.press("ArrowDown")
     count = page.evaluate("document.activeElement.textContent")

@@ -131,4 +131,4 @@ def test_it_works_without_script_and_in_forced_colours(open_page, root, busy):
     page = open_page("/ops/radar/", client=root, java_script_enabled=False, forced_colors="active")
     ask(page)
     place = page.locator(".blip[data-place='2']")
-    assert page.locator(place.get_attribute("href")).count() == 1
+    expect(page.locator(place.get_attribute("href"))).to_have_count(1)
