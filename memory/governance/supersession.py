@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, Decision, by_change, decide, denied_terms, meant
-from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
+from memory.governance.likelihood import Nearness, announces, is_simple, likelihood, may_replace
 from memory.governance.updates import Update, is_exception, is_other_thing, is_same_holder, resolved, update
 from memory.text.attributes import attributes
 from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
@@ -29,6 +29,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 # What must be as sure as this is carried out; anything less is for a person to see.
 LEAST_CONFIDENCE = 0.75
+# What is at least so likely is linked; what is less likely is left alone, even where a rule finds it.
+LEAST_LINKED = 0.65
 _LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
 TURNS_ABOUT = 3
@@ -88,13 +90,13 @@ def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
 
 
 def updating_texts(statements: Sequence[Statement]) -> list[str]:
-    """The statements that say that something is another than before, or what there is one of (where somebody lives):
-    the earlier value may be told in quite other words."""
+    """The statements that may say that something is another than before, or what there is one of (where somebody
+    lives): the earlier value may be told in quite other words."""
     return [
         said.text
         for said, mine in resolved(statements)
         if not said.by_agent
-        and any(claim.asserts and (claim.changes or attributes(claim.clause.text)) for claim in mine)
+        and any(announces(claim, said.text) for claim in mine)
     ]
 
 
@@ -261,7 +263,7 @@ def _give_way(
 ) -> None:
     """Adds what gives way to a `claim` of the statement `said`: earlier claims with another value of the same, or the
     one that it most likely means."""
-    if not _may_update(claim):
+    if not (_may_update(claim) or announces(claim, said.text)):
         return
     found: list[tuple[Key, int, Claim, Update]] = []
     likely: list[tuple[Key, int, Claim, Update]] = []
@@ -275,17 +277,18 @@ def _give_way(
                 decided = update(claim, former)
                 if not _may_speak_for(said, claim, old, former):
                     continue
-                if decided is not None:
-                    found.append((other, number, former, decided))
-                    continue
                 near = nearness(said.text, claim.clause.text, former.clause.text)
-                if near is not None and may_replace(claim, former):
-                    sure = likelihood(claim, former, near)
+                sure = None
+                if near is not None and may_replace(claim, former, said.text):
+                    sure = likelihood(claim, former, said.text, near, ruled=decided is not None)
+                if decided is not None and (sure is None or sure >= LEAST_LINKED):
+                    found.append((other, number, former, decided))
+                elif decided is None and sure is not None:
                     alone = is_simple(former) and len(theirs) == 1
                     likely.append(
                         (other, number, former, Update(_LIKELY, sure, (former.clause.text,), partial=not alone))
                     )
-    likely = [one for one in likely if one[3].confidence >= LEAST_CONFIDENCE]
+    likely = [one for one in likely if one[3].confidence >= LEAST_LINKED]
     if not found and likely:
         found = [max(likely, key=lambda one: one[3].confidence)]
     one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[0] for *_, one in found}) < 2

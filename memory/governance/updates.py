@@ -214,7 +214,7 @@ def _phrase_start(text: str, start: int) -> int:
 
 def _by_value(new: Claim, old: Claim) -> Update | None:
     """Another value of the same kind for the same topic."""
-    pairs = [] if new.negated or old.negated else _differing(new.values, old.values)
+    pairs = [] if new.negated or old.negated else differing(new.values, old.values)
     if not pairs or not (old.asserts or new.changes) or not _is_one_topic(new, old, pairs):
         return None
     sure = _sureness(new, old, pairs)
@@ -307,7 +307,7 @@ def _only_on_days(new: Claim, old: Claim) -> bool:
 _WORDS = {"clock": "time", "day": "day", "phone": "number", "money": "amount", "address": "address"}
 
 
-def _differing(new: Sequence[Value], old: Sequence[Value]) -> list[tuple[Value, Value]]:
+def differing(new: Sequence[Value], old: Sequence[Value]) -> list[tuple[Value, Value]]:
     """Values of one kind that differ, where none of the newer ones is one of the earlier ones."""
     found = []
     for value in new:
