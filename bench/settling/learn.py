@@ -38,6 +38,7 @@ import django
 django.setup()
 
 from bench.settling import frames_learn
+from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, cases_of
 from memory.governance.likelihood import Nearness, features, may_replace
 from memory.governance.updates import resolved, update
@@ -50,6 +51,7 @@ FRESH = PAIRS[1:]
 CROSSED = "crossed"
 HELD_OUT = "held out"
 MOST_CROSSED = 6000
+_BESIDE = frozenset((*frames_learn.BESIDE_EN, *frames_learn.BESIDE_ZH))
 FOLDS = 5
 L2 = 1.0
 # Weight of an N, and of a pair across lines, of which there are many and easy ones; a U has 1.
@@ -106,18 +108,24 @@ def read_pairs() -> Iterator[Pair]:
             label, older, newer = line.split("\t")
             source = HELD_OUT if name in FRESH and is_held_out(older) else name
             yield Pair(source, older, int(label == "U"), older, newer)
-    beside = {text.removeprefix("assistant| ") for text in (*frames_learn.BESIDE_EN, *frames_learn.BESIDE_ZH)}
     for case in cases_of(LEARN):
-        texts = [message.text for message in case.messages]
-        said = [at for at, one in enumerate(case.messages) if one.role == "user" and one.text not in beside]
-        replaced = [one.message for one in case.replaced]
-        for old in replaced:
-            later = [at for at in said if at > old and at not in replaced]
-            yield from (Pair(LEARN, case.frame, 1, texts[old], texts[at]) for at in later[:1])
-        if case.kind == "lookalike":
-            yield from (
-                Pair(LEARN, case.frame, 0, texts[old], texts[new]) for new in said for old in said if old < new
-            )
+        yield from _pairs_of(case)
+
+
+def _pairs_of(case: Case) -> Iterator[Pair]:
+    texts = [message.text for message in case.messages]
+    said = [at for at, one in enumerate(case.messages) if one.role == "user"]
+    beside = [at for at in said if texts[at] in _BESIDE]
+    told = [at for at in said if at not in beside]
+    giving_way = {one.message for one in case.replaced}
+    if case.kind == "compound":
+        former = [one.not_first for one in case.questions if one.not_first]
+        giving_way |= {at for at in told[:-1] if any(contains(texts[at], value) for value in former)}
+    for old in sorted(giving_way):
+        later = [at for at in told if at > old and at not in giving_way]
+        yield from (Pair(LEARN, case.frame, 1, texts[old], texts[at]) for at in later[-1:])
+    left_alone = told if case.kind == "lookalike" else beside
+    yield from (Pair(LEARN, case.frame, 0, texts[old], texts[new]) for new in told for old in left_alone if old < new)
 
 
 def is_held_out(older: str) -> bool:
@@ -126,14 +134,16 @@ def is_held_out(older: str) -> bool:
 
 
 def crossed(pairs: Sequence[Pair]) -> list[Pair]:
-    """Pairs of an older and a newer message of two lines, in one language."""
+    """Pairs of an older and a newer message of two lines, half of them of two Chinese lines."""
     chance = random.Random(3)
-    chosen = [(chance.choice(pairs), chance.choice(pairs)) for _ in range(MOST_CROSSED)]
-    return [
-        Pair(CROSSED, one.group, 0, one.older, other.newer)
-        for one, other in chosen
-        if one.group != other.group and _chinese(one.older) == _chinese(other.newer)
-    ]
+    found = []
+    for chinese in (False, True):
+        mine = [pair for pair in pairs if _chinese(pair.older) == _chinese(pair.newer) == chinese]
+        chosen = [(chance.choice(mine), chance.choice(mine)) for _ in range(MOST_CROSSED // 2)]
+        found += [
+            Pair(CROSSED, one.group, 0, one.older, other.newer) for one, other in chosen if one.group != other.group
+        ]
+    return found
 
 
 def _chinese(text: str) -> bool:
@@ -163,8 +173,9 @@ def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
                         continue
                     former = vectors[old.clause.text]
                     near = Nearness(float(vectors[statement.text] @ former), float(vectors[new.clause.text] @ former))
-                    ruled = update(new, old) is not None
-                    found = features(new, old, statement.text, near, ruled=ruled)
+                    ruled = update(new, old)
+                    rule = ruled.confidence if ruled else 0.0
+                    found = features(new, old, statement.text, near, rule=rule)
                     names = names or list(found)
                     values.append(list(found.values()))
         rows.append(Row(pair.label, _weight(pair), np.array(values)))

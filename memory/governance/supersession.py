@@ -29,8 +29,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 # What must be as sure as this is carried out; anything less is for a person to see.
 LEAST_CONFIDENCE = 0.75
-# What is at least so likely is linked; what is less likely is left alone, even where a rule finds it.
-LEAST_LINKED = 0.65
+# What no rule finds is linked when it is so likely; what a rule finds is left alone when it is less likely than this.
+LEAST_LINKED = 0.6
+LEAST_RULED = 0.4
 _LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
 TURNS_ABOUT = 3
@@ -280,8 +281,8 @@ def _give_way(
                 near = nearness(said.text, claim.clause.text, former.clause.text)
                 sure = None
                 if near is not None and may_replace(claim, former, said.text):
-                    sure = likelihood(claim, former, said.text, near, ruled=decided is not None)
-                if decided is not None and (sure is None or sure >= LEAST_LINKED):
+                    sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
+                if decided is not None and (sure is None or sure >= LEAST_RULED):
                     found.append((other, number, former, decided))
                 elif decided is None and sure is not None:
                     alone = is_simple(former) and len(theirs) == 1

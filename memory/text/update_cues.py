@@ -10,9 +10,9 @@ from functools import lru_cache
 
 _CUES: dict[str, str] = {
     "as before": (
-        r"\b(?:still|same|as (?:always|before|usual|ever|planned)|like always|unchanged|unaffected|stays?|stayed"
+        r"\b(?:still|same|as (?:always|before|usual|ever|planned)|like always|unchanged|unaffected|stays?(?! (?:at|on|in)\b)|stayed"
         r"|remains?|usual|either way|keeps?|kept)\b"
-        r"|照旧|还是(?!换|改)|照样|一样|没变|不变|没动|没换|没改|仍|依旧|依然|老样子|照常|还在|还得"
+        r"|照旧|还是(?!换|改|[\d一二三四五六七八九十两半])|照样|一样|没变|不变|没动|没换|没改|仍|依旧|依然|老样子|照常|还在|还得"
     ),
     "new": r"\bnew\b(?! york| zealand| delhi| orleans| jersey)|新",
     "now": r"\b(?:now|nowadays|these days|currently|by now|at present|meanwhile|today)\b|现在|如今|目前|眼下",
