@@ -15,7 +15,6 @@ the same for the lines that were held out (whoever mends the rules by them has s
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import random
 import sys
@@ -40,14 +39,13 @@ django.setup()
 from bench.settling import frames_learn
 from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, cases_of
-from memory.governance.likelihood import Nearness, features, may_replace
+from bench.settling.pairs import PAIRS, lines_of
+from memory.governance.likelihood import Nearness, features, is_told, vetoes
 from memory.governance.updates import resolved, update
 from memory.providers.embedding import configured, provider_for
 from memory.text.analysis import cjk_share
 from memory.text.utterances import statements
 
-PAIRS = ("pairs", "pairs_personal", "pairs_work", "pairs_zh")
-FRESH = PAIRS[1:]
 CROSSED = "crossed"
 HELD_OUT = "held out"
 MOST_CROSSED = 6000
@@ -73,15 +71,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`values`: the features of each two clauses that may replace one another, float64 [two clauses, features]."""
+    """`values`: the features of each two clauses and, behind them, their vetoes, float64 [two clauses, columns];
+    `free`: which of them no veto forbids, bool [two clauses]."""
 
     label: int
     weight: float
     values: np.ndarray
+    free: np.ndarray
 
     def chance(self, weights: np.ndarray) -> float:
-        """0..1: of the most likely two clauses."""
-        return float(1 / (1 + np.exp(-(self.values @ weights).max()))) if len(self.values) else 0.0
+        """0..1: of the most likely two clauses that no veto forbids."""
+        return float(1 / (1 + np.exp(-(self.values[self.free] @ weights).max()))) if self.free.any() else 0.0
 
 
 def main() -> None:
@@ -97,17 +97,15 @@ def main() -> None:
     if options.held_out:
         kept = [pair for pair in every if pair.source == HELD_OUT]
         report(kept, np.array([row.chance(weights) for row in rows_of(kept)[1]]))
-    for name, weight in zip(names, weights, strict=True):
+    for name, weight in zip(names, weights[: len(names)], strict=True):
         print(f'    "{name}": {weight:.2f},')
 
 
 def read_pairs() -> Iterator[Pair]:
     """The lines of every file of PAIRS, and what the learn half says that it replaces or leaves alone."""
     for name in PAIRS:
-        for line in (Path(__file__).parent / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
-            label, older, newer = line.split("\t")
-            source = HELD_OUT if name in FRESH and is_held_out(older) else name
-            yield Pair(source, older, int(label == "U"), older, newer)
+        for line in lines_of(name):
+            yield Pair(HELD_OUT if line.held_out else name, line.older, int(line.replaces), line.older, line.newer)
     for case in cases_of(LEARN):
         yield from _pairs_of(case)
 
@@ -126,11 +124,6 @@ def _pairs_of(case: Case) -> Iterator[Pair]:
         yield from (Pair(LEARN, case.frame, 1, texts[old], texts[at]) for at in later[-1:])
     left_alone = told if case.kind == "lookalike" else beside
     yield from (Pair(LEARN, case.frame, 0, texts[old], texts[new]) for new in told for old in left_alone if old < new)
-
-
-def is_held_out(older: str) -> bool:
-    """Whether the lines of this older message are for reporting only: three in ten, by a hash of its text."""
-    return int(hashlib.sha256(f"settling {older}".encode()).hexdigest(), 16) % 10 < 3
 
 
 def crossed(pairs: Sequence[Pair]) -> list[Pair]:
@@ -165,20 +158,22 @@ def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
     names: list[str] = []
     rows = []
     for pair in pairs:
-        values = []
+        values, free = [], []
         for statement, claims in read[pair.newer]:
             for new in claims:
                 for old in (claim for _, earlier in read[pair.older] for claim in earlier):
-                    if not may_replace(new, old, statement.text):
+                    ruled = update(new, old)
+                    if not is_told(new, old, statement.text):
                         continue
                     former = vectors[old.clause.text]
                     near = Nearness(float(vectors[statement.text] @ former), float(vectors[new.clause.text] @ former))
-                    ruled = update(new, old)
                     rule = ruled.confidence if ruled else 0.0
                     found = features(new, old, statement.text, near, rule=rule)
+                    forbidden = vetoes(new, old, ruled=ruled is not None)
                     names = names or list(found)
-                    values.append(list(found.values()))
-        rows.append(Row(pair.label, _weight(pair), np.array(values)))
+                    values.append([*found.values(), *forbidden.values()])
+                    free.append(not any(forbidden.values()))
+        rows.append(Row(pair.label, _weight(pair), np.array(values, float), np.array(free, bool)))
     return names, rows
 
 
@@ -189,7 +184,7 @@ def _weight(pair: Pair) -> float:
 
 
 def fit(rows: Sequence[Row]) -> np.ndarray:
-    """Newton's method; the most likely two clauses of a pair are chosen anew in a few rounds. float64 [features]."""
+    """Newton's method; the most likely two clauses of a pair are chosen anew in a few rounds. float64 [columns]."""
     rows = [row for row in rows if len(row.values)]
     size = rows[0].values.shape[1]
     penalty = L2 * np.eye(size)

@@ -30,7 +30,7 @@ Key = TypeVar("Key", bound=Hashable)
 # What must be as sure as this is carried out; anything less is for a person to see.
 LEAST_CONFIDENCE = 0.75
 # What no rule finds is linked when it is so likely; what a rule finds is left alone when it is less likely than this.
-LEAST_LINKED = 0.6
+LEAST_LINKED = 0.7
 LEAST_RULED = 0.4
 _LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
@@ -280,7 +280,7 @@ def _give_way(
                     continue
                 near = nearness(said.text, claim.clause.text, former.clause.text)
                 sure = None
-                if near is not None and may_replace(claim, former, said.text):
+                if near is not None and may_replace(claim, former, said.text, ruled=decided is not None):
                     sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
                 if decided is not None and (sure is None or sure >= LEAST_RULED):
                     found.append((other, number, former, decided))
