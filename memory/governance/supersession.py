@@ -240,9 +240,18 @@ def _end(
     else:
         start, end = old.start, old.end
     settled.linked.append(Linked(other, start, end, said, decision))
-    known = {(one.key, one.start) for one in settled.retired}
-    if sure and place is not None and (other, start) not in known:
-        settled.retired.append(Retired(other, start, end, said, decision, frozenset()))
+    if sure and place is not None:
+        _retire_surer(settled, Retired(other, start, end, said, decision, frozenset()))
+
+
+def _retire_surer(settled: Settled[Key], gone: Retired[Key]) -> None:
+    """Adds what is `gone`, in the place of what is gone at the same place for a less sure reason."""
+    for number, one in enumerate(settled.retired):
+        if (one.key, one.start) == (gone.key, gone.start):
+            if one.decision.confidence < gone.decision.confidence:
+                settled.retired[number] = gone
+            return
+    settled.retired.append(gone)
 
 
 def _next_refers(statements: Sequence[Statement], number: int) -> bool:
