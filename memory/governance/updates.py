@@ -148,7 +148,8 @@ def is_other_thing(new: Claim, old: Claim) -> bool:
 
 def is_another(new: Claim, old: Claim) -> bool:
     """Whether the newer brings in another thing of the kind: "a new printer", where the earlier spoke of the printer."""
-    return _INDEFINITE.match(new.clause.text) is not None and bool(telling(new.subject) & telling(old.subject))
+    brought, former = _INDEFINITE.match(new.clause.text), _INDEFINITE.match(old.clause.text)
+    return brought is not None and former is None and bool(telling(new.subject) & telling(old.subject))
 
 
 def is_exception(new: Claim, old: Claim) -> bool:

@@ -135,7 +135,7 @@ class TestLikelihood:
         assert is_told(claim(newer), claim("I live on my boat."), newer)
 
     def test_one_deed_to_two_things_is_no_change_unless_a_rule_says_so(self) -> None:
-        new, old = "I breed owls now.", "I breed hens."
+        new, old = "I keep owls now.", "I keep hens."
         assert not may_replace(claim(new), claim(old), new, ruled=False)
         assert may_replace(claim(new), claim(old), new, ruled=True)
 
