@@ -67,11 +67,18 @@ _CUES: dict[str, str] = {
     "its": r"\b(?:its|their|his|her)\b",
     "got": r"\b(?:bought|got|gets?|has a new|had|brought in|hired|added)\b|买了|加了",
     "aspect": r"了(?=[，,。!！？]|$)",
-    "exclaims": r"[!！]",
 }  # fmt: skip
 _FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _CUES.items()}
 # Any of these may announce an update, even without a word that says outright that something changed.
 ANNOUNCING = frozenset(("now", "no longer", "from then", "at last", "changes", "over", "aspect"))
+
+
+_ADDRESSES = re.compile(r"\b(?:you|your|yours|you'\w+)\b|[你您]", re.IGNORECASE)
+
+
+def addresses(words: str) -> bool:
+    """Whether `words` speak of whom they are said to."""
+    return _ADDRESSES.search(words) is not None
 
 
 @lru_cache(maxsize=4096)
