@@ -221,7 +221,9 @@ def report(pairs: Sequence[Pair], chances: np.ndarray) -> None:
     print(f"{'updates recognised / others taken for one, %':46}" + "".join(f"{least:>14}" for least in LEAST))
     for source in dict.fromkeys(pair.source for pair in pairs):
         for language, chinese in (("en", False), ("zh", True)):
-            mine = [place for place, pair in enumerate(pairs) if pair.source == source and _chinese(pair.older) == chinese]
+            mine = [
+                place for place, pair in enumerate(pairs) if pair.source == source and _chinese(pair.older) == chinese
+            ]
             cells = []
             for least in LEAST:
                 shares = []

@@ -1,6 +1,13 @@
 """How likely it is that a claim which seems to tell of a change is about an earlier claim, where no rule is sure: a
 logistic regression on what the two have in common, on the words that announce a change, and on how near they are in
 meaning.
+
+`bench/settling/learn.py` makes the weights, from hand-written pairs of messages of which half only look like updates,
+and from the learn half of the set beside it. They hold for cosines of all-MiniLM-L6-v2, for Chinese through its
+glosses. An N weighs one and a half U, so that 0.75 stands for few wrong retirements. By cross-validation, of the pairs
+written beside the rules 27 % (English) and 35 % (Chinese) of the updates are at least so likely and 0.9 % and 2.3 % of
+the others; of the pairs of people who did not know the rules 12 to 22 % and 2 to 5 %, and of two unrelated messages
+none of 6,000. Boosted stumps and trees of depth two and three were no better, nor were cosines of single words.
 """
 
 from __future__ import annotations

@@ -96,8 +96,7 @@ def updating_texts(statements: Sequence[Statement]) -> list[str]:
     return [
         said.text
         for said, mine in resolved(statements)
-        if not said.by_agent
-        and any(announces(claim, said.text) for claim in mine)
+        if not said.by_agent and any(announces(claim, said.text) for claim in mine)
     ]
 
 
@@ -284,21 +283,12 @@ def _give_way(
             if old.by_agent:
                 continue
             for former in theirs:
-                decided = update(claim, former)
                 if not _may_speak_for(said, claim, old, former):
                     continue
                 near = nearness(said.text, claim.clause.text, former.clause.text)
-                sure = None
-                if near is not None and may_replace(claim, former, said.text, ruled=decided is not None):
-                    sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
-                if decided is not None and (sure is None or sure >= LEAST_RULED):
-                    found.append((other, number, former, decided))
-                elif decided is None and sure is not None:
-                    alone = is_simple(former) and len(theirs) == 1
-                    likely.append(
-                        (other, number, former, Update(_LIKELY, sure, (former.clause.text,), partial=not alone))
-                    )
-    likely = [one for one in likely if one[3].confidence >= LEAST_LINKED]
+                decided = _decided(said, claim, former, near, alone=len(theirs) == 1)
+                if decided is not None:
+                    (likely if decided.reason == _LIKELY else found).append((other, number, former, decided))
     if not found and likely:
         found = [max(likely, key=lambda one: one[3].confidence)]
     one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[0] for *_, one in found}) < 2
@@ -318,6 +308,20 @@ def _give_way(
             sure=one_thing and decided.confidence >= LEAST_CONFIDENCE,
             words=words,
         )
+
+
+def _decided(said: Statement, claim: Claim, former: Claim, near: Nearness | None, *, alone: bool) -> Update | None:
+    """What a `claim` of the statement `said` does to a `former` one, by the rules and by how likely it is. `alone`: the
+    earlier statement claims nothing else."""
+    decided = update(claim, former)
+    if near is None or not may_replace(claim, former, said.text, ruled=decided is not None):
+        return decided
+    sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
+    if decided is not None:
+        return decided if sure >= LEAST_RULED else None
+    if sure < LEAST_LINKED:
+        return None
+    return Update(_LIKELY, sure, (former.clause.text,), partial=not (alone and is_simple(former)))
 
 
 def _one_thing(formers: Sequence[Claim]) -> bool:

@@ -147,7 +147,7 @@ def is_other_thing(new: Claim, old: Claim) -> bool:
 
 
 def is_another(new: Claim, old: Claim) -> bool:
-    """Whether the newer brings in another thing of the kind: "a new printer", where the earlier spoke of the printer."""
+    """Whether the newer brings in another thing of the kind: "a new printer", where the earlier is of the printer."""
     brought, former = _INDEFINITE.match(new.clause.text), _INDEFINITE.match(old.clause.text)
     return brought is not None and former is None and bool(telling(new.subject) & telling(old.subject))
 

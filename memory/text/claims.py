@@ -45,7 +45,9 @@ _PAST = re.compile(
 )
 # "Was discharged" is an event; "was married" is a state.
 _WAS = re.compile(
-    r"\b(?:was|were)\b(?! (?:\w+ly |just )?(?!tired|married|interested|employed|based|called|named|located|allowed|supposed|used|worried|scared)\w{3,}ed\b)|\b(?:wasn't|weren't)\b|\bhad (?:an?|two|three|no|\d+)\b", re.IGNORECASE)
+    r"\b(?:was|were)\b(?! (?:\w+ly |just )?(?!tired|married|interested|employed|based|called|named|located|allowed|supposed|used|worried|scared)\w{3,}ed\b)|\b(?:wasn't|weren't)\b|\bhad (?:an?|two|three|no|\d+)\b",
+    re.IGNORECASE,
+)
 _ADDS = re.compile(
     r"\b(?:too|also|as well|another|additional(?:ly)?|in addition|besides|extra|both|on top of|one more|(?<!no )(?<!any )more|second|other|either|plus)\b"
     r"|也|还(?!是|款|没|不)|另外|另一|又(?![变改调换涨降搬])|(?<!不)再(?!也|不)|第二|除了|同时|额外|加上|多了|新(?:放|添|装|开|来)了",
@@ -58,7 +60,10 @@ _TEMPORARY = re.compile(
     r"|今天|明天|今晚|昨天|这次|这周|本周|下周|临时|暂时|除外|期间|例外|周末|节假日|放假|出差时|偶尔|有时",
     re.IGNORECASE,
 )
-_ONCE = re.compile(r"^(?:(?:this|next) (?:week|weekend|month)|tomorrow|tonight)\b|^(?:这周|本周|下周|明天|今晚)(?![一二三四五六日天起开])|\b(?:just|only) (?:this )?once\b|\bone-off\b|[就只](?:是|有)?[这那]一?[次回]|仅此一[次回]", re.IGNORECASE)
+_ONCE = re.compile(
+    r"^(?:(?:this|next) (?:week|weekend|month)|tomorrow|tonight)\b|^(?:这周|本周|下周|明天|今晚)(?![一二三四五六日天起开])|\b(?:just|only) (?:this )?once\b|\bone-off\b|[就只](?:是|有)?[这那]一?[次回]|仅此一[次回]",
+    re.IGNORECASE,
+)
 # What begins at a time and goes on is not temporary.
 _FROM_THEN = re.compile(
     r"\b(?:from|since|as of|starting|beginning|effective|until) (?:today|tomorrow|this \w+|next \w+|now|on)\b(?: on)?|从?(?:今天|明天|本周|这周|下周|下个月|今年)(?:起|开始)|昨天",
@@ -111,7 +116,10 @@ _PEOPLE = frozenset(
     )
 )
 # "My brother-in-law" is not my brother, nor is an ex or a stepsister who the word behind it says.
-_IN_LAW = re.compile(r"\b\w+-in-law\b|\b(?:ex|step|half|great|god)-?(?:\w*?)(?:mother|father|sister|brother|son|daughter|wife|husband|girlfriend|boyfriend|aunt|uncle|mum|dad)\b", re.IGNORECASE)
+_IN_LAW = re.compile(
+    r"\b\w+-in-law\b|\b(?:ex|step|half|great|god)-?(?:\w*?)(?:mother|father|sister|brother|son|daughter|wife|husband|girlfriend|boyfriend|aunt|uncle|mum|dad)\b",
+    re.IGNORECASE,
+)
 _ZH_PEOPLE = re.compile(
     r"妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|姐姐?|弟弟?|妹妹?|老公|老婆|妻子|丈夫|女儿|儿子|孩子|宝宝|表[哥姐弟妹]|堂[哥姐弟妹]"
     r"|叔叔?|阿姨|舅舅?|姑姑?|同事|老板|领导|朋友|闺蜜|室友|邻居|房东|男友|女友|男朋友|女朋友|同学|狗|猫|客户"
@@ -267,8 +275,7 @@ def _claim(sentence: str, clause: Clause, number: int, asks: bool) -> Claim:
         speaks_of_own=_OWN_WORDS.search(words) is not None,
         negated=_NEGATED.search(_NOT_NEGATED.sub(" ", words)) is not None,
         temporary=frozenset(
-            match.group().lower()
-            for match in (*_TEMPORARY.finditer(_FROM_THEN.sub(" ", bare)), *_ONCE.finditer(words))
+            match.group().lower() for match in (*_TEMPORARY.finditer(_FROM_THEN.sub(" ", bare)), *_ONCE.finditer(words))
         ),
     )
 

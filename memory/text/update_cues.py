@@ -10,8 +10,8 @@ from functools import lru_cache
 
 _CUES: dict[str, str] = {
     "as before": (
-        r"\b(?:still|same|as (?:always|before|usual|ever|planned)|like always|unchanged|unaffected|stays?(?! (?:at|on|in)\b)|stayed"
-        r"|remains?|usual|either way|keeps?|kept)\b"
+        r"\b(?:still|same|as (?:always|before|usual|ever|planned)|like always|unchanged|unaffected"
+        r"|stays?(?! (?:at|on|in)\b)|stayed|remains?|usual|either way|keeps?|kept)\b"
         r"|照旧|还是(?!换|改|[\d一二三四五六七八九十两半])|照样|一样|没变|不变|没动|没换|没改|仍|依旧|依然|老样子|照常|还在|还得"
     ),
     "new": r"\bnew\b(?! york| zealand| delhi| orleans| jersey)|新",
