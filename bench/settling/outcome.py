@@ -42,7 +42,11 @@ class Outcome:
     @property
     def failed(self) -> list[str]:
         """What was not good, in words."""
-        return [f"{name}: {says}" for name, good, says in self._noted if not good and name != "linked only"]
+        return [
+            f"{name}: {says}"
+            for name, good, says in self._noted
+            if not good and name not in ("linked only", "recognised")
+        ]
 
     def shown(self) -> str:
         """The case for people to read: its messages, what was done to them, what failed."""

@@ -181,6 +181,7 @@ def judged(case: Case, after: Sequence[After], hits: Sequence[Sequence[tuple[int
         gone = done.superseded or not contains(done.left, one.value)
         outcome.note("replaced", gone, f"message {one.message} still gives {one.value!r}")
         outcome.note("linked only", bool(done.linked) and not gone, "")
+        outcome.note("recognised", bool(done.linked) or gone, "")
     if case.untouched:
         touched = [place for place in case.untouched if after[place].touched]
         outcome.note("untouched", not touched, f"touched: {touched}")
@@ -225,6 +226,7 @@ def _print(outcomes: Sequence[Outcome], half: str) -> None:
         ("new value first", "first", CORRECTING),
         ("whole updates recognised", "replaced", KINDS),
         ("merely linked", "linked only", KINDS),
+        ("recognised: retired or linked", "recognised", KINDS),
         ("lookalikes untouched", "untouched", ("lookalike",)),
         ("bystanders and newest untouched", "untouched", CORRECTING),
     ):

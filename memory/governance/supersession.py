@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, meant
-from memory.governance.likelihood import Nearness, is_simple, likelihood, may_replace
+from memory.governance.likelihood import Nearness, announces, is_simple, likelihood, may_replace
 from memory.governance.updates import (
     Update,
     is_exception,
@@ -39,6 +39,9 @@ Key = TypeVar("Key", bound=Hashable)
 LEAST_CONFIDENCE = 0.75
 # What is at least so likely, and no more than likely, is worth a second judge's look; less is not looked at again.
 LEAST_LIKELY = 0.3
+# What no rule finds is linked when it is so likely; what a rule finds is left alone when it is less likely than this.
+LEAST_LINKED = 0.7
+LEAST_RULED = 0.4
 _LIKELY = "The newer statement says that something changed, and most likely means this."
 # So many turns after a statement may still be about it.
 TURNS_ABOUT = 3
@@ -114,13 +117,12 @@ def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
 
 
 def updating_texts(statements: Sequence[Statement]) -> list[str]:
-    """The statements that say that something is another than before, or what there is one of (where somebody lives):
-    the earlier value may be told in quite other words."""
+    """The statements that may say that something is another than before, or what there is one of (where somebody
+    lives): the earlier value may be told in quite other words."""
     return [
         said.text
         for said, mine in resolved(statements)
-        if not said.by_agent
-        and any(claim.asserts and (claim.changes or attributes(claim.clause.text)) for claim in mine)
+        if not said.by_agent and any(announces(claim, said.text) for claim in mine)
     ]
 
 
@@ -318,9 +320,18 @@ def _end(
         settled.linked.append(Linked(other, start, end, said, decision))
     if not asked and decision.confidence < LEAST_CONFIDENCE and not sure:
         settled.unsure.append(Unsure(other, start, end, said, decision, place is not None))
-    known = {(one.key, one.start) for one in settled.retired}
-    if sure and place is not None and (other, start) not in known:
-        settled.retired.append(Retired(other, start, end, said, decision, frozenset()))
+    if sure and place is not None:
+        _retire_surer(settled, Retired(other, start, end, said, decision, frozenset()))
+
+
+def _retire_surer(settled: Settled[Key], gone: Retired[Key]) -> None:
+    """Adds what is `gone`, in the place of what is gone at the same place for a less sure reason."""
+    for number, one in enumerate(settled.retired):
+        if (one.key, one.start) == (gone.key, gone.start):
+            if one.decision.confidence < gone.decision.confidence:
+                settled.retired[number] = gone
+            return
+    settled.retired.append(gone)
 
 
 def _next_refers(statements: Sequence[Statement], number: int) -> bool:
@@ -342,7 +353,7 @@ def _give_way(
 ) -> None:
     """Adds what gives way to a `claim` of the statement `said`: earlier claims with another value of the same, or the
     one that it most likely means."""
-    if not _may_update(claim):
+    if not (_may_update(claim) or announces(claim, said.text)):
         return
     found: list[tuple[Key, int, Claim, Update]] = []
     likely: list[tuple[Key, int, Claim, Update]] = []
@@ -353,20 +364,12 @@ def _give_way(
             if old.by_agent:
                 continue
             for former in theirs:
-                decided = _update_of_one_record(said, claim, old, former)
                 if not _may_speak_for(said, claim, old, former):
                     continue
-                if decided is not None:
-                    found.append((other, number, former, decided))
-                    continue
                 near = nearness(said.text, claim.clause.text, former.clause.text)
-                if near is not None and may_replace(claim, former):
-                    sure = likelihood(claim, former, near)
-                    alone = is_simple(former) and len(theirs) == 1
-                    likely.append(
-                        (other, number, former, Update(_LIKELY, sure, (former.clause.text,), partial=not alone))
-                    )
-    likely = [one for one in likely if one[3].confidence >= LEAST_LIKELY]
+                decided = _decided(said, claim, old, former, near, alone=len(theirs) == 1)
+                if decided is not None:
+                    (likely if decided.reason == _LIKELY else found).append((other, number, former, decided))
     weighed = not found and bool(likely)
     if weighed:
         found = [max(likely, key=lambda one: one[3].confidence)]
@@ -386,7 +389,7 @@ def _give_way(
             decision=decision,
             sure=one_thing and decided.confidence >= LEAST_CONFIDENCE,
             words=words,
-            linked=not weighed or decided.confidence >= LEAST_CONFIDENCE,
+            linked=not weighed or decided.confidence >= LEAST_LINKED,
         )
 
 
@@ -396,6 +399,22 @@ def _update_of_one_record(said: Statement, claim: Claim, old: Statement, former:
     if decided is None or claim.changes or not is_other_record(said.text, old.text, decided.evidence):
         return decided
     return None
+
+
+def _decided(
+    said: Statement, claim: Claim, old: Statement, former: Claim, near: Nearness | None, *, alone: bool
+) -> Update | None:
+    """What a `claim` of the statement `said` does to a `former` one of `old`, by the rules and by how likely it is.
+    `alone`: the earlier statement claims nothing else."""
+    decided = _update_of_one_record(said, claim, old, former)
+    if near is None or not may_replace(claim, former, said.text, ruled=decided is not None):
+        return decided
+    sure = likelihood(claim, former, said.text, near, rule=decided.confidence if decided else 0.0)
+    if decided is not None:
+        return decided if sure >= LEAST_RULED else None
+    if sure < LEAST_LIKELY:
+        return None
+    return Update(_LIKELY, sure, (former.clause.text,), partial=not (alone and is_simple(former)))
 
 
 def _one_thing(formers: Sequence[Claim]) -> bool:

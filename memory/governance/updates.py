@@ -38,6 +38,7 @@ _SEASON = re.compile(r"^in |^this (?:week|month)$|over |during|while|以前|今�
 _FOR_NOW = re.compile(r"^(?:this|next) |^[这本下]周$|^tomorrow$|^明天$")
 _CONTACTS = frozenset(("phone", "address"))
 _RECURRING = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\bweekends?\b", re.IGNORECASE)
+_INDEFINITE = re.compile(r"(?:an?|one|some|two|three|several)\s", re.IGNORECASE)
 _BODY = re.compile(r"\s(?:of|for|at)\s(.+)$")
 _PHRASE = re.compile(r"\s(?:as|at|in|on|for|with|to|near)\s(?:an?\s|the\s|my\s|our\s)?$", re.IGNORECASE)
 
@@ -93,7 +94,7 @@ def _points_back(claim: Claim) -> bool:
 
 def update(new: Claim, old: Claim) -> Update | None:
     """What `new`, said later by whom may say so, does to `old`; None when both may hold."""
-    if not new.asserts or new.past or new.adds or old.asks or old.quotes or old.past:
+    if not new.asserts or new.past or new.adds or is_another(new, old) or old.asks or old.quotes or old.past:
         return None
     if not is_same_holder(new, old) or is_other_thing(new, old) or is_exception(new, old):
         return None
@@ -108,7 +109,7 @@ def update(new: Claim, old: Claim) -> Update | None:
 
 def is_same_holder(new: Claim, old: Claim) -> bool:
     """Whether both may be about the same person, or neither about any but the speaker."""
-    if new.elsewhere != old.elsewhere or (old.owner == "own" and new.people - old.mentions):
+    if new.elsewhere != old.elsewhere or (old.owner != "other" and new.people - old.mentions):
         return False
     if old.owner == "own" and new.owner == "other" and not new.speaks_of_own:
         return bool((new.people | new.mentions) & old.people) or bool(new.names & old.names)
@@ -145,6 +146,12 @@ def is_other_thing(new: Claim, old: Claim) -> bool:
     return bool(telling(new.subject) & telling(old.subject)) or bool(kinds) or (new.verb == old.verb != "be")
 
 
+def is_another(new: Claim, old: Claim) -> bool:
+    """Whether the newer brings in another thing of the kind: "a new printer", where the earlier is of the printer."""
+    brought, former = _INDEFINITE.match(new.clause.text), _INDEFINITE.match(old.clause.text)
+    return brought is not None and former is None and bool(telling(new.subject) & telling(old.subject))
+
+
 def is_exception(new: Claim, old: Claim) -> bool:
     """Whether the newer holds for a while only, or at times that the earlier does not name."""
     times = new.temporary - old.temporary
@@ -167,7 +174,7 @@ def _by_attribute(new: Claim, old: Claim) -> Update | None:
         return None
     held = [(mine, theirs) for mine in attributes(new.clause.text) for theirs in attributes(old.clause.text)]
     for mine, theirs in held:
-        if theirs.ends or not _same_attribute(mine, theirs, new, old):
+        if theirs.ends or not _same_attribute(mine, theirs, new, old) or _is_further(new, old):
             continue
         if mine.ends or (mine.begins and not mine.value):
             return _ended(mine, theirs, old)
@@ -181,6 +188,12 @@ def _by_attribute(new: Claim, old: Claim) -> Update | None:
         if mine.begins or new.changes or (mine.name in _ALWAYS_ONE and _both_named(mine, theirs, new, old)):
             return _ended(mine, theirs, old)
     return None
+
+
+def _is_further(new: Claim, old: Claim) -> bool:
+    """Whether the newer tells its subject apart from that of the earlier: the backup server is not the server."""
+    further = strong(new.subject) - telling(old.topic) - new.names
+    return bool(further) and bool(strong(new.subject) & strong(old.subject))
 
 
 def _of_another_body(mine: Attribute, old: Claim) -> bool:
@@ -222,7 +235,7 @@ def _phrase_start(text: str, start: int) -> int:
 
 def _by_value(new: Claim, old: Claim) -> Update | None:
     """Another value of the same kind for the same topic."""
-    pairs = [] if new.negated or old.negated else _differing(new.values, old.values)
+    pairs = [] if new.negated or old.negated else differing(new.values, old.values)
     if not pairs or not (old.asserts or new.changes) or not _is_one_topic(new, old, pairs):
         return None
     sure = _sureness(new, old, pairs)
@@ -315,7 +328,7 @@ def _only_on_days(new: Claim, old: Claim) -> bool:
 _WORDS = {"clock": "time", "day": "day", "phone": "number", "money": "amount", "address": "address"}
 
 
-def _differing(new: Sequence[Value], old: Sequence[Value]) -> list[tuple[Value, Value]]:
+def differing(new: Sequence[Value], old: Sequence[Value]) -> list[tuple[Value, Value]]:
     """Values of one kind that differ, where none of the newer ones is one of the earlier ones."""
     found = []
     for value in new:

@@ -226,8 +226,8 @@ def _nearness(
     if not told or not model.is_minilm:
         return lambda *_: None
     near = nearness.near_any(scope, told, limit=_NEAREST)
-    texts = [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
-    texts += [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
+    texts = [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
+    texts += [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
     texts = list(dict.fromkeys(texts))[:MOST_COMPARED]
     vectors = dict(zip(texts, model.embed(texts), strict=True))
 

@@ -58,7 +58,8 @@ _ENGLISH: tuple[tuple[ChangeKind, str], ...] = (
     (ChangeKind.RETRACTS, rf"{_ASKED}(?:take|cross)\s+(?P<old>{_THING})\s+(?:off|out\s+of"
         rf"|from)\s+(?P<what>{_THING}){_END}"),
     (ChangeKind.RETRACTS, rf"\b(?:no\s+longer|not\s+anymore)\s+(?P<old>{_THING}){_END}"),
-    (ChangeKind.RETRACTS, rf"\b(?:not|\w+n't)\s+(?P<old>{_THING}),?\s+any\s?more\b"),
+    (ChangeKind.RETRACTS, rf"\b(?:not|no|\w+n't)\s+(?P<old>{_THING}),?\s+any\s?(?:more|longer)\b"),
+    (ChangeKind.RETRACTS, rf"\bno\s+more\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.RETRACTS, rf"(?P<old>{_THING})\s+(?:\w+\s+)?(?:\w+n't|not)\s+[^,;!?]{{1,60}}?\s*\bany\s?more\b"),
     (ChangeKind.RETRACTS, rf"\b(?:gone|went|going)\s+off\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.RETRACTS, rf"\b(?:grown\s+out\s+of|outgrown|lost\s+(?:all\s+)?interest\s+in|moved\s+on\s+from"
@@ -142,7 +143,12 @@ _LEADING = re.compile(
     r"(?:track(?:ing)?|keep(?:ing)?\s+track\s+of)?\s*",
     re.IGNORECASE,
 )
-_TRAILING = re.compile(r"\s+(?:at\s+all|lately|now|either|too|as\s+well|for\s+now)$", re.IGNORECASE)
+_TRAILING = re.compile(
+    r"(?:\s+(?:at\s+all|lately|now|either|too|as\s+well|for\s+now|for\s+good|for\s+(?:me|us)|completely|altogether|entirely|yesterday|today|recently|last\s+\w+"
+    r"|(?:on\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:a|an|two|three|four|five|six|\d+)\s+\w+\s+ago"
+    r"|in\s+(?:january|february|march|april|may|june|july|august|september|october|november|december|(?:19|20)\d\d)))+$",
+    re.IGNORECASE,
+)
 _GENERAL = frozenset(
     terms(
         "some any something anything everything all information info detail thing item entry piece point part stuff"

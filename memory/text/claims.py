@@ -24,7 +24,7 @@ _NOT_SAID = re.compile(
     r"|\b(?:considering|thinking|debating|weighing up)\b|\b(?:going|about|supposed|meant|like|love|need|needs|have|has|scheduled|due) to (?=[a-z])(?!be\b)"
     r"|\b(?:'ll|will)\b(?! (?:now )?be\b)|\bgonna\b|\bnext (?:year|spring|summer|autumn|fall|winter|month)\b|\b(?:someday|one day|eventually|in the future|proposed?|suggest\w*|propos\w+)\b"
     r"|\b(?:almost|nearly|joked?|joking|kidding|pretend\w*|fake|example|e\.g)\b"
-    r"|如果|要是|假如|的话|万一|除非|是否|可能|也许|大概|或许|希望|但愿|想要?(?!起|到|法)|打算|计划(?![书表])|准备(?!好)|考虑|梦想|将来|以后(?:想|要|会|再|可能|打算)|明年|建议|应该|差点|开玩笑|比如",
+    r"|如果|要是|假如|哪天|的话|万一|除非|是否|可能|也许|大概|或许|希望|但愿|想要?(?!起|到|法)|打算|计划(?![书表])|准备(?!好)|考虑|梦想|将来|以后(?:想|要|会|再|可能|打算)|明年|建议|应该|差点|开玩笑|比如",
     re.IGNORECASE,
 )
 # What somebody else says, thinks or asks; what the speaker said before is no hearsay.
@@ -40,13 +40,17 @@ _MARKED = re.compile(r"[“”「]|(?<!\w)\"\w")
 _PAST = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|back (?:then|when|in (?:the day|the \d|\d|school|college|high))|when i was|as a (?:kid|child|student|teenager)|in (?:19|20)\d\d"
     r"|(?:years?|decades?) ago|last (?:year|spring|summer|autumn|fall|winter)|in the past|once (?:lived|worked|owned|had)|grew up|until (?:last|19\d\d|20\d\d)|before (?:that|we|i|my))\b"
-    r"|以前|之前|曾经?|原来|原先|本来|去年|前年|小时候|过去|当时|那时候?|当年|年前|大学时|刚开始",
+    r"|以前|之前|曾经?|原来|原先|本来|去年|前年|小时候|过去|当时|那时候?|当年|年前|上(?:大学|高中|初中|小学|学|班)(?:的时候|那会儿?|时)|那会儿|那阵子|那年|大学时|刚开始",
     re.IGNORECASE,
 )
-_WAS = re.compile(r"\b(?:was|were|wasn't|weren't)\b|\bhad (?:an?|two|three|no|\d+)\b", re.IGNORECASE)
+# "Was discharged" is an event; "was married" is a state.
+_WAS = re.compile(
+    r"\b(?:was|were)\b(?! (?:\w+ly |just )?(?!tired|married|interested|employed|based|called|named|located|allowed|supposed|used|worried|scared)\w{3,}ed\b)|\b(?:wasn't|weren't)\b|\bhad (?:an?|two|three|no|\d+)\b",
+    re.IGNORECASE,
+)
 _ADDS = re.compile(
     r"\b(?:too|also|as well|another|additional(?:ly)?|in addition|besides|extra|both|on top of|one more|(?<!no )(?<!any )more|second|other|either|plus)\b"
-    r"|也|还(?!是|款|没|不)|另外|另一|又(?![变改调换涨降搬])|(?<!不)再(?!也|不)|第二|除了|同时|额外|加上|多了",
+    r"|也|还(?!是|款|没|不)|另外|另一|又(?![变改调换涨降搬])|(?<!不)再(?!也|不)|第二|除了|同时|额外|加上|多了|新(?:放|添|装|开|来)了",
     re.IGNORECASE,
 )
 _TEMPORARY = re.compile(
@@ -54,6 +58,10 @@ _TEMPORARY = re.compile(
     r"|just (?:for|this)|for (?:now|today|tonight|this|the (?:week|weekend|day|summer|holidays?|next|moment|duration))|temporarily|temporary|while|during|except(?:ionally)?|only (?:on|for|this)"
     r"|over (?:christmas|easter|the)|on (?:public )?holidays|in (?:the )?(?:summer|winter|spring|autumn|fall|mornings?|evenings?)|on (?:week ?days|weekends?|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))\b"
     r"|今天|明天|今晚|昨天|这次|这周|本周|下周|临时|暂时|除外|期间|例外|周末|节假日|放假|出差时|偶尔|有时",
+    re.IGNORECASE,
+)
+_ONCE = re.compile(
+    r"^(?:(?:this|next) (?:week|weekend|month)|tomorrow|tonight)\b|^(?:这周|本周|下周|明天|今晚)(?![一二三四五六日天起开])|\b(?:just|only) (?:this )?once\b|\bone-off\b|[就只](?:是|有)?[这那]一?[次回]|仅此一[次回]",
     re.IGNORECASE,
 )
 # What begins at a time and goes on is not temporary.
@@ -107,6 +115,11 @@ _PEOPLE = frozenset(
         " teammate assistant landlord tenant dog cat puppy kitten horse twin"
     )
 )
+# "My brother-in-law" is not my brother, nor is an ex or a stepsister who the word behind it says.
+_IN_LAW = re.compile(
+    r"\b\w+-in-law\b|\b(?:ex|step|half|great|god)-?(?:\w*?)(?:mother|father|sister|brother|son|daughter|wife|husband|girlfriend|boyfriend|aunt|uncle|mum|dad)\b",
+    re.IGNORECASE,
+)
 _ZH_PEOPLE = re.compile(
     r"妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|姐姐?|弟弟?|妹妹?|老公|老婆|妻子|丈夫|女儿|儿子|孩子|宝宝|表[哥姐弟妹]|堂[哥姐弟妹]"
     r"|叔叔?|阿姨|舅舅?|姑姑?|同事|老板|领导|朋友|闺蜜|室友|邻居|房东|男友|女友|男朋友|女朋友|同学|狗|猫|客户"
@@ -147,6 +160,8 @@ _ENDS = re.compile(
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(r"\b(?:i|we|my|our|me|us|mine|ours)\b|我|咱", re.IGNORECASE)
+# Whose thing it is that somebody changes, when it is theirs.
+_THIRDS = re.compile(r"\b(?:his|her|their)\b|[他她]|自己", re.IGNORECASE)
 _FIRST_NAME = re.compile(r"([A-Z][a-z]+)\s")
 _NEXT_DOOR = re.compile(
     r"\bnext door\b|\bacross the (?:street|road|hall)\b|隔壁|对面|楼[上下]|别人|人家|邻居", re.IGNORECASE
@@ -231,7 +246,9 @@ def _claim(sentence: str, clause: Clause, number: int, asks: bool) -> Claim:
     changed = CHANGED.search(words) is not None
     subject = _content(_ZH_PEOPLE.sub(" ", _ZH_CUES.sub(" ", _without(subject_words, values(subject_words)))))
     verb, tense, objects = _predicate(after)
-    people = _people(subject_words) or (_people(words) if changed_thing is not None else frozenset())
+    people = _people(subject_words)
+    if changed_thing is not None and not people and _THIRDS.search(changed_thing):
+        people = _people(words)
     return Claim(
         clause=clause,
         number=number,
@@ -257,7 +274,9 @@ def _claim(sentence: str, clause: Clause, number: int, asks: bool) -> Claim:
         elsewhere=_NEXT_DOOR.search(words) is not None,
         speaks_of_own=_OWN_WORDS.search(words) is not None,
         negated=_NEGATED.search(_NOT_NEGATED.sub(" ", words)) is not None,
-        temporary=frozenset(match.group().lower() for match in _TEMPORARY.finditer(_FROM_THEN.sub(" ", bare))),
+        temporary=frozenset(
+            match.group().lower() for match in (*_TEMPORARY.finditer(_FROM_THEN.sub(" ", bare)), *_ONCE.finditer(words))
+        ),
     )
 
 
@@ -295,7 +314,9 @@ def _without(words: str, found: list[Value] | tuple[Value, ...]) -> str:
 
 def _people(words: str) -> frozenset[str]:
     """Terms of the people in a subject; of "my sister's desk" it is the sister whose desk it is."""
-    kin = frozenset(terms(words)) & _PEOPLE
+    kin = frozenset(terms(_IN_LAW.sub(" ", words))) & _PEOPLE | frozenset(
+        match.group().lower() for match in _IN_LAW.finditer(words)
+    )
     chinese = frozenset(match.group() for match in _ZH_PEOPLE.finditer(words))
     return kin | chinese
 

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.settling.cases import KINDS, LANGUAGES, Case, Frame, Kept, Message, Question, Replaced, contains, fill
 from bench.settling.halves import FRAMED, FREE, HALVES, LEARN, REPORT, cases_of
 from bench.settling.outcome import After
+from bench.settling.pairs import FRESH, PAIRS, lines_of
 from bench.settling.score import judged
 
 CASES = {half: cases_of(half) for half in HALVES}
@@ -98,6 +99,20 @@ def test_whole_words_are_looked_for_and_chinese_anywhere():
     assert not contains("It costs 170 euros.", "17")
     assert not contains("am allergic", "I")
     assert contains("我住在杭州", "杭州")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_half_of_the_pairs_replace_and_none_stands_twice(name: str):
+    lines = lines_of(name)
+    assert 0.45 < sum(line.replaces for line in lines) / len(lines) < 0.6
+    assert not [pair for pair, count in Counter((one.older, one.newer) for one in lines).items() if count > 1]
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_three_tenths_of_the_fresh_pairs_are_held_out(name: str):
+    lines = lines_of(name)
+    assert 0.25 < sum(line.held_out for line in lines) / len(lines) < 0.35
+    assert not [line for line in lines_of(PAIRS[0]) if line.held_out]
 
 
 def _case(**fields) -> Case:
