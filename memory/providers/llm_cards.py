@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import openai
-import orjson
-
 from memory.errors import LLMUnavailable
+from memory.providers.chat import ChatModel, configured_chat
 from memory.text.card import (
     CARD_SCHEMA,
     COMMAND_SHARE,
@@ -42,9 +40,9 @@ _INSTRUCTIONS = (
 class LLMCardWriter:
     """Writes memory cards with one chat model."""
 
-    def __init__(self, *, name: str, base_url: str, api_key: str, timeout: float) -> None:
-        self.name = name
-        self._client = openai.OpenAI(api_key=api_key, base_url=base_url or None, timeout=timeout, max_retries=0)
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self.name = chat.name
 
     def write_card(self, turns: Sequence[Turn], *, previous: Mapping[str, Any] | None) -> dict[str, Any]:
         """A card of the turns merged with the earlier one; every item names the memories it comes from.
@@ -52,23 +50,16 @@ class LLMCardWriter:
         Raises LLMUnavailable when the model does not answer, or its answer is not such a card: then, of a number or a
         name that is in none of its sources, `detail` tells the `item` and what was `invented`.
         """
-        try:
-            answer = self._client.chat.completions.create(
-                model=self.name,
-                temperature=0,
-                response_format={"type": "json_object"},
-                messages=[
-                    {"role": "system", "content": _INSTRUCTIONS},
-                    {"role": "user", "content": _material(turns, previous)},
-                ],
-            )
-            content = answer.choices[0].message.content or ""
-        except (openai.OpenAIError, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise LLMUnavailable(f"{self.name} did not answer: {type(error).__name__}") from error
-        return _card(content, turns, previous)
+        return _card(self._chat.ask(_INSTRUCTIONS, _material(turns, previous)), turns, previous)
 
 
-def _material(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> str:
+def configured_card_writer() -> LLMCardWriter | None:
+    """The model that writes cards; None when no chat model is configured."""
+    chat = configured_chat()
+    return LLMCardWriter(chat) if chat else None
+
+
+def _material(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the model reads: the earlier card's items and the messages, all numbered from 1."""
     earlier = {bucket: list((previous or {}).get(bucket) or []) for bucket in BUCKETS}
     messages = [
@@ -80,16 +71,10 @@ def _material(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> str:
         }
         for number, turn in enumerate(turns, start=1)
     ]
-    return orjson.dumps({"earlier_card": earlier, "messages": messages}).decode()
+    return {"earlier_card": earlier, "messages": messages}
 
 
-def _card(content: str, turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
-    try:
-        raw = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise LLMUnavailable("the language model answered no JSON") from error
-    if not isinstance(raw, dict):
-        raise LLMUnavailable("the language model answered no JSON object")
+def _card(raw: Mapping[str, Any], turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
     inherited = _inherited_sources(previous)
     card: dict[str, Any] = {"schema": CARD_SCHEMA}
     sources: dict[str, list[list[str]]] = {}

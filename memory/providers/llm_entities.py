@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import openai
-import orjson
+from django.conf import settings
 
 from memory.enums import EntityKind
 from memory.errors import LLMUnavailable
+from memory.providers.chat import ChatModel, configured_chat
 from memory.text.names import MAX_NAME_CHARS, Found, name_key
 
 # Texts of one question to the model, and what it reads of each.
@@ -29,9 +29,9 @@ _INSTRUCTIONS = (
 class LLMEntityReader:
     """Finds names with one chat model."""
 
-    def __init__(self, *, name: str, base_url: str, api_key: str, timeout: float) -> None:
-        self.name = name
-        self._client = openai.OpenAI(api_key=api_key, base_url=base_url or None, timeout=timeout, max_retries=0)
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self.name = chat.name
 
     def read(self, texts: Sequence[str]) -> list[list[Found]]:
         """The names in each text, every place where one stands. Raises LLMUnavailable when the answer is no such list.
@@ -41,28 +41,19 @@ class LLMEntityReader:
         found: list[list[Found]] = []
         for start in range(0, len(texts), TEXTS):
             part = [text[:MAX_TEXT_CHARS] for text in texts[start : start + TEXTS]]
-            found.extend(_checked(self._answer(part), part))
+            material = {"messages": [{"number": number, "text": text} for number, text in enumerate(part, start=1)]}
+            found.extend(_checked(self._chat.ask(_INSTRUCTIONS, material), part))
         return found
 
-    def _answer(self, texts: Sequence[str]) -> Any:
-        material = {"messages": [{"number": number, "text": text} for number, text in enumerate(texts, start=1)]}
-        try:
-            answer = self._client.chat.completions.create(
-                model=self.name,
-                temperature=0,
-                response_format={"type": "json_object"},
-                messages=[
-                    {"role": "system", "content": _INSTRUCTIONS},
-                    {"role": "user", "content": orjson.dumps(material).decode()},
-                ],
-            )
-            return orjson.loads(answer.choices[0].message.content or "")
-        except (openai.OpenAIError, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise LLMUnavailable(f"{self.name} did not answer: {type(error).__name__}") from error
+
+def configured_reader() -> LLMEntityReader | None:
+    """The model that reads names; None unless MEMOS_LLM_ENTITIES is on and there is a chat model."""
+    chat = configured_chat() if settings.MEMOS_LLM_ENTITIES else None
+    return LLMEntityReader(chat) if chat else None
 
 
-def _checked(answer: Any, texts: Sequence[str]) -> list[list[Found]]:
-    messages = answer.get("messages") if isinstance(answer, dict) else None
+def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[Found]]:
+    messages = answer.get("messages")
     if not isinstance(messages, list):
         raise LLMUnavailable("the language model answered no list of messages")
     found: list[list[Found]] = [[] for _ in texts]

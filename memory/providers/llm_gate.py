@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
 
-import orjson
 from django.conf import settings
-from django.core.signals import setting_changed
 
 from memory.errors import LLMUnavailable
+from memory.providers.chat import ChatModel, configured_chat
 
 # Of a text so much is shown to the model: its beginning and its end.
 MAX_TEXT_CHARS = 4_000
@@ -28,31 +25,14 @@ _INSTRUCTIONS = (
 class LLMGate:
     """Judges texts with one chat model."""
 
-    def __init__(self, *, name: str, base_url: str, api_key: str, timeout: float) -> None:
-        # The client takes half a second to import: only those who use it wait for it.
-        import openai  # noqa: PLC0415
-
-        self.name = name
-        self._errors = openai.OpenAIError
-        self._client = openai.OpenAI(api_key=api_key, base_url=base_url or None, timeout=timeout, max_retries=0)
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self.name = chat.name
 
     def judge(self, texts: Sequence[str]) -> list[bool]:
         """For each text whether it is an attempt to steer its reader. Raises LLMUnavailable for any other answer."""
         material = {"texts": [{"number": place, "text": _shown(text)} for place, text in enumerate(texts, start=1)]}
-        try:
-            answer = self._client.chat.completions.create(
-                model=self.name,
-                temperature=0,
-                response_format={"type": "json_object"},
-                messages=[
-                    {"role": "system", "content": _INSTRUCTIONS},
-                    {"role": "user", "content": orjson.dumps(material).decode()},
-                ],
-            )
-            said: Any = orjson.loads(answer.choices[0].message.content or "")
-        except (self._errors, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise LLMUnavailable(f"{self.name} did not answer: {type(error).__name__}") from error
-        verdicts = said.get("verdicts") if isinstance(said, dict) else None
+        verdicts = self._chat.ask(_INSTRUCTIONS, material).get("verdicts")
         if (
             not isinstance(verdicts, list)
             or len(verdicts) != len(texts)
@@ -63,30 +43,11 @@ class LLMGate:
 
 
 def configured_gate() -> LLMGate | None:
-    """The model that the settings let judge; None unless MEMOS_LLM_GATE is on beside MEMOS_LLM_ENABLED and a key."""
-    if not (settings.MEMOS_LLM_ENABLED and settings.MEMOS_LLM_GATE and settings.MEMOS_LLM_API_KEY):
-        return None
-    return _gate(
-        settings.MEMOS_LLM_MODEL,
-        settings.MEMOS_LLM_BASE_URL,
-        settings.MEMOS_LLM_API_KEY,
-        settings.MEMOS_LLM_GATE_SECONDS,
-    )
+    """The model that the settings let judge; None unless MEMOS_LLM_GATE is on and there is a chat model."""
+    chat = configured_chat(timeout=settings.MEMOS_LLM_GATE_SECONDS) if settings.MEMOS_LLM_GATE else None
+    return LLMGate(chat) if chat else None
 
 
 def _shown(text: str) -> str:
     half = MAX_TEXT_CHARS // 2
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[:half]}\n[…]\n{text[-half:]}"
-
-
-@lru_cache(maxsize=1)
-def _gate(name: str, base_url: str, api_key: str, timeout: float) -> LLMGate:
-    return LLMGate(name=name, base_url=base_url, api_key=api_key, timeout=timeout)
-
-
-def _forget_gate(*, setting: str, **_: object) -> None:
-    if setting.startswith("MEMOS_LLM"):
-        _gate.cache_clear()
-
-
-setting_changed.connect(_forget_gate, dispatch_uid="memory.providers.llm_gate")

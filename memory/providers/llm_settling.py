@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any
 
-import orjson
 from django.conf import settings
-from django.core.signals import setting_changed
 
 from memory.errors import LLMUnavailable
+from memory.providers.chat import ChatModel, configured_chat
 
 MAX_VALUE_CHARS = 200
 
@@ -54,13 +52,9 @@ class Verdict:
 class LLMJudge:
     """Judges pairs of statements with one chat model."""
 
-    def __init__(self, *, name: str, base_url: str, api_key: str, timeout: float) -> None:
-        # The client takes half a second to import: only those who use it wait for it.
-        import openai  # noqa: PLC0415
-
-        self.name = name
-        self._errors = openai.OpenAIError
-        self._client = openai.OpenAI(api_key=api_key, base_url=base_url or None, timeout=timeout, max_retries=0)
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self.name = chat.name
 
     def judge(self, pairs: Sequence[tuple[Said, Said]]) -> list[Verdict | None]:
         """The verdict on each pair (older, newer); None where it gave none in the form that was asked for.
@@ -73,35 +67,16 @@ class LLMJudge:
                 for number, (older, newer) in enumerate(pairs, start=1)
             ]
         }
-        try:
-            answer = self._client.chat.completions.create(
-                model=self.name,
-                temperature=0,
-                response_format={"type": "json_object"},
-                messages=[
-                    {"role": "system", "content": _INSTRUCTIONS},
-                    {"role": "user", "content": orjson.dumps(material).decode()},
-                ],
-            )
-            said: Any = orjson.loads(answer.choices[0].message.content or "")
-        except (self._errors, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise LLMUnavailable(f"{self.name} did not answer: {type(error).__name__}") from error
-        verdicts = said.get("verdicts") if isinstance(said, dict) else None
+        verdicts = self._chat.ask(_INSTRUCTIONS, material).get("verdicts")
         if not isinstance(verdicts, list):
             raise LLMUnavailable(f"{self.name} answered no list of verdicts")
         return [_verdict([one for one in verdicts if _number(one) == number]) for number in range(1, len(pairs) + 1)]
 
 
 def configured_judge() -> LLMJudge | None:
-    """The model that the settings let judge; None unless MEMOS_LLM_SETTLING and MEMOS_LLM_ENABLED are on with a key."""
-    if not (settings.MEMOS_LLM_ENABLED and settings.MEMOS_LLM_SETTLING and settings.MEMOS_LLM_API_KEY):
-        return None
-    return _judge(
-        settings.MEMOS_LLM_MODEL,
-        settings.MEMOS_LLM_BASE_URL,
-        settings.MEMOS_LLM_API_KEY,
-        settings.MEMOS_LLM_TIMEOUT_SECONDS,
-    )
+    """The model that the settings let judge; None unless MEMOS_LLM_SETTLING is on and there is a chat model."""
+    chat = configured_chat() if settings.MEMOS_LLM_SETTLING else None
+    return LLMJudge(chat) if chat else None
 
 
 def _number(one: Any) -> int | None:
@@ -121,16 +96,3 @@ def _verdict(given: Sequence[dict[str, Any]]) -> Verdict | None:
     if max(len(old_value), len(new_value)) > MAX_VALUE_CHARS:
         return None
     return Verdict(replaces, old_value, new_value, reason)
-
-
-@lru_cache(maxsize=1)
-def _judge(name: str, base_url: str, api_key: str, timeout: float) -> LLMJudge:
-    return LLMJudge(name=name, base_url=base_url, api_key=api_key, timeout=timeout)
-
-
-def _forget_judge(*, setting: str, **_: object) -> None:
-    if setting.startswith("MEMOS_LLM"):
-        _judge.cache_clear()
-
-
-setting_changed.connect(_forget_judge, dispatch_uid="memory.providers.llm_settling")

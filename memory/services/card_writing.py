@@ -11,7 +11,7 @@ import orjson
 
 from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory
-from memory.providers.llm import configured_llm
+from memory.providers.llm_cards import configured_card_writer
 from memory.stores import model_calls
 from memory.text.card import build_card
 from memory.text.statements import Turn
@@ -32,7 +32,7 @@ class Written:
 
 def write_card(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, max_tokens: int | None = None) -> Written:
     """The card of `turns` after the `previous` one, and what wrote it. `max_tokens` is for the extractor."""
-    llm = configured_llm()
+    llm = configured_card_writer()
     details: dict[str, Any] = {}
     if llm is not None:
         try:

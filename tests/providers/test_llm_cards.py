@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Condensation, Memory
-from memory.providers.llm import configured_llm
+from memory.providers.chat import configured_chat
 from memory.services.card_writing import EXTRACTIVE
 from memory.services.condense import condense_session
 from memory.services.query import query
@@ -249,11 +249,11 @@ def test_neither_ingest_nor_query_asks_the_model(alice, told, endpoint):
 def test_without_being_switched_on_with_a_key_there_is_no_model(settings, enabled, key):
     settings.MEMOS_LLM_ENABLED = enabled
     settings.MEMOS_LLM_API_KEY = key
-    assert configured_llm() is None
+    assert configured_chat() is None
 
 
-def test_a_change_of_the_settings_makes_another_writer(endpoint, settings):
-    first = configured_llm()
-    assert configured_llm() is first
+def test_a_change_of_the_settings_makes_another_client(endpoint, settings):
+    first = configured_chat()
+    assert configured_chat() is first
     settings.MEMOS_LLM_MODEL = "other"
-    assert configured_llm().name == "other"
+    assert configured_chat().name == "other"
