@@ -31,4 +31,4 @@ def guide(request: HttpRequest, path: str = "") -> HttpResponseBase:
 
 
 def _how_to_build(request: HttpRequest) -> HttpResponse:
-    return render(request, "guide.html", {"folder": settings.GUIDE_DIR}, status=404)
+    return render(request, "guide.html", status=404)
