@@ -192,8 +192,8 @@ class TestUnsure:
     def settled(self, near: float) -> Settled[str]:
         return settle(
             "new",
-            statements(self.NEW),
-            {"old": statements(self.OLD)},
+            statements("My training is in the hall on Mill Street now."),
+            {"old": statements("I train at the pool near the station.")},
             nearness=lambda *_: Nearness(near, near),
         )
 
