@@ -98,3 +98,35 @@ class AuditBroken(MemosError):
     """Audit events are missing, were changed, or were slipped in."""
 
     code = "audit_broken"
+
+
+class BackupError(MemosError):
+    """A backup or restore could not be carried out: a tool is missing, the disk is full, the server does not allow it.
+
+    `returncode`, here and in its kinds, is the exit status of the commands.
+    """
+
+    code = "backup_failed"
+    returncode = 1
+
+
+class BackupDamaged(BackupError):
+    """The file is no backup, was cut off or altered, or is encrypted with another key."""
+
+    code = "backup_damaged"
+    returncode = 3
+
+
+class RestoreRefused(BackupError):
+    """Nothing was touched: restoring here would lose something, or bring back what was forgotten."""
+
+    status = 409
+    code = "restore_refused"
+    returncode = 4
+
+
+class BackupUnverified(BackupError):
+    """What the file restores is not what was backed up."""
+
+    code = "backup_unverified"
+    returncode = 5

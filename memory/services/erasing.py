@@ -9,7 +9,7 @@ What keeps it right beside everything else that runs:
 - A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
   came under a hold is taken out of it and kept, and the receipt says how much that is.
 - Before packs are swept, the statements that store packs have ended which began before the ids were written.
-- The ledger outside of the database (`backup.ledger`) knows of it before the first row goes, and of its end before the
+- The ledger outside of the database (`memory.ledger`) knows of it before the first row goes, and of its end before the
   receipt says so; while it cannot be written, the erasure waits.
 """
 
@@ -30,14 +30,13 @@ from typing import Any
 import psycopg
 from django.db import OperationalError, connection, transaction
 
-from memory import audit
+from memory import audit, ledger
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
+from memory.ledger import LedgerUnavailable
 from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
 from memory.services import erasure_proof, erasure_sessions, holds, queue, recomparing, vector_cells
 from memory.services.alone import alone
-from memory.services.backup import ledger
-from memory.services.backup.ledger import LedgerUnavailable
 from memory.services.erasure_holders import HOLDERS, Erased, Sweep
 from memory.services.erasure_sessions import CONSOLE, WINDOW, WORKING
 from memory.services.erasures import JOB_SECONDS, OPEN, refuse_held

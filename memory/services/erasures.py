@@ -15,13 +15,13 @@ from django.db import connection, transaction
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import InvalidInput, NotFound
+from memory.ledger import SESSION, LedgerErasure
 from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
 from memory.models.paging import Filter, narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services import holds, queue
 from memory.services import idempotency as answers
-from memory.services.backup.ledger import SESSION, LedgerErasure
 from memory.services.change import checked_reason
 from memory.services.erasure_holders import Erased
 from memory.services.erasure_proof import counted

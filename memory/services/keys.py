@@ -8,12 +8,11 @@ from datetime import datetime
 
 from django.db import transaction
 
-from memory import audit
+from memory import audit, ledger
 from memory.enums import AccessScope, AuditEvent
 from memory.errors import InvalidInput, NotFound
+from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace
-from memory.services.backup import ledger
-from memory.services.backup.ledger import LedgerUnavailable
 from memory.services.notes import allowed_note
 
 log = logging.getLogger("memos.keys")

@@ -21,6 +21,7 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
+from memory import ledger
 from memory.enums import ErasureStatus
 from memory.models import (
     ApiKey,
@@ -34,7 +35,7 @@ from memory.models import (
     Session,
 )
 from memory.services import audit_chain, audit_proof, erasing, erasures
-from memory.services.backup import create, ledger, postgres
+from memory.services.backup import create, postgres
 from memory.services.backup.container import CHUNK_BYTES, Writer, digest_of
 from memory.services.backup.verify import load
 from memory.services.documents import delete_document, put_document
@@ -635,7 +636,7 @@ class TestLedger:
         writer = (
             "import django; django.setup()\n"
             "from django.utils import timezone\n"
-            "from memory.services.backup import ledger\n"
+            "from memory import ledger\n"
             "for number in range(50):\n"
             "    ledger.note_backup(f'PROCESS-{number}-' + 'x' * 3000, now=timezone.now())\n"
         )

@@ -12,10 +12,10 @@ from django_q.models import OrmQ
 
 from memory import tasks
 from memory.enums import JobState
+from memory.errors import BackupError
 from memory.models import AuditLog, Job, UpkeepMark
 from memory.services import health, jobs, stats
 from memory.services.backup import create, scheduled
-from memory.services.backup.errors import BackupError
 from memory.services.diagnosis import storage
 from memory.services.embedding import active_model
 from memory.types import system_access

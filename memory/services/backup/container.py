@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memory.services.backup.errors import BackupDamaged, BackupError
+from memory.errors import BackupDamaged, BackupError
 
 MAGIC = b"memos-backup 1\n"
 CHUNK_BYTES = 1 << 20

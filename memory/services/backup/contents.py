@@ -9,9 +9,9 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
+from memory import ledger
+from memory.errors import BackupUnverified
 from memory.services import audit_proof
-from memory.services.backup import ledger
-from memory.services.backup.errors import BackupUnverified
 
 _TABLES = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -15,13 +15,13 @@ from typing import Any, BinaryIO
 
 import psycopg
 
-from memory import audit
+from memory import audit, ledger
 from memory.enums import AuditEvent
+from memory.errors import BackupError
 from memory.services import audit_chain
 from memory.services.alone import alone
-from memory.services.backup import contents, ledger, postgres
+from memory.services.backup import contents, postgres
 from memory.services.backup.container import Writer, check_key
-from memory.services.backup.errors import BackupError
 from memory.services.backup.verify import verify
 
 SUFFIX, PARTIAL = ".backup", ".partial"

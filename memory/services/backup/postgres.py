@@ -24,7 +24,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from memory.services.backup.errors import BackupError, RestoreRefused
+from memory.errors import BackupError, RestoreRefused
 
 MAINTENANCE = "postgres"
 # PostgreSQL advisory lock, in the maintenance database: whoever makes or removes scratch databases.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.enums import ErasureStatus
+from memory.errors import BackupError
 from memory.governance.policy import nested
+from memory.ledger import Ledger, LedgerErasure, secret_mark
 from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
 from memory.services import erasing, erasures, keys
-from memory.services.backup.errors import BackupError
-from memory.services.backup.ledger import Ledger, LedgerErasure, secret_mark
 from memory.services.exemptions import exempt
 from memory.services.policy import governing, put_policy
 from memory.types import Scope

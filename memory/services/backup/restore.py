@@ -12,15 +12,15 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from memory import audit
+from memory import audit, ledger
 from memory.enums import AuditEvent
+from memory.errors import BackupError, RestoreRefused
+from memory.ledger import Ledger
 from memory.models import Erasure
 from memory.retrieval import size
 from memory.services import audit_chain, embedding, namespaces, policy
-from memory.services.backup import contents, ledger, postgres
+from memory.services.backup import contents, postgres
 from memory.services.backup.container import Reader, digest_of
-from memory.services.backup.errors import BackupError, RestoreRefused
-from memory.services.backup.ledger import Ledger
 from memory.services.backup.replay import Replayed, other_secrets, replay
 from memory.services.backup.verify import inspect, load
 from memory.stores.redis import RedisAway, forget_everything, ping

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory.errors import BackupError
 from memory.services.backup import contents, postgres
 from memory.services.backup.container import Reader
-from memory.services.backup.errors import BackupError
 
 
 @dataclass(frozen=True, slots=True)

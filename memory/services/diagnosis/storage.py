@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from memory import ledger
 from memory.models import Namespace
-from memory.services.backup import ledger, scheduled
+from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.recount import differences
 from memory.stores.redis import RedisAway, call, resume
