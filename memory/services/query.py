@@ -25,6 +25,7 @@ from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services import refresh
 from memory.services.context import Summary, session_context
 from memory.services.ingest import WINDOW_SKIPPED
+from memory.services.policy import in_force
 from memory.services.search import NOTHING_FOUND, Ask, Found, details_of, find, start
 from memory.stores import window as window_store
 from memory.text.json_values import encode
@@ -79,11 +80,12 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     messages, degraded = _window(scope, session, ask.as_of)
     found = find(scope, ask, started=started)
     card = card_of(summary.text) if summary else None
+    step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
     tokenizer = settings.MEMOS_TOKENIZER
     handed_over = handover(
         procedural=context.procedural,
         card=card,
-        window=Window(messages, max(0, context.messages - len(messages)), context.covered, _window_step()),
+        window=Window(messages, max(0, context.messages - len(messages)), context.covered, step),
         hits=found.hits,
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
@@ -164,12 +166,12 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
     )
 
 
-def _window_step() -> int:
+def _window_step(refresh_messages: int) -> int:
     """By how many turns a full window's start moves: a third of it at most.
 
     A new summary is asked for after so many messages, and there mostly are two, question and answer, between queries.
     """
-    return max(1, min(settings.MEMOS_SUMMARY_REFRESH_MESSAGES + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
+    return max(1, min(refresh_messages + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
 
 
 def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:

@@ -213,12 +213,6 @@ def passed_rows(access: Access, stage: Stage, *, now: datetime, limit: int) -> t
     return rows[:limit], passed_in_hour(access, now=now)[stage]
 
 
-def asked_for(access: Access) -> int:
-    """Sessions whose summary is queued or being made."""
-    jobs = Job.objects.reachable_by(access).unfinished().filter(kind="condense_session")
-    return int(jobs.order_by()[:COUNTED_AT_MOST].count())
-
-
 def job_counts(access: Access) -> Mapping[str, int]:
     """Jobs by state: those that are over are counted up to COUNTED_AT_MOST."""
     rows, states = Job.objects.reachable_by(access), JobState.values

@@ -19,6 +19,7 @@ from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.sql import fetch
 from memory.services.embedding import Embedded, embedded_text
+from memory.services.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
@@ -88,9 +89,9 @@ WITH input AS (
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
         %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
         %(content_hash)s::bytea[], %(terms)s::text[], %(frequencies)s::text[], %(length)s::int[], %(tokens)s::int[],
-        %(importance)s::float8[], %(review)s::text[]
+        %(importance)s::float8[], %(review)s::text[], %(refresh)s::int[]
     ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
-            frequencies, length, tokens, importance, review)
+            frequencies, length, tokens, importance, review, refresh)
 ), sessions AS (
     INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
                                      last_message_at)
@@ -100,7 +101,8 @@ WITH input AS (
         message_count = s.message_count + EXCLUDED.message_count,
         last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at)
     RETURNING namespace_id, name, message_count,
-              message_count - summarised_turn >= %(refresh)s::int
+              message_count - summarised_turn >= (
+                  SELECT i.refresh FROM input i WHERE i.namespace_id = s.namespace_id LIMIT 1)
               AND (summary_requested_at IS NULL OR summary_requested_at < %(request_expired)s::timestamptz)
               AS summary_due
 ), memories AS (
@@ -170,6 +172,11 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "tokens": [row.tokens for row in rows],
         "importance": [_importance(row) for row in rows],
         "review": [Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows],
+        # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
+        "refresh": [
+            max(in_force(row.scope.namespace_id).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES)
+            for row in rows
+        ],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
         "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
@@ -184,8 +191,6 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
         "model_id": embedded.model_id if embedded else None,
         "in_use": EmbeddingState.ACTIVE.value,
         "now": now,
-        # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
-        "refresh": max(settings.MEMOS_SUMMARY_REFRESH_MESSAGES, settings.MEMOS_WINDOW_MESSAGES),
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
         "tier": Tier.L2.value,
         "state": MemoryState.ACTIVE.value,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import SummaryTrigger
@@ -257,8 +256,3 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+[ \t]*|\s")
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text)[:MAX_WORDS]
-
-
-def title_of(session: str) -> str:
-    """What the page of one chain is called."""
-    return _("Summaries of “%(session)s”") % {"session": session}

@@ -145,3 +145,16 @@ def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
     assert governing(alice.scope.namespace_id) == Refresh(1, 50, None)
     assert session_context(alice.scope, session="s1", now=NOW + timedelta(minutes=5)).summary_due
     assert request_overdue(now=QUIET - timedelta(minutes=2)) == 1
+
+
+def test_ingest_asks_when_the_namespaces_own_number_is_reached(alice, settings):
+    settings.MEMOS_WINDOW_MESSAGES = 2
+    settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 2
+    policy.put_policy(alice.scope, wanted={"summary": {"messages": 4}}, now=NOW)
+    policy.forget_known()
+
+    tell(alice, "one", "two", "three")
+    assert Session.objects.get().summary_requested_at is None
+
+    tell(alice, "four")
+    assert Session.objects.get().summary_requested_at == NOW
