@@ -48,8 +48,8 @@ def main() -> None:
 
 def _measure(folder: Path, *, kind: str, show: bool) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
-    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
-    from memory.services.settling import settle_namespace  # noqa: PLC0415
+    from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
 
     wanted = _contradictions(folder, kind)
     found = flagged = 0

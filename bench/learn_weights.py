@@ -69,8 +69,8 @@ def main() -> None:
 def _learnable(argument: str, *, most: int) -> Learnable:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
     from memory.evaluation.runner import chosen_groups, embedded_questions  # noqa: PLC0415
-    from memory.services.evaluations import Options  # noqa: PLC0415
-    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.evaluation.runs import Options  # noqa: PLC0415
+    from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
 
     folder, _, types = argument.partition(":")
     dataset = read_dataset(Path(folder))

@@ -117,7 +117,7 @@ def _read(file: Path) -> list[dict]:
 def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
     from memory.evaluation.runner import chosen_groups  # noqa: PLC0415
-    from memory.services.evaluations import Options  # noqa: PLC0415
+    from memory.services.evaluation.runs import Options  # noqa: PLC0415
 
     chosen = {folder.resolve().name: chosen_groups(read_dataset(folder), Options()) for folder in folders}
     pools = {name: [one.text for group in groups for one in group.questions] for name, groups in chosen.items()}
@@ -201,10 +201,10 @@ def _without_evidence(folder: Path) -> dict[str, list[str]]:
 
 def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
-    from memory.services.entities import index_namespace  # noqa: PLC0415
-    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
-    from memory.services.search import Ask, questions  # noqa: PLC0415
-    from memory.services.settling import settle_namespace  # noqa: PLC0415
+    from memory.services.entities.extract import index_namespace  # noqa: PLC0415
+    from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
+    from memory.services.recall.search import Ask, questions  # noqa: PLC0415
 
     now = datetime.now(UTC)
     embedded = embed_batches(group.memories)

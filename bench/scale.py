@@ -40,10 +40,10 @@ from memory.models import Memory, MemoryVector, Namespace, VectorCell
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
-from memory.services.embedding import active_model
-from memory.services.keys import issue_key
-from memory.services.large_namespaces import keep_up
-from memory.services.vector_cells import LARGEST
+from memory.services.index.embedding import active_model
+from memory.services.index.ivf import LARGEST
+from memory.services.index.upkeep import keep_up
+from memory.services.tenancy.keys import issue_key
 from memory.types import Scope
 
 LARGE = (20_000, 100_000, 500_000)

@@ -5,7 +5,7 @@
 
 Each set has the form of `manage.py evaluate`; a question of `queries.jsonl` may name `stale` documents, whose content
 was taken back or replaced. Every group is asked twice in a scratch namespace by the product's own search: as it was
-ingested, and after `services/settling.py` has looked at what its memories do to each other. Printed are, at 10
+ingested, and after `services/memories/settle.py` has looked at what its memories do to each other. Printed are, at 10
 results: R (of evidence, %), stale documents (all, and those that are no evidence too), documents of which a statement
 was retired (by the decisions, no labels), and for questions whose evidence has an older and a newer part, how often the
 newer stands first.
@@ -69,9 +69,9 @@ def _measure(folder: Path, *, show: int) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
     from memory.models import Memory, RetiredStatement  # noqa: PLC0415
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
-    from memory.services.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
-    from memory.services.search import Ask, questions  # noqa: PLC0415
-    from memory.services.settling import settle_namespace  # noqa: PLC0415
+    from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
+    from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
+    from memory.services.recall.search import Ask, questions  # noqa: PLC0415
 
     dataset = read_dataset(folder)
     by_group = _questions(folder)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 from django_q.models import Schedule
 
-from memory.services.jobs import mend_clock
+from memory.services.jobs.manage import mend_clock
 
 
 @dataclass(frozen=True, slots=True)

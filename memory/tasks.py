@@ -19,32 +19,21 @@ from django.utils import timezone
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
-from memory.services import (
-    audit_chain,
-    audit_proof,
-    condense,
-    embedded_marks,
-    embedding,
-    entities,
-    erasing,
-    erasures,
-    evaluations,
-    faded,
-    idempotency,
-    job_runs,
-    jobs,
-    large_namespaces,
-    projection,
-    refresh,
-    request_figures,
-    retiring,
-    settling,
-    settling_judge,
-    stale_summaries,
-    sweep,
-    upkeep,
-)
+from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
+from memory.services.entities import extract
+from memory.services.erasure import requests
+from memory.services.erasure import run as erasing
+from memory.services.evaluation import runs
+from memory.services.index import embedding, marks
+from memory.services.index import upkeep as large_namespaces
+from memory.services.jobs import manage, runner
+from memory.services.memories import judge, retire, settle, usage
+from memory.services.monitoring import request_stats
+from memory.services.projection import fit
+from memory.services.retention import strength_counts, sweep
+from memory.services.summaries import condense, refresh, stale
+from memory.services.tenancy import idempotency
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -67,10 +56,10 @@ def job(task: Callable[Arguments, Result]) -> Callable[..., Result | None]:
             return task(*arguments)  # type: ignore[call-arg]
         now = _look_at_clock()
         if job is not None:
-            claimed = job_runs.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
+            claimed = runner.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
         else:
-            claimed = job_runs.begin_scheduled(schedule=schedule, kind=kind, now=now)
-        return job_runs.carry_out(claimed, lambda: task(*arguments), clock=timezone.now)  # type: ignore[call-arg]
+            claimed = runner.begin_scheduled(schedule=schedule, kind=kind, now=now)
+        return runner.carry_out(claimed, lambda: task(*arguments), clock=timezone.now)  # type: ignore[call-arg]
 
     return run
 
@@ -80,7 +69,7 @@ def _look_at_clock() -> datetime:
     global _latest  # noqa: PLW0603 - one moment a process
     now = timezone.now()
     if _latest is None or now < _latest:
-        jobs.mend_clock(now=now)
+        manage.mend_clock(now=now)
     _latest = now
     return now
 
@@ -108,7 +97,7 @@ def embed_pending() -> int:
 @job
 def check_embedded_marks() -> int:
     """Sets right which memories are said to have vectors; returns of how many that was wrong."""
-    changed = embedded_marks.set_right()
+    changed = marks.set_right()
     if changed:
         log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
     return changed
@@ -136,14 +125,14 @@ def keep_up_large_namespaces() -> int:
 @job
 def index_entities() -> int:
     """Reads names and relations in the memories that came or changed; what is left waits a minute."""
-    return entities.index_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    return extract.index_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
 
 
 @job
 def settle_memories() -> int:
     """Looks at what new memories do to earlier ones; what is left waits a minute."""
     try:
-        return settling.settle_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+        return settle.settle_pending(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
     except EmbeddingUnavailable as error:
         log.warning("new memories are not compared with earlier ones yet", extra={"reason": error.message})
         return 0
@@ -153,7 +142,7 @@ def settle_memories() -> int:
 def judge_unsure_pairs() -> int:
     """Asks a language model, if one is set up for it, about the pairs that the rules were unsure of; returns how many
     it judged. What is left waits a minute."""
-    return settling_judge.judge_due(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
+    return judge.judge_due(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
 
 
 @job
@@ -161,9 +150,9 @@ def settle_memory(namespace_id: int, *memory_ids: str) -> None:
     """Looks again at what memories do to others, now that they say something else, are away or are back."""
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     if name is not None:
-        scope = Scope(namespace_id, name, retiring.ACTOR)
+        scope = Scope(namespace_id, name, retire.ACTOR)
         for memory_id in memory_ids:
-            settling.settle_memory(scope, memory_id=uuid.UUID(memory_id), now=timezone.now())
+            settle.settle_memory(scope, memory_id=uuid.UUID(memory_id), now=timezone.now())
 
 
 @job
@@ -171,39 +160,37 @@ def renew_summary(namespace_id: int, session: str) -> bool:
     """Makes a session's summary anew of which something holds no longer, or again; whether that changed it."""
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     scope = Scope(namespace_id, name or "", WORKER)
-    return stale_summaries.renew(scope, session=session, now=timezone.now()) is not None
+    return stale.renew(scope, session=session, now=timezone.now()) is not None
 
 
 @job
 def forget_unmentioned_entities() -> int:
     """Deletes the names that no memory has any more."""
-    return entities.forget_unmentioned_everywhere()
+    return extract.forget_unmentioned_everywhere()
 
 
 @job
 def evaluate(namespace_id: int, run_id: str) -> bool:
     """Carries out a run that was asked for; False when it is over, or when another worker is at it."""
-    return run_requested(
-        namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now, progress=job_runs.report
-    )
+    return run_requested(namespace_id=namespace_id, run_id=uuid.UUID(run_id), now=timezone.now, progress=runner.report)
 
 
 @job
 def fail_lost_evaluations() -> int:
     """Fails the evaluations whose process has ended before them."""
-    return evaluations.fail_lost(now=timezone.now())
+    return runs.fail_lost(now=timezone.now())
 
 
 @job
 def seal_audit() -> int:
     """Seals the audit events that are settled; returns how many."""
-    return audit_chain.seal(now=timezone.now())
+    return chain.seal(now=timezone.now())
 
 
 @job
 def verify_audit() -> int:
     """Verifies the audit chain; returns how many events hold. Fails when one does not, so that `doctor` shows it."""
-    proof = audit_proof.verify()
+    proof = verify.verify()
     if proof.faults:
         first = proof.faults[0]
         raise AuditBroken(
@@ -216,7 +203,7 @@ def verify_audit() -> int:
 @job
 def count_uses() -> int:
     """Counts what packs and searches have carried since the last time."""
-    return upkeep.count_uses(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    return usage.count_uses(now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
 
 
 @job
@@ -230,7 +217,7 @@ def sweep_memories() -> int:
         log.warning("sweep paused", extra={"reason": swept.paused})
     for namespace, problem in swept.skipped.items():
         log.warning("sweep left a namespace out", extra={"namespace": namespace, "reason": problem})
-    faded.count_large(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
+    strength_counts.count_large(actor=WORKER, now=timezone.now(), seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 4)
     return swept.total.decayed + swept.total.expired
 
 
@@ -240,25 +227,25 @@ def project_memories(namespace_id: int) -> int:
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     if name is None:
         return 0
-    return projection.project(Scope(namespace_id, name, WORKER), now=timezone.now())
+    return fit.project(Scope(namespace_id, name, WORKER), now=timezone.now())
 
 
 @job
 def recover_lost_jobs() -> int:
     """Queues jobs again that their worker or the queue has lost."""
-    return jobs.recover(now=timezone.now())
+    return manage.recover(now=timezone.now())
 
 
 @job
 def forget_finished_jobs() -> int:
     """Deletes jobs that ended MEMOS_JOBS_KEEP_DAYS ago, but none that failed."""
-    return jobs.forget(now=timezone.now())
+    return manage.forget(now=timezone.now())
 
 
 @job
 def forget_request_figures() -> int:
     """Deletes the figures of minutes that are MEMOS_REQUEST_FIGURES_DAYS old."""
-    return request_figures.forget(now=timezone.now())
+    return request_stats.forget(now=timezone.now())
 
 
 @job
@@ -270,7 +257,7 @@ def erase(namespace_id: int, erasure_id: str) -> bool:
 @job
 def request_lost_erasures() -> int:
     """Queues again the erasures that wait for a part that was away, or whose process has ended."""
-    return erasures.request_lost(now=timezone.now())
+    return requests.request_lost(now=timezone.now())
 
 
 @job

@@ -18,9 +18,9 @@ from memory.enums import AccessScope
 from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Namespace
 from memory.schedules import ensure_schedules
-from memory.services import audit_chain
-from memory.services.embedding import active_model
-from memory.services.keys import issue_key
+from memory.services.audit import chain
+from memory.services.index.embedding import active_model
+from memory.services.tenancy.keys import issue_key
 from memory.types import system_access
 
 log = logging.getLogger("memos.bootstrap")
@@ -44,7 +44,7 @@ def bootstrap(*, demo: bool) -> FirstStart:
     if not is_migrated():
         call_command("migrate", verbosity=0, interactive=False)
     ensure_schedules()
-    audit_chain.recognise_cluster(now=timezone.now())
+    chain.recognise_cluster(now=timezone.now())
     try:
         active_model()
     except EmbeddingUnavailable as error:

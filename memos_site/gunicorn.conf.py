@@ -67,7 +67,7 @@ def post_worker_init(worker: Worker) -> None:
     from memory.errors import EmbeddingUnavailable
     from memory.models.sql import end_long_statements
     from memory.retrieval.rerank import rerank
-    from memory.services.embedding import active_model
+    from memory.services.index.embedding import active_model
     from memory.text.timespan import spans
 
     connection_created.connect(end_long_statements)

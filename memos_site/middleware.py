@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
 from memory.metrics import observe_request
-from memory.services.request_log import record
+from memory.services.monitoring.request_log import record
 from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
 

@@ -18,8 +18,10 @@ from django.db import transaction
 
 from memory.errors import Conflict, Forbidden, InvalidInput, MemosError
 from memory.models import Memory
-from memory.services import curation, erasures, job_runs, merging, queue, restoring, revectoring, tagging
-from memory.services.change import checked_reason
+from memory.services.erasure import requests
+from memory.services.jobs import queue, runner
+from memory.services.memories import edit, merge, renew_vectors, restore, tags
+from memory.services.memories.change import checked_reason
 from memory.types import Access, Scope
 from ops.access import access_of
 from ops.models import BulkAction, BulkState, BulkVerb
@@ -53,7 +55,7 @@ def start(
         raise Forbidden("You may not do that to memories: ask an administrator for the permission.")
     parameters = {**parameters, "reason": checked_reason(parameters["reason"])}
     if verb == BulkVerb.TAG:
-        parameters["add"] = tagging.checked_tags(parameters["add"])
+        parameters["add"] = tags.checked_tags(parameters["add"])
     chosen = list(dict.fromkeys(memory_ids))
     if not chosen or len(chosen) > MAX_SELECTED:
         raise InvalidInput(f"Choose 1 to {MAX_SELECTED:,} memories.", detail={"field": "memory_ids"})
@@ -94,7 +96,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
                 problems=action.problems,
                 state=action.state,
             )
-        job_runs.report(action.position, total)
+        runner.report(action.position, total)
     BulkAction.objects.filter(pk=action_id, state__in=[BulkState.QUEUED, BulkState.RUNNING]).update(
         state=BulkState.DONE, finished_at=now
     )
@@ -130,7 +132,7 @@ def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
         with transaction.atomic():
             deed(action, access, batch, now)
             _note(action, len(batch))
-        job_runs.report(action.position, len(keys))
+        runner.report(action.position, len(keys))
     BulkAction.objects.filter(pk=action_id, state=BulkState.UNDOING).update(state=BulkState.UNDONE, finished_at=now)
     action.refresh_from_db()
     return action
@@ -168,7 +170,7 @@ def _simple(verb: Callable[..., list[uuid.UUID]]) -> Deed:
 
 
 def _restore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
-    done = restoring.restore_wholly(
+    done = restore.restore_wholly(
         access, memory_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk)
     )  # fmt: skip
     return dict(done), Counter()
@@ -176,14 +178,14 @@ def _restore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: 
 
 def _merge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
     survivor = uuid.UUID(action.parameters["survivor"])
-    merged, problems = merging.merge(
+    merged, problems = merge.merge(
         access, survivor_id=survivor, other_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk)
     )
     return {identity: {"review": review} if review else None for identity, review in merged.items()}, problems
 
 
 def _tag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
-    changed = tagging.tag(
+    changed = tags.tag(
         access, memory_ids=ids, add=action.parameters["add"], reason=_reason(action), now=now,
         request_id=str(action.pk),
     )  # fmt: skip
@@ -201,8 +203,8 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
     for (namespace_id, name), own in of_namespace.items():
         scope = Scope(namespace_id, name, access.actor, str(action.pk))
         try:
-            erasure = erasures.request(
-                scope, target=erasures.Target(memory_ids=tuple(own)), reason=_reason(action), now=now
+            erasure = requests.request(
+                scope, target=requests.Target(memory_ids=tuple(own)), reason=_reason(action), now=now
             )
         except MemosError as error:
             problems[error.message] += len(own)
@@ -212,9 +214,9 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 
 _DEEDS: dict[BulkVerb, Deed] = {
-    BulkVerb.ARCHIVE: _simple(curation.archived),
+    BulkVerb.ARCHIVE: _simple(edit.archived),
     BulkVerb.RESTORE: _restore,
-    BulkVerb.REEMBED: _simple(revectoring.renew_vectors),
+    BulkVerb.REEMBED: _simple(renew_vectors.renew_vectors),
     BulkVerb.MERGE: _merge,
     BulkVerb.TAG: _tag,
     BulkVerb.ERASE: _erase,
@@ -233,12 +235,12 @@ def _unrestore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now
     # An action of before memories were restored in other ways, too, tells only which.
     done = {identity: action.changed[str(identity)] or {"archived": True} for identity in ids}
     reason = _reason(action, undone=True)
-    restoring.undo_restore(access, done=done, reason=reason, now=now, request_id=str(action.pk))
+    restore.undo_restore(access, done=done, reason=reason, now=now, request_id=str(action.pk))
 
 
 def _unmerge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
     kept = {identity: action.changed[str(identity)] or {} for identity in ids}
-    merging.unmerge(
+    merge.unmerge(
         access,
         survivor_id=uuid.UUID(action.parameters["survivor"]),
         others={identity: one.get("review", "") for identity, one in kept.items()},
@@ -251,14 +253,14 @@ def _unmerge(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: 
 def _untag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> None:
     for identity in ids:
         added = action.changed[str(identity)]["added"]
-        tagging.tag(
+        tags.tag(
             access, memory_ids=[identity], remove=added, reason=_reason(action, undone=True), now=now,
             request_id=str(action.pk),
         )  # fmt: skip
 
 
 _UNDOES: dict[BulkVerb, Callable[..., None]] = {
-    BulkVerb.ARCHIVE: _undone(curation.restored),
+    BulkVerb.ARCHIVE: _undone(edit.restored),
     BulkVerb.RESTORE: _unrestore,
     BulkVerb.MERGE: _unmerge,
     BulkVerb.TAG: _untag,

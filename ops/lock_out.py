@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memory.enums import AuditEvent
-from memory.services.account_events import note_account
+from memory.services.audit.account_events import note_account
 from ops.access import request_id
 
 TOO_MANY = 429

@@ -24,9 +24,10 @@ from django.urls import reverse
 from memory.errors import InvalidInput
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet
-from memory.services import fading, projected
-from memory.services.fading import Band
-from memory.services.policy import governing
+from memory.services.projection import read
+from memory.services.retention import forecast
+from memory.services.retention.forecast import Band
+from memory.services.tenancy.policy import governing
 from memory.types import Access, Scope
 from ops.moments import read_moment
 from ops.what_if import asked, policy_with
@@ -98,7 +99,7 @@ def memories(value: str, *, scope: Scope | None, session: SessionBase, access: A
     if scope is None:
         raise NotPicked(value)
     if what == "cluster" and which.isdecimal():
-        return projected.of_cluster(scope, number=min(int(which), 32_767))
+        return read.of_cluster(scope, number=min(int(which), 32_767))
     if what == "fading":
         try:
             return _fading(scope, dict(part.split("=", 1) for part in which.split(";")))
@@ -110,7 +111,7 @@ def memories(value: str, *, scope: Scope | None, session: SessionBase, access: A
 def _fading(scope: Scope, parts: Mapping[str, str]) -> MemoryQuerySet:
     governs = governing(scope.namespace_id)
     at = read_moment(parts["at"])
-    return fading.rows(
+    return forecast.rows(
         scope,
         policy_with(governs, asked(governs, parts)),
         now=at,

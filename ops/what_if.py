@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from memory.governance.policy import BY_KEY, Policy, Value, nested
-from memory.services.policy import Governing, proposed
+from memory.services.tenancy.policy import Governing, proposed
 
 # Name in the address: key of the policy.
 FIELDS = {

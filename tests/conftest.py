@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from memory.models import Namespace
 from memory.retrieval import size
-from memory.services import embedding, health, namespaces, policy
-from memory.services.ingest import ingest
-from memory.services.keys import issue_key
+from memory.services.index import embedding
+from memory.services.ingestion.ingest import ingest
+from memory.services.monitoring import health
+from memory.services.tenancy import namespaces, policy
+from memory.services.tenancy.keys import issue_key
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 

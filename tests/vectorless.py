@@ -6,10 +6,10 @@ import uuid
 
 from memory.enums import MemoryState
 from memory.models import Memory
-from memory.services import index
+from memory.services.index import entries
 
 
 def take_vectors(*memory_ids: uuid.UUID | str) -> None:
     """Leaves the memories as an edit does while the embedding provider is away."""
     for memory in Memory.objects.filter(pk__in=memory_ids):
-        index.replace_vectors(memory, None, searchable=memory.state == MemoryState.ACTIVE)
+        entries.replace_vectors(memory, None, searchable=memory.state == MemoryState.ACTIVE)

@@ -72,8 +72,8 @@ def main() -> None:
 def _measure(cases: Sequence[Case]) -> list[Outcome]:
     from django.core.management import call_command  # noqa: PLC0415
 
-    from memory.services.embedding import Embedded, embed_memories, embedded_passages  # noqa: PLC0415
-    from memory.services.search import Ask, questions  # noqa: PLC0415
+    from memory.services.index.embedding import Embedded, embed_memories, embedded_passages  # noqa: PLC0415
+    from memory.services.recall.search import Ask, questions  # noqa: PLC0415
     from memos_site.bootstrap import is_migrated  # noqa: PLC0415
 
     if not is_migrated():
@@ -102,7 +102,7 @@ def _joined(embedded, places: range):
     """The vectors of the messages at `places`, which may begin in one batch and end in the next."""
     import numpy as np  # noqa: PLC0415
 
-    from memory.services.embedding import Embedded  # noqa: PLC0415
+    from memory.services.index.embedding import Embedded  # noqa: PLC0415
 
     rows, kept = [], []
     for number, batch in enumerate(embedded):
@@ -117,8 +117,8 @@ def _joined(embedded, places: range):
 def _settled(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outcome:
     """What became of the case's messages, and what its questions find."""
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
-    from memory.services.scratch import scratch_namespace  # noqa: PLC0415
-    from memory.services.settling import settle_namespace  # noqa: PLC0415
+    from memory.services.evaluation.scratch import scratch_namespace  # noqa: PLC0415
+    from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
     from memory.types import NewMemory  # noqa: PLC0415
 
     began = now - timedelta(days=30)

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from memory.demo.conversations import Conversation, conversation, conversations
 from memory.demo.procedures import demo_procedures
 from memory.models import Memory
-from memory.services.exemptions import exempt
-from memory.services.namespaces import scope_for
-from memory.services.seeding import ensure_procedures, fill_session
+from memory.services.retention.exemptions import exempt
+from memory.services.sessions.seed import ensure_procedures, fill_session
+from memory.services.tenancy.namespaces import scope_for
 from memory.types import Access, Scope
 
 # What a single session is filled with, whatever its name: its pitfalls answer 我踩过哪些坑？

@@ -14,7 +14,7 @@ from memory.errors import InvalidInput
 from memory.evaluation import metrics
 from memory.evaluation.bootstrap import CONFIDENCE, RESAMPLES, Interval, paired_intervals
 from memory.models import EvaluationResult, EvaluationRun
-from memory.services.evaluations import find
+from memory.services.evaluation.runs import find
 from memory.types import Access
 
 # A run that is worse in one of these is a regression.

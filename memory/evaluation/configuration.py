@@ -10,7 +10,7 @@ from django.conf import settings
 from memory.retrieval.arms import bm25
 from memory.retrieval.fusion import ARMS, RARE_WORDS, SIGNALS, WORDS
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
-from memory.services.embedding import ActiveModel
+from memory.services.index.embedding import ActiveModel
 
 _PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")
 # Where a model is reached says nothing about the result, and an address may hold a password.

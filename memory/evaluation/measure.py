@@ -22,7 +22,7 @@ from memory.retrieval.fusion import ARMS, SIGNALS
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question
-from memory.services.evaluations import Options
+from memory.services.evaluation.runs import Options
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
 

@@ -17,13 +17,13 @@ from memory.evaluation.dataset import EVERY_GROUP, AskedQuestion, Dataset, read_
 from memory.evaluation.measure import Group, Tally, ask_group
 from memory.models import EvaluationRun
 from memory.retrieval.question import Question
-from memory.services import evaluations, judgements
-from memory.services.embedding import active_model
-from memory.services.entities import index_namespace
-from memory.services.evaluations import Measured, Options
-from memory.services.scratch import embed_batches, scratch_namespace
-from memory.services.search import Ask, questions
-from memory.services.settling import settle_namespace
+from memory.services.entities.extract import index_namespace
+from memory.services.evaluation import judgements, runs
+from memory.services.evaluation.runs import Measured, Options
+from memory.services.evaluation.scratch import embed_batches, scratch_namespace
+from memory.services.index.embedding import active_model
+from memory.services.memories.settle import settle_namespace
+from memory.services.recall.search import Ask, questions
 from memory.types import Scope
 
 log = logging.getLogger("memos.evaluation")
@@ -49,7 +49,7 @@ def run_dataset(
     Raises InvalidInput, EmbeddingUnavailable, and Conflict while the same dataset is evaluated elsewhere.
     """
     chosen_groups(dataset, options)
-    run = evaluations.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
+    run = runs.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
     return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
 
 
@@ -60,7 +60,7 @@ def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, pro
     elsewhere.
     """
     judged_dataset(scope)
-    run = evaluations.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
+    run = runs.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
     return _carried_out(run, lambda: judged_dataset(scope), keep=False, now=now, progress=progress)
 
 
@@ -73,9 +73,9 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress:
     def read() -> Dataset:
         if run.namespace_id:
             return judged_dataset(Scope(run.namespace_id, run.namespace, run.actor))
-        return read_dataset(evaluations.dataset_folder(run.dataset))
+        return read_dataset(runs.dataset_folder(run.dataset))
 
-    with evaluations.claimed(run, now=now()) as mine:
+    with runs.claimed(run, now=now()) as mine:
         if mine:
             try:
                 _carry_out(run, read, keep=False, now=now, progress=progress)
@@ -101,7 +101,7 @@ def judged_dataset(scope: Scope) -> Dataset:
 def _carried_out(
     run: EvaluationRun, read: Callable[[], Dataset], *, keep: bool, now: Clock, progress: Progress
 ) -> EvaluationRun:
-    with evaluations.claimed(run, now=now()) as mine:
+    with runs.claimed(run, now=now()) as mine:
         assert mine
         return _carry_out(run, read, keep=keep, now=now, progress=progress)
 
@@ -111,10 +111,10 @@ def _carry_out(
 ) -> EvaluationRun:
     try:
         measured = _measure(run, read(), keep=keep, now=now, progress=progress)
-        return evaluations.finish(run, measured, now=now())
+        return runs.finish(run, measured, now=now())
     except BaseException as error:
         # Also Ctrl-C and the end of a job's time: a run must not look as if it went on.
-        evaluations.fail(run, reason=_reason(error), now=now())
+        runs.fail(run, reason=_reason(error), now=now())
         raise
 
 

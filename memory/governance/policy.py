@@ -1,7 +1,7 @@
 """What governs a namespace: every value with its unit, range and default, and which values contradict each other.
 
 A value comes from the default, from the environment, or from the namespace's own policy; the last one given wins. This
-module decides and explains; `services/policy.py` reads and writes.
+module decides and explains; `services/tenancy/policy.py` reads and writes.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class AuditLog(models.Model):
     The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text; in place of TYPED
     it holds a keyed hash, and `AuditWords` the words. The table has
     one column more, `xact`, which only the database sets: the transaction that wrote the row, as a number that never
-    goes back (see `memory.services.audit_chain`).
+    goes back (see `memory.services.audit.chain`).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

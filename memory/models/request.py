@@ -11,7 +11,8 @@ from memory.models.scoped import ScopedQuerySet
 class RequestMinute(models.Model):
     """The requests of one route in one minute, of one namespace; under namespace 0 those of all together.
 
-    `latency` counts them by how long they took: memory.services.request_log.BOUNDS are the buckets' upper ends.
+    `latency` counts them by how long they took; the upper ends of its buckets are BOUNDS in
+    memory.services.monitoring.request_log.
     """
 
     ALL = 0

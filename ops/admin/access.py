@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import AccessScope
 from memory.models import ApiKey
-from memory.services import keys
+from memory.services.tenancy import keys
 from ops.access import permission_title, staff_access, staff_actor
 from ops.admin.lists import LargeTableAdmin
 from ops.admin.scope import member

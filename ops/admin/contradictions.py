@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 from memory.enums import LinkKind, Review
 from memory.errors import MemosError
 from memory.models import Memory, MemoryLink
-from memory.services.curation import edit
-from memory.services.supersession import supersede
-from memory.services.viewing import note_viewed
+from memory.services.memories.edit import edit
+from memory.services.memories.supersede import supersede
+from memory.services.memories.view_log import note_viewed
 from memory.types import ChangeTerms
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.lists import COUNT_CAP

@@ -14,7 +14,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 from memory.models import Memory
-from memory.services.viewing import note_exported
+from memory.services.memories.view_log import note_exported
 from memory.types import Access
 from ops.access import request_id, staff_access
 

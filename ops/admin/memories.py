@@ -26,8 +26,8 @@ from django.views.decorators.http import require_POST
 from memory.enums import MemoryState
 from memory.errors import MemosError
 from memory.models import Memory
-from memory.services import curation
-from memory.services.nearness import near_memory
+from memory.services.index.neighbours import near_memory
+from memory.services.memories import edit
 from memory.types import ChangeTerms
 from ops.access import reads_text, request_id, staff_access
 from ops.admin import contradictions, retired
@@ -199,7 +199,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
         return response
 
     def save_model(self, request: HttpRequest, obj: Memory, form: forms.ModelForm, change: bool) -> None:
-        curation.edit(
+        edit.edit(
             staff_access(request),
             memory_id=obj.pk,
             text=form.cleaned_data.get("text"),

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.errors import MemosError
 from memory.models import Memory, MemoryLink
-from memory.services import erasures
+from memory.services.erasure import requests
 from memory.types import Scope
 from ops import bulk
 from ops.access import reads_text, request_id, staff_access
@@ -199,9 +199,9 @@ class CurationActions(LargeTableAdmin):
             of_namespace.setdefault((namespace_id, name), []).append(pk)
         for (namespace_id, name), ids in sorted(of_namespace.items(), key=lambda entry: entry[0][1]):
             scope = Scope(namespace_id, name, access.actor, request_id(request))
-            target = erasures.Target(memory_ids=tuple(ids))
+            target = requests.Target(memory_ids=tuple(ids))
             try:
-                receipt = erasures.preview(scope, target=target, reason="preview", now=timezone.now())
+                receipt = requests.preview(scope, target=target, reason="preview", now=timezone.now())
             except MemosError as error:
                 found.append({"namespace": name, "problem": error.message})
             else:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from memory.enums import LinkKind, MemoryKind, Review, Role
 from memory.governance.importance import EPISODE_BELOW
 from memory.models import Memory, MemoryLink, MemoryUpkeep, Session
-from memory.services.tagging import TAGS_KEY
+from memory.services.memories.tags import TAGS_KEY
 from ops.admin.filters import TypedFilter
 from ops.model_words import value_word
 

@@ -12,8 +12,9 @@ from django.utils.translation import gettext_lazy
 
 from memory.errors import InvalidInput
 from memory.models import Memory
-from memory.services import curation, tagging
-from memory.services.change import MAX_REASON_CHARS, checked_reason
+from memory.services.memories import edit
+from memory.services.memories import tags as tagging
+from memory.services.memories.change import MAX_REASON_CHARS, checked_reason
 from ops.bulk import MAX_SELECTED
 
 
@@ -44,7 +45,7 @@ class MemoryForm(ReasonForm):
     text = forms.CharField(
         label=gettext_lazy("Text"),
         strip=False,
-        max_length=curation.MAX_TEXT_CHARS,
+        max_length=edit.MAX_TEXT_CHARS,
         widget=forms.Textarea(attrs={"rows": 8, "class": "vLargeTextField"}),
     )
     metadata = forms.JSONField(
@@ -63,7 +64,7 @@ class MemoryForm(ReasonForm):
         if "\r\n" not in self.instance.text:
             text = text.replace("\r\n", "\n")
         try:
-            return curation.checked_text(text)
+            return edit.checked_text(text)
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 
@@ -75,7 +76,7 @@ class MemoryForm(ReasonForm):
         if not isinstance(metadata, dict):
             raise ValidationError(_("Metadata is a JSON object."))
         try:
-            return curation.checked_metadata(metadata)
+            return edit.checked_metadata(metadata)
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 

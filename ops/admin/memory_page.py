@@ -29,8 +29,8 @@ from memory.models import (
     RelevanceJudgement,
     UnsurePair,
 )
-from memory.services.policy import in_force
-from memory.services.rating import rated
+from memory.services.retention.importance import rated
+from memory.services.tenancy.policy import in_force
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import masked_box

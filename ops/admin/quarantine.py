@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.errors import MemosError
 from memory.models import QuarantinedItem
-from memory.services import quarantine
+from memory.services.ingestion import quarantine
 from ops.access import MASK, reads_text, request_id, staff_access
 from ops.admin import review
 from ops.admin.filters import NamespaceFilter, SessionFilter, TypedFilter

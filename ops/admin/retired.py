@@ -21,9 +21,9 @@ from django.utils.translation import ngettext
 from memory.enums import LinkKind
 from memory.errors import MemosError
 from memory.models import Memory, MemoryLink
-from memory.services import reinstating, retired_list, unsure_pairs
-from memory.services.retired_list import Pair
-from memory.services.retiring import JUDGED
+from memory.services.memories import reinstate, retired, unsure_pairs
+from memory.services.memories.retire import JUDGED
+from memory.services.memories.retired import Pair
 from memory.types import ChangeTerms
 from ops.access import MASK, reads_text, request_id, staff_access
 from ops.admin.rendering import excerpt, memory_link
@@ -47,7 +47,7 @@ class Part:
 def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
     """What the template shows; None where all of the memory holds."""
     readable = reads_text(request)
-    pairs = retired_list.of_memory(memory)
+    pairs = retired.of_memory(memory)
     found = [_part(pair, readable=readable) for pair in pairs]
     if memory.superseded_by is not None:
         found.insert(0, _whole(memory, memory.superseded_by, readable=readable))
@@ -65,7 +65,7 @@ def hold(request: HttpRequest, memory: Memory) -> HttpResponse:
     start = request.POST.get("start", "")
     starts = [int(start)] if start.isdecimal() and len(start) <= 6 else None
     try:
-        answer = reinstating.reinstate(
+        answer = reinstate.reinstate(
             staff_access(request),
             memory_id=memory.pk,
             reason=HOLDS,
@@ -143,5 +143,5 @@ def _why(reason: str, confidence: float, explanation: str = "") -> str:
 
 def count_words(memory: Memory) -> str:
     """How many parts of it hold no longer, in words; empty for none."""
-    count = retired_list.retired_parts(memory)
+    count = retired.retired_parts(memory)
     return ngettext("%(count)s part retired", "%(count)s parts retired", count) % {"count": count} if count else ""

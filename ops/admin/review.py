@@ -21,9 +21,9 @@ from memory.errors import MemosError
 from memory.gate.judge import judge
 from memory.gate.judgement import Span
 from memory.models import QuarantinedItem
-from memory.services import quarantine
-from memory.services.policy import in_force
-from memory.services.viewing import note_viewed
+from memory.services.ingestion import quarantine
+from memory.services.memories.view_log import note_viewed
+from memory.services.tenancy.policy import in_force
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.filters import namespaces_named
 from ops.admin.lists import COUNT_CAP

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from memory.errors import MemosError
 from memory.models import Namespace, Session
-from memory.services.nearness import MAX_NAMESPACES, near_text
+from memory.services.index.neighbours import MAX_NAMESPACES, near_text
 from memory.text.analysis import terms
 from memory.types import Access, Scope
 from ops.admin.filters import namespaces_named

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from memory.services.viewing import note_viewed
+from memory.services.memories.view_log import note_viewed
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.lists import ReadOnlyAdmin
 

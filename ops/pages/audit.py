@@ -17,9 +17,12 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import JobState
 from memory.models import AuditLog
-from memory.services import audit_chain, audit_trail, request_figures, schedule_runs
-from memory.services.audit_trail import COUNTED_AT_MOST, Wanted
-from memory.services.request_figures import RecentRequest
+from memory.services.audit import chain as audit_chain
+from memory.services.audit import trail
+from memory.services.audit.trail import COUNTED_AT_MOST, Wanted
+from memory.services.jobs import schedules
+from memory.services.monitoring import request_stats
+from memory.services.monitoring.request_stats import RecentRequest
 from memory.types import Access
 from ops.access import masked_details
 from ops.charts import Histogram, histogram
@@ -226,7 +229,7 @@ def over_time(access: Access, wanted: Wanted, query: QueryDict, *, now: datetime
 
     Counts the newest COUNTED_AT_MOST events: of more, the picture begins where those begin.
     """
-    found = audit_trail.span(access, wanted)
+    found = trail.span(access, wanted)
     if found is None:
         return None, 0
     first, last, count = found
@@ -237,7 +240,7 @@ def over_time(access: Access, wanted: Wanted, query: QueryDict, *, now: datetime
         until = last
     step = _step((until - since) / COLUMNS)
     since = _floor(since, step)
-    steps = audit_trail.by_step(
+    steps = trail.by_step(
         access, wanted, since=since, until=max(until, since + step) + timedelta(microseconds=1), step=step
     )
     pattern = "%m-%d %H:%M" if step < timedelta(days=1) else "%Y-%m-%d"
@@ -284,7 +287,7 @@ def _narrowed(query: QueryDict, since: datetime, until: datetime) -> str:
 
 def chain(access: Access, *, now: datetime) -> Chain:
     """The badge of the audit chain: how its last check went."""
-    last = next((one for one in schedule_runs.schedule_states(now=now) if one.name == VERIFY), None)
+    last = next((one for one in schedules.schedule_states(now=now) if one.name == VERIFY), None)
     state = last.state if last else None
     tone, word = {
         JobState.DONE: ("good", _("Chain holds")),
@@ -313,7 +316,7 @@ def requests(access: Access, *, kept: str, route: str, before: str) -> tuple[lis
     def wanted(one: RecentRequest) -> bool:
         return (statuses is None or one.status in statuses) and (not route or route in one.route)
 
-    found = request_figures.recent(access, limit=PAGE + 1, before=before, wanted=wanted)
+    found = request_stats.recent(access, limit=PAGE + 1, before=before, wanted=wanted)
     names = names_of({one.namespace_id for one in found})
     rows = [_request_row(one, names) for one in found[:PAGE]]
     return rows, found[PAGE - 1].cursor if len(found) > PAGE else ""

@@ -13,7 +13,7 @@ from django.utils.translation import pgettext_lazy
 
 from memory.enums import Verdict
 from memory.retrieval.fusion import ARMS
-from memory.services.probing import Seen, Source
+from memory.services.recall.probe import Seen, Source
 from ops.words import Words
 
 PART_WORDS: dict[str, Words] = {

@@ -18,10 +18,10 @@ from memory.errors import InvalidInput
 from memory.governance.policy import BY_KEY, USUAL_IMPORTANCE, Policy, Value
 from memory.governance.strength import strength
 from memory.models import Memory
-from memory.services import due, faded, fading
-from memory.services.fading import SOON, Band, Leaving
-from memory.services.policy import Governing, governing
-from memory.services.preview import preview
+from memory.services.retention import due, forecast, strength_counts
+from memory.services.retention.forecast import SOON, Band, Leaving
+from memory.services.retention.policy_preview import preview
+from memory.services.tenancy.policy import Governing, governing
 from memory.text.translatable import translated
 from memory.types import Scope
 from ops import picked
@@ -120,11 +120,11 @@ class LeavingSoon:
     extensions: tuple[int, ...] = EXTENSIONS
 
 
-def decay(scope: Scope, counted: faded.Faded, *, is_kept: bool) -> Decay:
+def decay(scope: Scope, counted: strength_counts.Faded, *, is_kept: bool) -> Decay:
     """How strong the memories are under the policy in force. `is_kept`: it was counted for an earlier look."""
     policy = governing(scope.namespace_id).effective.policy
     grid = counted.grid
-    ages, strengths = fading.bands(grid.ages), fading.bands(grid.strengths)
+    ages, strengths = forecast.bands(grid.ages), forecast.bands(grid.strengths)
     rows = [
         Row(
             _strength_label(band),
@@ -156,7 +156,7 @@ def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None =
     counted = counted or due.counts(scope.namespace_id, policy, now=soon)
     count = counted.decayed + counted.expired
     return LeavingSoon(
-        fading.leaving(scope, policy, at=soon, limit=LISTED) if count else [],
+        forecast.leaving(scope, policy, at=soon, limit=LISTED) if count else [],
         count,
         picked.link(scope, picked.due_at(soon)),
     )
@@ -246,7 +246,7 @@ def _strengths(policy: Policy, kind: MemoryKind, uses: int, days: list[float]) -
     ]
 
 
-def _tiles(scope: Scope, counted: faded.Faded) -> list[Tile]:
+def _tiles(scope: Scope, counted: strength_counts.Faded) -> list[Tile]:
     at, soon = counted.grid.at, counted.due_soon
     due_now = counted.due_now.decayed + counted.due_now.expired
     memories = reverse("admin:memory_memory_changelist")
@@ -269,14 +269,14 @@ def _tiles(scope: Scope, counted: faded.Faded) -> list[Tile]:
 
 
 def _sweep_tile(scope: Scope) -> Tile:
-    swept = fading.last_sweep(scope)
+    swept = forecast.last_sweep(scope)
     if swept is None:
         return Tile(_("Last sweep"), "–", _("none has run yet"), "")
     began = swept.began_at.strftime("%Y-%m-%d %H:%M UTC")
     query = {
         "namespace": scope.namespace,
         "event_type": AuditEvent.MEMORY_ARCHIVE.value,
-        "actor": fading.SWEEPER,
+        "actor": forecast.SWEEPER,
         "id__gte": str(swept.first_event),
     }
     if swept.last_event is not None:
@@ -296,9 +296,9 @@ def _sweep_tile(scope: Scope) -> Tile:
     )
 
 
-def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
+def _cell(scope: Scope, grid: forecast.Grid, row: int, column: int) -> Cell:
     count = grid.counts[row][column]
-    age, band = fading.bands(grid.ages)[column], fading.bands(grid.strengths)[row]
+    age, band = forecast.bands(grid.ages)[column], forecast.bands(grid.strengths)[row]
     # By the logarithm: a few memories are to be seen beside thousands.
     heat = 0 if not count else max(1, round(_HEATS * count.bit_length() / max(1, grid.most).bit_length()))
     words = ngettext(
@@ -308,7 +308,7 @@ def _cell(scope: Scope, grid: fading.Grid, row: int, column: int) -> Cell:
 
 
 def _total(
-    scope: Scope, grid: fading.Grid, count: int, *, age: Band | None = None, strength: Band | None = None
+    scope: Scope, grid: forecast.Grid, count: int, *, age: Band | None = None, strength: Band | None = None
 ) -> Cell:
     words = ngettext("%(n)s memory, age %(age)s", "%(n)s memories, age %(age)s", count)
     if strength is not None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from memory.services import movement, stats
-from memory.services.movement import Came, Movement
-from memory.services.request_figures import Figures
+from memory.services.monitoring import deltas, stats
+from memory.services.monitoring.deltas import Came, Movement
+from memory.services.monitoring.request_stats import Figures
 from ops.charts import milliseconds
 from ops.pages.tiles import Delta
 from ops.pages.window import Window
@@ -83,4 +83,4 @@ def _before(value: str, window: Window) -> str:
 
 
 def _capped(count: int) -> str:
-    return f"{count:,}+" if count >= movement.COUNTED_AT_MOST else f"{count:,}"
+    return f"{count:,}+" if count >= deltas.COUNTED_AT_MOST else f"{count:,}"

@@ -16,10 +16,11 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import AliasLink, AuditEvent, EntityKind, Predicate
 from memory.models import Entity, EntityAlias, Memory
-from memory.services import entity_browsing, entity_listing
-from memory.services.entity_browsing import COUNTED_AT_MOST, Rank
-from memory.services.entity_listing import MENTIONED_WITH, Cursor, Edge
-from memory.services.retired_list import retired_parts
+from memory.services.entities import browse
+from memory.services.entities import listing as entity_listing
+from memory.services.entities.browse import COUNTED_AT_MOST, Rank
+from memory.services.entities.listing import MENTIONED_WITH, Cursor, Edge
+from memory.services.memories.retired import retired_parts
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
 from ops.pages.entity_graph import Drawing, Neighbour, drawn
@@ -164,7 +165,7 @@ def namespaces(access: Access) -> list[tuple[str, str]]:
     """Every namespace with its number of entities, in words."""
     return [
         (name, f"{COUNTED_AT_MOST:,}+" if count > COUNTED_AT_MOST else f"{count:,}")
-        for name, count in entity_browsing.counts(access, limit=NAMESPACES)
+        for name, count in browse.counts(access, limit=NAMESPACES)
     ]
 
 
@@ -182,7 +183,7 @@ def listing(
     following: uuid.UUID | Rank | None
     if by_mentions:
         rank = cursor if isinstance(cursor, Rank) else None
-        found, following = entity_browsing.most_mentioned(scope, kind=kind, begins=begins, cursor=rank, limit=limit)
+        found, following = browse.most_mentioned(scope, kind=kind, begins=begins, cursor=rank, limit=limit)
     else:
         newest = cursor if isinstance(cursor, uuid.UUID) else None
         found, following = entity_listing.entities(
@@ -223,9 +224,9 @@ def shown(
     edges = [edge for edge in edges if _other(edge, entity.id) in found]
     numbered = list(enumerate(edges, start=1))
     relations = _relations(scope, entity, numbered, found, user=user, readable=readable)
-    months = entity_browsing.months(scope, entity_id=entity.id)
+    months = browse.months(scope, entity_id=entity.id)
     aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=entity.id).order_by("id"))
-    listed, following = entity_browsing.mentions(scope, entity_id=entity.id, month=month, cursor=cursor, limit=MENTIONS)
+    listed, following = browse.mentions(scope, entity_id=entity.id, month=month, cursor=cursor, limit=MENTIONS)
     name = said(entity.name, readable=readable)
     neighbours = _neighbours(scope, entity, numbered, found, readable=readable)
     middle = said(entity.name, readable=readable, brief=True)
@@ -284,7 +285,7 @@ def _relations(
 ) -> list[Relation]:
     numbered = list(numbered)
     wanted = [(edge.evidence[0], found[_other(edge, entity.id)].name) for _number, edge in numbered if edge.evidence]
-    sentences = entity_browsing.sentences(scope, wanted) if readable else {}
+    sentences = browse.sentences(scope, wanted) if readable else {}
     rows = []
     for number, edge in numbered:
         other = found[_other(edge, entity.id)]
@@ -380,7 +381,7 @@ def _timeline(months: list[tuple[datetime, int]], url: str) -> Histogram | None:
 
 def _changes(scope: Scope, entity: Entity, present: set[str], *, whole: int) -> list[Change]:
     rows = []
-    for one in entity_browsing.changes(scope, entity_id=entity.id):
+    for one in browse.changes(scope, entity_id=entity.id):
         merged = one.event == AuditEvent.ENTITY_MERGE
         movable = [str(alias) for alias in one.aliases if str(alias) in present] if merged else []
         rows.append(

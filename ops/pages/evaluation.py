@@ -18,7 +18,7 @@ from memory.evaluation.comparison import Comparison, Moved, moved
 from memory.evaluation.metrics import NAMES
 from memory.models import EvaluationResult, EvaluationRun
 from memory.models.paging import page_of
-from memory.services import judgements
+from memory.services.evaluation import judgements
 from memory.types import Access, Scope
 from ops.charts import BarChart, LineChart, Part, Series, bar_chart, line_chart
 from ops.pages.rows import said

@@ -16,9 +16,9 @@ from memory.enums import CutReason, PackSection
 from memory.models import ContextPack, Memory, QuarantinedItem, Session
 from memory.models.scoped import ScopedQuerySet
 from memory.retrieval.pack import card_of
-from memory.services.probing import Source
-from memory.services.query import Answer
-from memory.services.replaying import Replay, hit_ids
+from memory.services.recall.probe import Source
+from memory.services.recall.query import Answer
+from memory.services.recall.replay import Replay, hit_ids
 from memory.text.card import SECTIONS, section_items
 from memory.types import Outcome, Scope
 from ops.charts import Part as Bar

@@ -15,9 +15,9 @@ from django.utils.translation import gettext_lazy
 from memory.enums import MemoryKind
 from memory.errors import MemosError
 from memory.models import Job, Memory
-from memory.services import projected, projection
-from memory.services.nearness import Near, near_memory
-from memory.services.projected import Points
+from memory.services.index.neighbours import Near, near_memory
+from memory.services.projection import fit, read
+from memory.services.projection.read import Points
 from memory.types import Access, Scope
 from ops import picked
 from ops.words import Words
@@ -45,7 +45,7 @@ class Clump:
 class Map:
     """`job`: it is being drawn; `failed`: the last attempt did not end well."""
 
-    chart: projection.Chart | None
+    chart: fit.Chart | None
     clumps: list[Clump]
     job: Job | None
     failed: Job | None
@@ -58,21 +58,21 @@ class Map:
 
 def drawn(scope: Scope, *, readable: bool) -> Map:
     """The map as it was drawn last; `readable`: whoever looks may read what memories say."""
-    chart = projection.chart(scope)
+    chart = fit.chart(scope)
     clusters = sorted(chart.clusters, key=lambda one: -one.size) if chart else []
     clumps = [
         Clump(one.number, _name(one, readable=readable), one.size, picked.link(scope, picked.cluster(one.number)))
         for one in clusters
         if one.size
     ]
-    job = projection.in_the_making(scope)
-    return Map(chart, clumps, job, projection.last_failure(scope), sum(chart.explained) if chart else 0.0)
+    job = fit.in_the_making(scope)
+    return Map(chart, clumps, job, fit.last_failure(scope), sum(chart.explained) if chart else 0.0)
 
 
 def metadata(found: Map, sessions: Sequence[tuple[str, int]]) -> dict[str, Any]:
     """What the script needs beside the points: names, in the order of their numbers."""
     return {
-        "kinds": [str(KINDS[kind]) for kind in projected.KINDS],
+        "kinds": [str(KINDS[kind]) for kind in read.KINDS],
         "states": [_("Active"), _("Archived"), _("Superseded")],
         "sessions": [name for name, _count in sessions],
         "clusters": {one.number: one.name for one in found.clumps},
@@ -116,7 +116,7 @@ def ids_of(text: str) -> list[uuid.UUID]:
     return [uuid.UUID(one) for one in text.split(",") if one][: picked.MAX_SELECTED]
 
 
-def _name(cluster: projection.Cluster, *, readable: bool) -> str:
+def _name(cluster: fit.Cluster, *, readable: bool) -> str:
     if readable and cluster.words:
         return " · ".join(cluster.words)
     return _("Cluster %(number)s") % {"number": cluster.number + 1}

@@ -11,8 +11,10 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import MemoryState, QuarantineState
 from memory.models import ApiKey, Job, Namespace, Session
-from memory.services import policy, session_listing, tenant_figures
-from memory.services.tenant_figures import Held, Used
+from memory.services.monitoring import namespaces
+from memory.services.monitoring.namespaces import Held, Used
+from memory.services.sessions import listing
+from memory.services.tenancy import policy
 from ops.charts import Histogram, Part, StackedBar, histogram, stacked_bar
 from ops.navigation import GROUPS
 from ops.pages.links import Staff, list_link, page_link, row_link
@@ -90,8 +92,8 @@ class Tenant:
 def tenant(namespace: Namespace, request: HttpRequest, *, now: datetime) -> Tenant:
     """One namespace, counted now."""
     user, ns = request.user, namespace.name
-    held = tenant_figures.held(namespace)
-    days = tenant_figures.growth(namespace, days=GROWTH_DAYS, now=now)
+    held = namespaces.held(namespace)
+    days = namespaces.growth(namespace, days=GROWTH_DAYS, now=now)
     governing = policy.governing(namespace.pk)
     failed = Job.objects.filter(namespace_id=namespace.pk).failed().order_by("-pk")[:LISTED]
     return Tenant(
@@ -108,14 +110,14 @@ def tenant(namespace: Namespace, request: HttpRequest, *, now: datetime) -> Tena
             tone="green",
         ),
         grown=sum(one.memories for one in days),
-        quotas=[_quota(one) for one in tenant_figures.quotas(namespace, memories=held.active, now=now)],
+        quotas=[_quota(one) for one in namespaces.quotas(namespace, memories=held.active, now=now)],
         sessions=[
             SessionLink(one, page_link("ops:session", ns=ns, session=one.name))
-            for one in session_listing.biggest(namespace, limit=LISTED)
+            for one in listing.biggest(namespace, limit=LISTED)
         ],
         keys=[
             KeyLink(key, ", ".join(key.scopes), row_link(user, "apikey", key.pk))
-            for key in tenant_figures.keys_reaching(namespace, limit=LISTED)
+            for key in namespaces.keys_reaching(namespace, limit=LISTED)
         ],
         overrides=[Override(key, str(value)) for key, value in sorted(governing.overrides.items())],
         policy_version=governing.version,

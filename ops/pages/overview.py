@@ -13,11 +13,15 @@ from django.utils.translation import ngettext
 
 from memory.enums import JobState, MemoryState, Review
 from memory.models import Job
-from memory.services import health, movement, quota, request_figures, schedule_runs, standing, stats
-from memory.services.health import OK
-from memory.services.request_figures import Moment
-from memory.services.stages import Stage
-from memory.services.standing import Condensed, Waiting
+from memory.services.jobs import schedules
+from memory.services.monitoring import deltas as movement
+from memory.services.monitoring import health, request_stats, stats
+from memory.services.monitoring import status as standing
+from memory.services.monitoring.health import OK
+from memory.services.monitoring.request_stats import Moment
+from memory.services.monitoring.stages import Stage
+from memory.services.monitoring.status import Condensed, Waiting
+from memory.services.tenancy import quota
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
 from ops.pages import deltas, retired
@@ -65,8 +69,8 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
     if report.status == "unavailable":
         return Board(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
     waiting, since = standing.waiting(access, now=now), window.since(now)
-    moments = request_figures.by_step(access, since=since, until=now, step=window.step)
-    before = request_figures.by_step(access, since=since - window.length, until=since, step=window.length)
+    moments = request_stats.by_step(access, since=since, until=now, step=window.step)
+    before = request_stats.by_step(access, since=since - window.length, until=since, step=window.length)
     condensed = standing.condensed_by_step(access, since=since, until=now, step=window.step)
     memories = stats.searchable_memories(access)
     backlog = stats.recent_backlog(access)
@@ -114,7 +118,7 @@ def _tiles(
 ) -> list[Tile]:
     summaries = stats.recent_summary_tokens(access)
     condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
-    recall, former = (request_figures.total([moment.recall for moment in some]) for some in (moments, before))
+    recall, former = (request_stats.total([moment.recall for moment in some]) for some in (moments, before))
     archived = ngettext("%(count)s more archived", "%(count)s more archived", backlog.archived)
     oldest = _(" · the oldest waits %(time)s")
     return [
@@ -293,7 +297,7 @@ def _of_schedules(access: Access, now: datetime) -> list[Concern]:
     if not access.all_namespaces:
         return []
     found, late = [], []
-    for one in schedule_runs.schedule_states(now=now):
+    for one in schedules.schedule_states(now=now):
         name = one.name.removeprefix("memos: ")
         if one.name == VERIFY and one.state == JobState.FAILED:
             found.append(Concern("bad", _("The last check of the audit chain failed: events are gone or changed.")))

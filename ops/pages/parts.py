@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
-from memory.services.health import OK
-from memory.services.standing import TierState, Worker
+from memory.services.monitoring.health import OK
+from memory.services.monitoring.status import TierState, Worker
 from memory.stores import model_calls
 
 SLOW_MILLISECONDS = 100.0

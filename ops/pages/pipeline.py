@@ -13,9 +13,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import JobState
 from memory.models import Job, Namespace
-from memory.services import job_results, stages, stats
-from memory.services.job_runs import is_lost
-from memory.services.stages import COUNTED_AT_MOST, Stage, StageState
+from memory.services.jobs import results as job_results
+from memory.services.jobs.runner import is_lost
+from memory.services.monitoring import stages, stats
+from memory.services.monitoring.stages import COUNTED_AT_MOST, Stage, StageState
 from memory.types import Access
 from ops.pages.links import Staff, page_link, row_link
 from ops.words import Words

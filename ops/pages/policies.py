@@ -16,8 +16,8 @@ from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
 from memory.governance.policy import BY_KEY, KNOBS, Knob, Value, nested
 from memory.models import Memory
-from memory.services.policy import Governing
-from memory.services.policy_history import SweepResult, Version
+from memory.services.retention.policy_history import SweepResult, Version
+from memory.services.tenancy.policy import Governing
 from memory.text.translatable import translated
 from memory.types import Scope
 from ops.pages.rows import Staff, row_link

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from memory.enums import Role, Tier
 from memory.models import Namespace
 from memory.retrieval.filters import Column, FilterError, parse
-from memory.services.probing import DEFAULT_TOP_K, Probe, Setting
+from memory.services.recall.probe import DEFAULT_TOP_K, Probe, Setting
 from memory.types import NewMemory, Scope
 from ops.access import reachable_namespaces, reads_text, request_id, staff_actor
 

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import QuarantineState, Review
 from memory.models import Memory
-from memory.services import review_list
-from memory.services.review_list import Doubted, Quarantine
+from memory.services.memories import review_list
+from memory.services.memories.review_list import Doubted, Quarantine
 from memory.types import Access
 from ops.charts import BarChart, Histogram, Part, bar_chart, histogram
 from ops.pages.links import page_link

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import Role
-from memory.services.probing import Probe, Seen, Setting, Source
-from memory.services.why import Diagnosis
+from memory.services.recall.probe import Probe, Seen, Setting, Source
+from memory.services.recall.why import Diagnosis
 from ops.access import MASK
 from ops.charts import BarChart, bar_chart
 from ops.charts import Part as Bar

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from memory.services import retired_list
-from memory.services.retired_list import COUNTED_AT_MOST, RECENT, Cursor, Pair
+from memory.services.memories import retired
+from memory.services.memories.retired import COUNTED_AT_MOST, RECENT, Cursor, Pair
 from memory.types import Access
 from ops.moments import read_moment
 from ops.pages.links import Staff, page_link, row_link
@@ -51,17 +51,17 @@ class Recent:
 def recent(access: Access, user: Staff, *, ns: str, now: datetime) -> Recent | None:
     """The pairs of the last days; None when there is none."""
     since = now - RECENT
-    pairs, _following = retired_list.recent(access, since=since, limit=ON_OVERVIEW)
+    pairs, _following = retired.recent(access, since=since, limit=ON_OVERVIEW)
     if not pairs:
         return None
-    many = retired_list.count_recent(access, since=since)
+    many = retired.count_recent(access, since=since)
     count = f"{COUNTED_AT_MOST:,}+" if many > COUNTED_AT_MOST else f"{many:,}"
     return Recent(count, many, [row(pair, user) for pair in pairs], page_link("ops:retired", ns=ns))
 
 
 def listed(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[Row], str]:
     """A page of the pairs since then, newest first, and where the next one begins."""
-    pairs, following = retired_list.recent(access, since=since, cursor=cursor, limit=PAGE)
+    pairs, following = retired.recent(access, since=since, cursor=cursor, limit=PAGE)
     return [row(pair, user) for pair in pairs], f"{following[0].isoformat()}~{following[1]}" if following else ""
 
 

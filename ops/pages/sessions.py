@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.errors import WindowUnavailable
 from memory.models import Condensation, Memory, Namespace, Session
-from memory.services import session_listing
-from memory.services.reset import Deleted
-from memory.services.retired_list import retired_parts
-from memory.services.session_listing import Cursor, Listed
+from memory.services.memories.retired import retired_parts
+from memory.services.sessions import listing
+from memory.services.sessions.listing import Cursor, Listed
+from memory.services.sessions.reset import Deleted
 from memory.stores import window
 from memory.types import Access, WindowMessage
 from ops.moments import read_moment
@@ -83,7 +83,7 @@ class Count:
 
 def listed(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
     """One page of sessions, newest message first."""
-    found, older = session_listing.listed(access, prefix=prefix, cursor=cursor, limit=PAGE)
+    found, older = listing.listed(access, prefix=prefix, cursor=cursor, limit=PAGE)
     names = names_of({row.namespace_id for row in found})
     return [_row(row, names[row.namespace_id]) for row in found], older
 
@@ -107,9 +107,9 @@ def summary_state(number: int, unsummarised: int, requested: bool) -> tuple[str,
 
 def closely(namespace: Namespace, session: Session, user: Staff, *, before: int | None) -> Closely:
     """One session with its window, its newest card and a page of turns."""
-    counts = session_listing.counts(namespace, session.name)
-    rows, older = session_listing.turns(namespace, session.name, before=before, limit=TURNS)
-    card = session_listing.latest_card(namespace, session.name)
+    counts = listing.counts(namespace, session.name)
+    rows, older = listing.turns(namespace, session.name, before=before, limit=TURNS)
+    card = listing.latest_card(namespace, session.name)
     messages = _window(namespace, session.name)
     where = {"ns": namespace.name, "session": session.name}
     return Closely(

@@ -23,7 +23,7 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_POST, require_safe
 
 from memory.enums import AuditEvent
-from memory.services.account_events import note_account
+from memory.services.audit.account_events import note_account
 from ops import second_factor
 from ops.access import request_id, staff_actor
 from ops.admin.scope import member

@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.enums import AuditEvent
-from memory.services import audit_trail
-from memory.services.audit_trail import Wanted
+from memory.services.audit import trail
+from memory.services.audit.trail import Wanted
 from memory.stores.redis import RedisAway
 from ops.access import masked_details, page_access, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
@@ -39,7 +39,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     access, now, wanted = page_access(request), timezone.now(), _wanted(request.GET)
     if not access.all_namespaces and not access.namespace_ids:
         raise PermissionDenied
-    rows, older = audit_trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
+    rows, older = trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
     picture, count = page.over_time(access, wanted, request.GET, now=now)
     if PARAMETER in request.GET:
         return chart_file(request, [picture])
@@ -53,18 +53,18 @@ def audit(request: HttpRequest) -> HttpResponse:
         "by_request": by_request,
         "picture": picture,
         "count": count,
-        "capped": count >= audit_trail.COUNTED_AT_MOST,
+        "capped": count >= trail.COUNTED_AT_MOST,
         "chain": page.chain(access, now=now),
         "filters": page.filters(request.GET),
         "wanted": wanted,
         "events": AuditEvent.values,
-        "actors": audit_trail.actors(access, wanted, limit=20),
+        "actors": trail.actors(access, wanted, limit=20),
         "window": page.window_of(request.GET),
         "windows": page.AUDIT_WINDOWS,
         "older": str(older) if older else "",
         "newer": "" if first_page else "first",
         "new_url": f"{reverse('ops:audit_new')}?{new_query.urlencode()}" if rows and first_page else "",
-        "max_exported": audit_trail.MAX_EXPORTED,
+        "max_exported": trail.MAX_EXPORTED,
     }
     return render(request, "ops/audit.html", context)
 
@@ -75,7 +75,7 @@ def audit_new(request: HttpRequest) -> HttpResponse:
     than = _uuid(request.GET.get("than", ""))
     if than is None:
         raise Http404
-    count = audit_trail.newer(page_access(request), _wanted(request.GET), than=than, at_most=page.NEW_AT_MOST)
+    count = trail.newer(page_access(request), _wanted(request.GET), than=than, at_most=page.NEW_AT_MOST)
     query = request.GET.copy()
     for name in ("than", "v", "cursor"):
         query.pop(name, None)
@@ -87,7 +87,7 @@ def audit_new(request: HttpRequest) -> HttpResponse:
 def audit_event(request: HttpRequest) -> HttpResponse:
     """One event: beside the list for htmx, else a page of its own."""
     identity = _uuid(request.GET.get("id", ""))
-    event = audit_trail.find(staff_access(request), event_id=identity) if identity else None
+    event = trail.find(staff_access(request), event_id=identity) if identity else None
     if event is None:
         raise Http404(_("There is no such event."))
     kept = event.details if reads_text(request) else masked_details(event.details)
@@ -126,7 +126,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     request.GET = QueryDict(request.POST.get("query", "").replace("%00", ""))
     kind, lines = FORMS[form]
     now = timezone.now()
-    events = audit_trail.exported(
+    events = trail.exported(
         page_access(request), _wanted(request.GET), form=form, now=now, request_id=request_id(request)
     )
     response = StreamingHttpResponse(lines(events, readable=reads_text(request)), content_type=kind)

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory.services import session_listing
+from memory.services.sessions import listing
 from memory.types import Scope
 from ops.access import chosen_namespace, page_access, reads_text, request_id, staff_actor
 from ops.pages import condensations as page
@@ -36,7 +36,7 @@ def condensations(request: HttpRequest) -> HttpResponse:
     versions = page.chain(namespace, session, request.user)
     if versions and reads_text(request):
         scope = Scope(namespace.pk, namespace.name, staff_actor(request), request_id(request))
-        session_listing.note_viewed(scope, session=session, what="summaries", now=timezone.now())
+        listing.note_viewed(scope, session=session, what="summaries", now=timezone.now())
     context |= {"versions": versions, "reads_text": reads_text(request)}
     return render(request, "ops/condensations/chain.html", context)
 

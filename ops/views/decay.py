@@ -18,9 +18,10 @@ from memory.enums import MemoryKind
 from memory.errors import InvalidInput, MemosError
 from memory.governance.policy import Policy
 from memory.retrieval.size import is_large
-from memory.services import curation, exemptions, faded, lifecycle
-from memory.services.due import DueCounts
-from memory.services.policy import governing
+from memory.services.memories import edit, lifecycle
+from memory.services.retention import exemptions, strength_counts
+from memory.services.retention.due import DueCounts
+from memory.services.tenancy.policy import governing
 from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
 from ops.chart_files import PARAMETER, chart_file
@@ -41,12 +42,12 @@ def decay(request: HttpRequest) -> HttpResponse:
         return chart_file(request, [_curve(request, scope)])
     if not is_large(scope):
         now = timezone.now()
-        counted = faded.count(scope, _policy(scope), now=now)
+        counted = strength_counts.count(scope, _policy(scope), now=now)
         page = pages.decay(scope, counted, is_kept=False)
         rest = _rest(request, scope, now=now, counted=counted.due_soon)
         return render(request, "ops/decay.html", {"scope": scope, "page": page, **rest})
     # Each memory's strength is computed for it: seconds, which the page does not wait for.
-    kept = None if "again" in request.GET else faded.kept(scope, _policy(scope))
+    kept = None if "again" in request.GET else strength_counts.kept(scope, _policy(scope))
     context = {"scope": scope, "query": _asked(request), "large": True}
     if kept is not None:
         context["page"] = pages.decay(scope, kept, is_kept=True)
@@ -57,7 +58,7 @@ def decay(request: HttpRequest) -> HttpResponse:
 def decay_figures(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
     scope = scope_chosen(request)
-    counted = faded.count_and_keep(scope, _policy(scope), now=timezone.now())
+    counted = strength_counts.count_and_keep(scope, _policy(scope), now=timezone.now())
     context = {"scope": scope, "page": pages.decay(scope, counted, is_kept=False)}
     return render(request, "ops/decay/_figures.html", context)
 
@@ -93,7 +94,7 @@ def curate(request: HttpRequest) -> HttpResponse:
     except MemosError as error:
         messages.error(request, error.message)
     else:
-        faded.forget(scope)
+        strength_counts.forget(scope)
         messages.success(request, _said(request.POST.get("verb", ""), count))
     return back(request, "ops:decay")
 
@@ -104,7 +105,7 @@ def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now:
         raise InvalidInput(_("Select at least one memory."))
     verb, reason, access = request.POST.get("verb", ""), request.POST.get("reason", ""), staff_access(request)
     if verb == "archive":
-        return curation.archive(access, memory_ids=ids, reason=reason, now=now, request_id=scope.request_id)
+        return edit.archive(access, memory_ids=ids, reason=reason, now=now, request_id=scope.request_id)
     if verb == "pin":
         terms = ChangeTerms(request_id=scope.request_id)
         done = [lifecycle.pin(access, memory_id=one, pinned=True, reason=reason, now=now, terms=terms) for one in ids]

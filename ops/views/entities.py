@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from memory.enums import EntityKind
 from memory.errors import MemosError
 from memory.models import Entity, Namespace
-from memory.services import entity_browsing, entity_curation
-from memory.services.entity_browsing import Rank
-from memory.services.entity_listing import Cursor
+from memory.services.entities import browse, curate
+from memory.services.entities.browse import Rank
+from memory.services.entities.listing import Cursor
 from ops.access import chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.moments import read_moment
@@ -93,7 +93,7 @@ def entity_merge(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
         messages.error(request, _("Choose the entity that this one is merged into."))
         return redirect(page.entity_url(found.id, found.namespace.name))
     try:
-        merged = entity_curation.merge(
+        merged = curate.merge(
             scope_in(request, found.namespace),
             entity_id=target,
             source_id=found.id,
@@ -113,7 +113,7 @@ def entity_split(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     found = _found(request, entity_id)
     names = [one for value in request.POST.getlist("alias") if (one := _uuid(value))]
     try:
-        apart = entity_curation.split(
+        apart = curate.split(
             scope_in(request, found.namespace),
             entity_id=found.id,
             alias_ids=names,
@@ -163,7 +163,7 @@ def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: 
 
 def _found(request: HttpRequest, entity_id: uuid.UUID) -> Entity:
     """Raises Http404 for one out of reach, as for one that does not exist."""
-    found = entity_browsing.reached(page_access(request), entity_id=entity_id)
+    found = browse.reached(page_access(request), entity_id=entity_id)
     if found is None:
         raise Http404("There is no such entity.")
     return found

@@ -14,8 +14,8 @@ from memory.errors import InvalidInput, MemosError, NotFound
 from memory.evaluation.comparison import compare
 from memory.evaluation.runner import judged_dataset
 from memory.models import EvaluationRun
-from memory.services import evaluations, judgements
-from memory.services.evaluations import Options
+from memory.services.evaluation import judgements, runs
+from memory.services.evaluation.runs import Options
 from ops.access import page_access, permission_title, reachable_namespaces, reads_text, scope_in, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import evaluation as page
@@ -98,7 +98,7 @@ def evaluation_start(request: HttpRequest) -> HttpResponse:
     scope = scope_in(request, namespace)
     try:
         judged_dataset(scope)
-        run = evaluations.request(
+        run = runs.request(
             staff_access(request),
             scope=scope,
             dataset="",
@@ -115,7 +115,7 @@ def evaluation_start(request: HttpRequest) -> HttpResponse:
 
 def _found(request: HttpRequest, run_id: uuid.UUID) -> EvaluationRun:
     try:
-        return evaluations.find(page_access(request), run_id=run_id)
+        return runs.find(page_access(request), run_id=run_id)
     except NotFound as error:
         raise Http404("There is no such evaluation.") from error
 

@@ -13,10 +13,11 @@ from django.utils import timezone
 
 from memory.errors import MemosError
 from memory.models import ContextPack
-from memory.services import probing, replaying
-from memory.services.ingest import ingest
-from memory.services.probing import Setting
-from memory.services.query import query
+from memory.services.ingestion.ingest import ingest
+from memory.services.recall import probe as probing
+from memory.services.recall import replay
+from memory.services.recall.probe import Setting
+from memory.services.recall.query import query
 from memory.types import Scope
 from ops.access import page_access, reads_text, request_id, staff_access, staff_actor
 from ops.navigation import kept_query
@@ -82,7 +83,7 @@ def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
         return _list(request, TryForm(request), problem=error.message, status=UNAVAILABLE)
     answers = [(setting, answer.retrieval)]
     probing.record(probe.scope, text=probe.text, about={"page": "inspector"}, answers=answers, now=now)
-    sources = replaying.card_sources(probe.scope, answer.pack["working_memory"]["session_summary_id"])
+    sources = replay.card_sources(probe.scope, answer.pack["working_memory"]["session_summary_id"])
     quote = may_quote(request, probe)
     body = {**_body(probe.scope, probe.session, probe.text, setting, probe.max_tokens), "dry_run": True}
     code = _snippets(request, body) if quote else None
@@ -98,9 +99,9 @@ def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     row, scope = _row(request, pack_id)
     reads = reads_text(request)
     if reads:
-        replaying.record_read(scope, row, now=timezone.now())
-    shown = page.stored(row, replaying.card_sources(scope, row.session_summary_id))
-    terms = replaying.terms_of(scope, row)
+        replay.record_read(scope, row, now=timezone.now())
+    shown = page.stored(row, replay.card_sources(scope, row.session_summary_id))
+    terms = replay.terms_of(scope, row)
     setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     body = _body(scope, row.session, row.query_text, setting, terms.max_tokens)
     code = _snippets(request, {**body, "dry_run": True}) if reads else None
@@ -115,7 +116,7 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     now, then = timezone.now(), request.GET.get("as_of") == "then"
     context: dict[str, Any] = {"row": row, "then": then, "quote": reads_text(request)}
     try:
-        replayed = replaying.replay(scope, row, as_of_then=then, now=now)
+        replayed = replay.replay(scope, row, as_of_then=then, now=now)
     except MemosError as error:
         return _detail(request, "ops/inspector/replay.html", problem=error.message, status=UNAVAILABLE, **context)
     setting = Setting(as_of=replayed.terms.as_of, valid_at=replayed.terms.valid_at)
@@ -127,7 +128,7 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     context |= {"moved": moved, "kinds": kinds, "terms": replayed.terms}
     summary_id = replayed.answer.pack["working_memory"]["session_summary_id"]
     before = page.stored(row, {})
-    after = page.answered(replayed.answer, replaying.card_sources(scope, summary_id))
+    after = page.answered(replayed.answer, replay.card_sources(scope, summary_id))
     return _detail(request, "ops/inspector/replay.html", before=before, pack=after, **context)
 
 
@@ -135,7 +136,7 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
 def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     """Takes a pack's question to the radar."""
     row, scope = _row(request, pack_id)
-    terms = replaying.terms_of(scope, row)
+    terms = replay.terms_of(scope, row)
     setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     try:
         # Asked by the agent: who may not read texts must not read it here either.

@@ -14,8 +14,9 @@ from django.utils.translation import ngettext
 
 from memory.errors import MemosError
 from memory.models import Memory
-from memory.services import curation, projected, projection
-from memory.services.viewing import note_viewed
+from memory.services.memories import edit
+from memory.services.memories.view_log import note_viewed
+from memory.services.projection import fit, read
 from memory.types import Scope
 from ops import picked
 from ops.access import page_access, reads_text, request_id, staff_access
@@ -33,7 +34,7 @@ def memory_map(request: HttpRequest) -> HttpResponse:
     if scope is None:
         return render(request, "ops/map.html", {"choices": choices(request)})
     found = pages.drawn(scope, readable=reads_text(request))
-    metadata = pages.metadata(found, projected.sessions(scope)) if found.chart else {}
+    metadata = pages.metadata(found, read.sessions(scope)) if found.chart else {}
     context = {"scope": scope, "map": found, "metadata": metadata, **_making(request, found)}
     return render(request, "ops/map.html", context)
 
@@ -41,7 +42,7 @@ def memory_map(request: HttpRequest) -> HttpResponse:
 @console_page
 def points(request: HttpRequest) -> HttpResponse:
     """The points, as `ops.pages.map.binary` writes them. No text is among them."""
-    return HttpResponse(pages.binary(projected.points(scope_chosen(request))), content_type="application/octet-stream")
+    return HttpResponse(pages.binary(read.points(scope_chosen(request))), content_type="application/octet-stream")
 
 
 @console_page
@@ -72,7 +73,7 @@ def memory(request: HttpRequest, memory_id: uuid.UUID) -> HttpResponse:
 @console_action(permission="ops.view_memory_text")
 def find(request: HttpRequest) -> HttpResponse:
     """The ids of the points whose memories have all of the words. By POST: words stay out of addresses and logs."""
-    found = projected.saying(_named(request), words=request.POST.get("words", "")[:500])
+    found = read.saying(_named(request), words=request.POST.get("words", "")[:500])
     return JsonResponse({"ids": [one.hex for one in found]})
 
 
@@ -91,7 +92,7 @@ def archive(request: HttpRequest) -> HttpResponse:
     """Takes what was circled out of retrieval."""
     access = staff_access(request)
     try:
-        count = curation.archive(
+        count = edit.archive(
             access, memory_ids=_ids(request), reason=request.POST.get("reason", ""), now=timezone.now(),
             request_id=request_id(request),
         )  # fmt: skip
@@ -107,7 +108,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 @console_action(permission="ops.operate_jobs")
 def draw(request: HttpRequest) -> HttpResponse:
     """Has the worker draw the map, or bring it up to date."""
-    projection.ask(_named(request), anew="anew" in request.POST)
+    fit.ask(_named(request), anew="anew" in request.POST)
     return back(request, "ops:map")
 
 

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory.services import tenant_figures
+from memory.services.monitoring import namespaces as tenant_figures
 from ops.access import chosen_namespace, reachable_namespaces
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import namespace as page

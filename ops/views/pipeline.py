@@ -17,8 +17,9 @@ from django.utils.translation import ngettext
 from memory.enums import JobState
 from memory.errors import MemosError
 from memory.models import Job
-from memory.services import job_results, jobs, stats
-from memory.services.stages import Stage
+from memory.services.jobs import manage, results
+from memory.services.monitoring import stats
+from memory.services.monitoring.stages import Stage
 from ops.access import page_access, request_id, staff_access
 from ops.pages import pipeline as page
 from ops.pages.links import list_link
@@ -76,7 +77,7 @@ def pipeline_job(request: HttpRequest) -> HttpResponse:
         "row": page.job_row(job, names, ns=request.GET.get("ns", ""), now=timezone.now()),
         "arguments": page.arguments(job),
         "results": page.results(job, request.user, names.get(job.namespace_id, "")),
-        "deeds": job_results.deeds(job),
+        "deeds": results.deeds(job),
     }
     return render(request, "ops/pipeline/_job.html" if is_fragment(request) else "ops/pipeline/job.html", context)
 
@@ -101,9 +102,9 @@ def _operate(request: HttpRequest, deed: str, ids: list[str], reason: str) -> No
         try:
             identity = uuid.UUID(text)
             if deed == "replay":
-                jobs.replay(access, job_id=identity, now=now, request_id=request_id(request))
+                manage.replay(access, job_id=identity, now=now, request_id=request_id(request))
             else:
-                jobs.discard(access, job_id=identity, reason=reason, now=now, request_id=request_id(request))
+                manage.discard(access, job_id=identity, reason=reason, now=now, request_id=request_id(request))
         except (MemosError, ValueError) as error:
             refused.append(error.message if isinstance(error, MemosError) else text[:40])
         else:
@@ -122,7 +123,7 @@ def _operate(request: HttpRequest, deed: str, ids: list[str], reason: str) -> No
 
 def _job(request: HttpRequest) -> Job:
     try:
-        return jobs.find(staff_access(request), job_id=uuid.UUID(request.GET.get("id", "")))
+        return manage.find(staff_access(request), job_id=uuid.UUID(request.GET.get("id", "")))
     except (MemosError, ValueError):
         raise Http404(_("There is no such job.")) from None
 

@@ -16,8 +16,9 @@ from django.utils.translation import gettext as _
 
 from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
 from memory.models import Namespace
-from memory.services import policy, policy_history
-from memory.services.preview import preview
+from memory.services.retention import policy_history
+from memory.services.retention.policy_preview import preview
+from memory.services.tenancy import policy
 from memory.text.translatable import translated
 from ops import what_if
 from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access

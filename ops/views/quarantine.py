@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import Review
 from memory.errors import MemosError
-from memory.services.reviewing import Decision, decide
+from memory.services.memories.review import Decision, decide
 from memory.types import ChangeTerms
 from ops.access import page_access, permission_title, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file

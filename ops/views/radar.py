@@ -14,9 +14,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.errors import MemosError, NotFound
-from memory.services import judgements, probing
-from memory.services.probing import Probe
-from memory.services.why import why
+from memory.services.evaluation import judgements
+from memory.services.recall import probe as probing
+from memory.services.recall.probe import Probe
+from memory.services.recall.why import why
 from ops.access import chosen_namespace, reads_text, request_id, staff_access, staff_actor
 from ops.navigation import kept_query
 from ops.pages import radar as page

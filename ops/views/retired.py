@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 
 from memory.errors import MemosError
 from memory.models import Memory
-from memory.services import reinstating
-from memory.services.retired_list import RECENT
+from memory.services.memories import reinstate
+from memory.services.memories.retired import RECENT
 from memory.types import ChangeTerms
 from ops.access import page_access, reads_text, request_id, staff_access
 from ops.pages import retired as page
@@ -59,7 +59,7 @@ def retired_hold(request: HttpRequest) -> HttpResponse:
         return back(request, "ops:retired")
     by = _superseded_by(request, memory_id) if start is None else None
     try:
-        answer = reinstating.reinstate(
+        answer = reinstate.reinstate(
             staff_access(request),
             memory_id=memory_id,
             reason=BOTH_HOLD,
@@ -88,7 +88,7 @@ def retired_again(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("The form was damaged. Decide again."))
         return back(request, "ops:retired")
     try:
-        reinstating.retire_again(
+        reinstate.retire_again(
             staff_access(request),
             memory_id=memory_id,
             starts=[] if start is None else [start],

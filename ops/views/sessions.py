@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from memory.errors import WindowUnavailable
 from memory.models import Namespace, Session
-from memory.services import reset, session_listing
+from memory.services.sessions import listing, reset
 from memory.types import Scope
 from ops.access import chosen_namespace, page_access, reachable_namespaces, reads_text, request_id, staff_actor
 from ops.pages import sessions as page
@@ -49,7 +49,7 @@ def session(request: HttpRequest) -> HttpResponse:
         raise Http404(_("There is no such page."))
     shown = page.closely(namespace, row, request.user, before=int(before) if before else None)
     if shown.turns and reads_text(request):
-        session_listing.note_viewed(_scope(request, namespace), session=row.name, what="turns", now=timezone.now())
+        listing.note_viewed(_scope(request, namespace), session=row.name, what="turns", now=timezone.now())
     context = {
         "one": shown,
         "namespace": namespace,

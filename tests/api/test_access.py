@@ -9,7 +9,7 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from memory.models import ApiKey, Memory, Namespace
-from memory.services.keys import revoke_key
+from memory.services.tenancy.keys import revoke_key
 
 TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "hello", "metadata": {}}
 QUESTION = {"namespace": "alice", "session_id": "s1", "query": "hello?"}

@@ -10,7 +10,7 @@ from memory.api.errors import exception_handler
 from memory.errors import DeadlineExceeded
 from memory.models import AuditLog, Document, IdempotencyRecord, Memory, MemoryVersion
 from memory.models.sql import end_long_statements, fetch, limited
-from memory.services import admission, documents
+from memory.services.ingestion import admission, documents
 
 TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "Tea is at five."}
 DOCUMENT = {"namespace": "alice", "document_id": "d", "text": "Tea is at five.\n\n" * 200}

@@ -20,9 +20,11 @@ from memory.models import (
     Posting,
     Session,
 )
-from memory.services import condense, curation, documents
-from memory.services.embedding import embed_pending
-from memory.services.recount import differences
+from memory.services.index.embedding import embed_pending
+from memory.services.index.recount import differences
+from memory.services.ingestion import documents
+from memory.services.memories import edit
+from memory.services.summaries import condense
 from memory.stores import window
 from memory.types import system_access
 
@@ -243,7 +245,7 @@ def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
     terms = set(Posting.objects.filter(memory_id=last["memory_id"]).values_list("term", flat=True))
     assert {"quokka", "walrus"} <= terms
     # What staff corrects keeps what it stands under.
-    curation.edit(
+    edit.edit(
         system_access("staff:ann"),
         memory_id=uuid.UUID(last["memory_id"]),
         text="Short.",
@@ -304,7 +306,7 @@ def test_deleting_removes_everything_and_may_be_repeated(alice, remember):
     kept = remember(alice, "The zeppelin is late.")
     chunks = put(alice)["chunks"]
     archived = whole(alice)["chunks"][0]["memory_id"]
-    curation.archive(system_access("staff:ann"), memory_ids=[archived], reason="x", now=timezone.now())
+    edit.archive(system_access("staff:ann"), memory_ids=[archived], reason="x", now=timezone.now())
 
     path = "/v1/documents/handbook?namespace=alice"
     assert alice.client.delete(path).json() == {"document_id": "handbook", "deleted": True, "chunks": chunks}

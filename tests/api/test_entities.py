@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from memory.services import entities
+from memory.services.entities import extract
 
 ANYONE = "6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11"
 
 
 @pytest.fixture
 def read():
-    return lambda: entities.index_pending(now=timezone.now())
+    return lambda: extract.index_pending(now=timezone.now())
 
 
 def listed(tenant, **query) -> dict[str, dict]:

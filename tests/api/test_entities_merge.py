@@ -8,13 +8,13 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention
-from memory.services import entities
+from memory.services.entities import extract
 
 ANYONE = str(uuid.uuid4())
 
 
 def read() -> None:
-    entities.index_pending(now=timezone.now())
+    extract.index_pending(now=timezone.now())
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_later_mention_goes_to_the_merged_entity_and_a_rebuild_keeps_it(alice,
     merge(alice, people["Melanie"], people["Mel"])
     remember(alice, "I had coffee with Mel.", speaker="Tom", session="s3")
     read()
-    entities.rebuild(alice.scope, now=timezone.now())
+    extract.rebuild(alice.scope, now=timezone.now())
     read()
 
     assert shown(alice, people["Melanie"])["entity"]["mentions"] == 3
@@ -184,7 +184,7 @@ def test_two_people_of_one_name_are_told_apart_by_their_sessions(alice, remember
     remember(alice, "I saw Tom again.", session="work")
     remember(alice, "I saw Tom again.", session="elsewhere")
     read()
-    entities.rebuild(alice.scope, now=timezone.now())
+    extract.rebuild(alice.scope, now=timezone.now())
     read()
 
     of = {identity: [row["session_id"] for row in shown(alice, identity)["timeline"]] for identity in (tom, other)}

@@ -31,10 +31,10 @@ from memory.models import (
     RelevanceJudgement,
     Session,
 )
-from memory.services import audit_chain, audit_proof
-from memory.services.entities import index_pending
-from memory.services.erasures import speaker_digest
-from memory.services.recount import differences
+from memory.services.audit import chain, verify
+from memory.services.entities.extract import index_pending
+from memory.services.erasure.requests import speaker_digest
+from memory.services.index.recount import differences
 from memory.stores import window
 from memory.tasks import condense_session, erase
 
@@ -323,13 +323,13 @@ def test_a_document_that_loses_a_chunk_goes_whole_and_a_newer_version_stays(alic
 def test_archived_and_edited_memories_go_with_their_former_text(alice, remember):
     from django.utils import timezone
 
-    from memory.services import curation
+    from memory.services.memories import edit
     from memory.types import system_access
 
     memory_id = remember(alice, SECRET)
     boss = system_access("staff:boss")
-    curation.edit(boss, memory_id=uuid.UUID(memory_id), text="Harmless.", reason="typo", now=timezone.now())
-    curation.archive(boss, memory_ids=[uuid.UUID(memory_id)], reason="old", now=timezone.now())
+    edit.edit(boss, memory_id=uuid.UUID(memory_id), text="Harmless.", reason="typo", now=timezone.now())
+    edit.archive(boss, memory_ids=[uuid.UUID(memory_id)], reason="old", now=timezone.now())
 
     shown = ask(alice, memory_ids=[memory_id])
 
@@ -489,7 +489,7 @@ def test_the_audit_keeps_nothing_that_was_typed_and_its_chain_holds(alice, remem
     )  # fmt: skip
     kept = remember(alice, "Tea is served at four.", session="s9")
     alice.client.delete(f"/v1/memories/{kept}?reason=served+at+five+now")
-    audit_chain.seal(now=timezone.now())
+    chain.seal(now=timezone.now())
     events = AuditLog.objects.filter(subject=ids[0], event_type="MEMORY_EDIT")
     assert [event.details["reason"] for event in events] == [said]
     assert said not in str(list(AuditLog.objects.values_list("details", flat=True)))
@@ -504,8 +504,8 @@ def test_the_audit_keeps_nothing_that_was_typed_and_its_chain_holds(alice, remem
     assert shown["reason"] == ERASE["reason"]
     archived = AuditLog.objects.get(subject=kept, event_type="MEMORY_ARCHIVE")
     assert archived.details["reason"] == "served at five now"
-    audit_chain.seal(now=timezone.now())
-    proof = audit_proof.verify()
+    chain.seal(now=timezone.now())
+    proof = verify.verify()
     assert proof.faults == []
     assert proof.events > 0
 

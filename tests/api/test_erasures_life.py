@@ -17,8 +17,8 @@ from memory.models import (
     MemoryUpkeep,
     QuarantinedItem,
 )
-from memory.services import entities
-from memory.services.policy import put_policy
+from memory.services.entities import extract
+from memory.services.tenancy.policy import put_policy
 from memory.stores import working
 from memory.tasks import erase
 
@@ -119,7 +119,7 @@ def test_what_was_released_between_the_request_and_the_job_goes(alice):
 def test_names_feedback_and_working_memory_go_with_the_memories(alice, remember):
     memory_id = remember(alice, SECRET)
     stays = remember(alice, "My brother Bruno Keller works at Tidewater Press.", session="s2")
-    entities.index_pending(now=timezone.now())
+    extract.index_pending(now=timezone.now())
     answer = alice.post(f"/v1/memories/{memory_id}/feedback", {"kind": "wrong", "note": "Zinnia left."})
     assert answer.status_code == 200, answer.content
     assert EntityAlias.objects.filter(name__contains="Zinnia").exists()

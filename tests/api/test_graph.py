@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Entity
-from memory.services import entities
+from memory.services.entities import extract
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def world(alice, bob, remember):
     remember(alice, "Anna lives in Berlin.", session="s2")
     remember(alice, "Anna works at Siemens.", session="s3")
     remember(bob, "I live in Paris.", speaker="Tom")
-    entities.index_pending(now=timezone.now())
+    extract.index_pending(now=timezone.now())
     return alice
 
 
@@ -96,6 +96,6 @@ def test_it_has_no_more_entities_than_asked_for(world):
 
 def test_an_entity_alone_is_a_graph(alice, remember):
     remember(alice, "Good morning!", speaker="Tom")
-    entities.index_pending(now=timezone.now())
+    extract.index_pending(now=timezone.now())
 
     assert graph(alice, around=id_of(alice, "Tom")) == ({"Tom"}, set())

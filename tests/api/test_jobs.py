@@ -12,8 +12,8 @@ from memory import tasks
 from memory.enums import JobState
 from memory.models import AuditLog, Job
 from memory.schedules import SCHEDULES, ensure_schedules
-from memory.services import idempotency
-from memory.services.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.tenancy import idempotency
 
 NOBODY = uuid.UUID("6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11")
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Memory
-from memory.services import curation
+from memory.services.memories import edit
 from memory.types import system_access
 
 
@@ -107,7 +107,7 @@ def test_what_a_filter_leaves(world, query, expected):
 
 def test_archived_ones_are_listed_when_they_are_asked_for(world):
     milk = Memory.objects.get(text=MILK)
-    curation.archive(system_access("staff:ann"), memory_ids=[milk.pk], reason="drunk", now=timezone.now())
+    edit.archive(system_access("staff:ann"), memory_ids=[milk.pk], reason="drunk", now=timezone.now())
 
     assert listed(world, session_id="s2") == [TASTED]
     assert listed(world, state="archived") == listed(world, state="archived", text="milk") == [MILK]
@@ -135,7 +135,7 @@ def test_a_list_that_takes_too_long_says_how_to_narrow_it(world, monkeypatch, se
     def slow(rows, *_, **__):
         return rows.extra(where=["pg_sleep(1) IS NOT NULL"])
 
-    monkeypatch.setattr("memory.services.memories._narrowed", slow)
+    monkeypatch.setattr("memory.services.memories.read._narrowed", slow)
     answer = world.get("/v1/memories", namespace="alice")
 
     assert answer.status_code == 503

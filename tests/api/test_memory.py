@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Memory
-from memory.services import curation
+from memory.services.memories import edit
 from memory.types import system_access
 
 PATHS = [
@@ -94,7 +94,7 @@ def test_what_staff_do_changes_the_etag(alice, remember):
     memory_id = remember(alice, "Tea is at five.")
     staff, one = system_access("staff:ann"), [uuid.UUID(memory_id)]
 
-    curation.archive(staff, memory_ids=one, reason="junk", now=timezone.now())
+    edit.archive(staff, memory_ids=one, reason="junk", now=timezone.now())
     assert alice.get(f"/v1/memories/{memory_id}")["ETag"] == '"2"'
-    curation.restore(staff, memory_ids=one, reason="not junk", now=timezone.now())
+    edit.restore(staff, memory_ids=one, reason="not junk", now=timezone.now())
     assert alice.get(f"/v1/memories/{memory_id}")["ETag"] == '"3"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.models import AuditLog, Memory
-from memory.services.recount import differences
+from memory.services.index.recount import differences
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from memory.errors import EmbeddingUnavailable
 from memory.models import AuditLog, IdempotencyRecord, Memory, MemoryVersion, Posting
-from memory.services.recount import differences
+from memory.services.index.recount import differences
 
 TEXT = "Tea is at five."
 

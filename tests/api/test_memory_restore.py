@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from memory.models import AuditLog, Memory, MemoryVector, MemoryVersion
-from memory.services.recount import differences
+from memory.services.index.recount import differences
 
 TEXT = "The zeppelin leaves at six."
 

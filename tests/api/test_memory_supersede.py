@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.models import AuditLog, Memory, MemoryLink, Session
-from memory.services.recount import differences
+from memory.services.index.recount import differences
 from memory.stores import window
 
 MAY, JUNE = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)

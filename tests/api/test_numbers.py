@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Memory
-from memory.services.documents import put_document
+from memory.services.ingestion.documents import put_document
 from memory.types import NewDocument
 
 HUGE = {"deep": [1, {"score": 1e20}]}

@@ -11,7 +11,7 @@ from django.utils import timezone
 from memory.errors import PreconditionFailed
 from memory.governance.policy import KNOBS
 from memory.models import AuditLog, Namespace, NamespacePolicy
-from memory.services import policy as service
+from memory.services.tenancy import policy as service
 
 
 def put(tenant, policy, *, namespace=None, etag=None, **fields):

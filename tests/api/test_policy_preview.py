@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, ContextPack, Memory, NamespacePolicy, UpkeepMark
-from memory.services import sweep
-from memory.services.ingest import ingest_batch
-from memory.services.policy import put_policy
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.retention import sweep
+from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory
 
 FACT = "The kiln of the pottery in Lisbon fires at 1,240 degrees."

@@ -9,9 +9,10 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Document, Memory, QuarantinedItem
-from memory.services import curation, protocol
-from memory.services.ingest import ingest
-from memory.services.reset import reset_session
+from memory.services.ingestion.ingest import ingest
+from memory.services.memories import edit
+from memory.services.recall import protocol
+from memory.services.sessions.reset import reset_session
 from memory.stores import redis as redis_store
 from memory.stores import window, working
 from memory.text.history import history
@@ -136,8 +137,8 @@ class TestQuery:
     def test_what_was_archived_corrected_or_reset_is_shown_as_it_is_now(self, alice):
         ids = [send(alice, fact(number)).json()["memory_id"] for number in range(3)]
         staff, now = system_access("staff:ann"), timezone.now()
-        curation.archive(staff, memory_ids=[ids[0]], reason="x", now=now)
-        curation.edit(staff, memory_id=uuid.UUID(ids[1]), reason="x", text="Corrected.", now=now)
+        edit.archive(staff, memory_ids=[ids[0]], reason="x", now=now)
+        edit.edit(staff, memory_id=uuid.UUID(ids[1]), reason="x", text="Corrected.", now=now)
 
         assert [result["content"] for result in ask(alice, "kiln")] == [fact(2), "Corrected."]
 

@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from memory.models import AuditLog, EmbeddingModel, Memory, Namespace
-from memory.services import policy
+from memory.services.tenancy import policy
 
 QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "top_k": 3}
 

@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 
 from memory.models import Namespace, Session
-from memory.services import namespaces
+from memory.services.tenancy import namespaces
 from memory.stores.redis import call
 
 QUESTION = {"session_id": "s1", "query": "Where is the kiln?"}

@@ -14,8 +14,9 @@ from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
 from memory.retrieval.arms import WordHits, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
-from memory.services import curation, embedding
-from memory.services.ingest import ingest_batch
+from memory.services.index import embedding
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import edit
 from memory.types import NewMemory, system_access
 from tests.vectorless import take_vectors
 
@@ -228,7 +229,7 @@ def test_recorded_later(alice, remember):
 
 def test_archived(alice, remember):
     memory = remember(alice, "Ann moved to Lisbon.")
-    curation.archive(system_access("tests"), memory_ids=[Memory.objects.get().pk], reason="x", now=timezone.now())
+    edit.archive(system_access("tests"), memory_ids=[Memory.objects.get().pk], reason="x", now=timezone.now())
 
     assert why(alice, memory)["verdict"] == "archived"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import apps
 
 from memory.models import ContextPack
-from memory.services.erasure_holders import HOLD_NOTHING, HOLDERS
+from memory.services.erasure.holders import HOLD_NOTHING, HOLDERS
 
 # The tables of Django's own applications hold logins, permissions and what staff did to which row.
 APPLICATIONS = ("memory", "django_q")
@@ -27,7 +27,7 @@ def test_every_table_is_a_holder_or_declared_to_hold_nothing():
 
     assert len(known) == len(set(known))
     assert set(known) == tables(), (
-        "Register the table in memory/services/erasure_holders.py: in HOLDERS with how it is counted and cleared, or "
+        "Register the table in memory/services/erasure/holders.py: in HOLDERS with how it is counted and cleared, or "
         "in HOLD_NOTHING with the reason."
     )
     assert all(HOLD_NOTHING.values())

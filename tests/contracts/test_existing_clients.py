@@ -15,7 +15,7 @@ from django.test import Client, override_settings
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from memory.models import ContextPack, Memory, Namespace, Session
-from memory.services.queue import CONDENSE, enqueue
+from memory.services.jobs.queue import CONDENSE, enqueue
 from memory.tasks import condense_session
 
 NAMESPACE, SESSION = "Project_X", "web-1"

@@ -14,7 +14,7 @@ from memory.enums import LinkKind, Relation
 from memory.governance.conflicts import Decision
 from memory.governance.supersession import LEAST_CONFIDENCE, Linked, Retired, Settled
 from memory.models import Memory, MemoryLink, RetiredStatement
-from memory.services import settling
+from memory.services.memories import settle
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "corrections.md").read_text(encoding="utf-8")
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
@@ -41,9 +41,9 @@ def test_what_is_less_sure_is_linked_and_not_carried_out_whoever_decided_it(alic
         linked = Linked(other, first.start, first.end, own[0], decision)
         return Settled([retired], [linked], [])
 
-    monkeypatch.setattr(settling, "settle", decide)
-    monkeypatch.setattr(settling, "_earlier", lambda scope, memory, own: list(Memory.objects.filter(pk=old)))
-    settling.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
+    monkeypatch.setattr(settle, "settle", decide)
+    monkeypatch.setattr(settle, "_earlier", lambda scope, memory, own: list(Memory.objects.filter(pk=old)))
+    settle.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
 
     assert bool(Memory.objects.get(pk=old).retired_spans) is leaves
     assert RetiredStatement.objects.exists() is leaves

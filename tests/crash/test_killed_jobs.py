@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from memory.enums import JobState
 from memory.models import Condensation, Job
-from memory.services import jobs
-from memory.services.ingest import ingest
-from memory.services.queue import CONDENSE, enqueue
+from memory.services.ingestion.ingest import ingest
+from memory.services.jobs import manage
+from memory.services.jobs.queue import CONDENSE, enqueue
 from memory.types import NewMemory, system_access
 from tests.crash.cluster import ATTEMPTS, Cluster, waiting_model, worker_of
 from tests.crash.server import wait_for
@@ -59,7 +59,7 @@ def test_a_job_that_is_killed_each_time_is_failed_with_its_input_and_can_be_repl
     assert not Condensation.objects.exists()
 
     may_answer.set()
-    jobs.replay(system_access("tests"), job_id=job.pk, now=timezone.now())
+    manage.replay(system_access("tests"), job_id=job.pk, now=timezone.now())
 
     def done() -> bool:
         job.refresh_from_db()

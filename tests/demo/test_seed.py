@@ -13,9 +13,9 @@ from memory.demo.seed import seed_demo_namespace, seed_session
 from memory.enums import AuditEvent, ProcedureKind, Review, Role
 from memory.errors import NotFound
 from memory.models import AuditLog, Memory, MemoryUpkeep, Namespace, Procedure, QuarantinedItem, Session
-from memory.services.condense import condense_session
-from memory.services.reset import reset_session
-from memory.services.settling import settle_namespace
+from memory.services.memories.settle import settle_namespace
+from memory.services.sessions.reset import reset_session
+from memory.services.summaries.condense import condense_session
 from memory.text.tokens import count_tokens
 from memory.types import Access, Scope, system_access
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from memory.models import Memory, MemoryLink, QuarantinedItem
-from memory.services.ingest import ingest_batch
+from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import NOW, scope_of

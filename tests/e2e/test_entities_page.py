@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from memory.models import Entity
-from memory.services.entities import index_pending
+from memory.services.entities.extract import index_pending
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import NOW, turns
 

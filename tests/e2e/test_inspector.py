@@ -9,8 +9,8 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.models import AuditLog, ContextPack
-from memory.services.query import query
-from memory.services.search import Ask
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import turns
 from tests.ops.tables import row_counts

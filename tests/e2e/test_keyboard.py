@@ -13,9 +13,9 @@ from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
 from memory.models import ContextPack, Memory
-from memory.services import projection
-from memory.services.query import query
-from memory.services.search import Ask
+from memory.services.projection import fit
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
 from tests.ops.conftest import turns
 from tests.ops.tables import row_counts
 
@@ -109,7 +109,7 @@ def test_a_clump_of_the_map_is_opened_in_the_admin(open_page, root, world):
     """The lasso is drawn by a pointer; without one a clump is chosen from the table."""
     for session, said in (("cargo", "Ship number{} unloads cargo."), ("ovens", "Oven number{} bakes sourdough.")):
         turns(world.harbour, session, *(said.format(one) for one in range(20)))
-    projection.project(world.harbour, now=timezone.now())
+    fit.project(world.harbour, now=timezone.now())
     page = open_page("/ops/map/?ns=harbour", client=root)
     expect(page.locator("[data-map]")).to_have_attribute("data-ready", "44")
     row = page.locator(".clumps tbody tr").first

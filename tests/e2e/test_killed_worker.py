@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from memory.services.queue import CONDENSE, enqueue
+from memory.services.jobs.queue import CONDENSE, enqueue
 from tests.crash.cluster import Cluster, waiting_model, worker_of
 from tests.ops.conftest import turns
 

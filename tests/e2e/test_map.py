@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.models import Memory
-from memory.services import projection
+from memory.services.projection import fit
 from tests.e2e.conftest import CHROMIUM, MATRIX, check, log_in, watch
 from tests.ops.conftest import turns
 
@@ -22,7 +22,7 @@ def drawn(world):
     for session, said in (("cargo", "Ship number{} unloads cargo."), ("ovens", "Oven number{} bakes sourdough.")):
         turns(world.harbour, session, *(said.format(one) for one in range(40)))
     Memory.objects.filter(session="ovens").update(occurred_at=timezone.now() - timedelta(days=90))
-    projection.project(world.harbour, now=timezone.now())
+    fit.project(world.harbour, now=timezone.now())
     return world
 
 
@@ -86,7 +86,7 @@ def test_counts_of_the_legend_open_what_they_count(open_page, root, drawn):
     page.wait_for_url(re.compile("pk__in="))
     expect(page.locator("#changelist")).to_contain_text("40")
     turns(drawn.harbour, "fog", *(f"Fog horn number{one} sounds." for one in range(30)))
-    projection.project(drawn.harbour, now=timezone.now())
+    fit.project(drawn.harbour, now=timezone.now())
     page.goto(URL)
     page.locator("[data-visible]").get_by_role("button", name="114: open them in the admin").click()
     page.wait_for_url(re.compile("picked=selection"))

@@ -10,7 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.models import Memory, RequestMinute
-from memory.services import health, request_log
+from memory.services.monitoring import health, request_log
 from tests.e2e.conftest import MATRIX, check
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.models import Memory
-from memory.services import policy
+from memory.services.tenancy import policy
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import NOW
 

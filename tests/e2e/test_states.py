@@ -10,9 +10,9 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from memory.models import Memory
-from memory.services import probing
-from memory.services.condense import condense_session
-from memory.services.entities import index_pending
+from memory.services.entities.extract import index_pending
+from memory.services.recall import probe
+from memory.services.summaries.condense import condense_session
 from ops.views import decay
 from tests.e2e.conftest import MATRIX, SHOTS, check
 from tests.ops.conftest import NOW, scope_of, turns
@@ -75,7 +75,7 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
 def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched, theme, width):
     watched.expected += ["503"]
     now = timezone.now()
-    kept = probing.keep(world.harbour, text="pilot", settings=[probing.Setting()], now=now).id
+    kept = probe.keep(world.harbour, text="pilot", settings=[probe.Setting()], now=now).id
     page = open_page("/ops/inspector/", client=root, theme=theme, width=width)
     redis_away()
     for name, path, words in (

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from memory import audit
 from memory.models import Job, Memory
-from memory.services.condense import condense_session
+from memory.services.summaries.condense import condense_session
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import HOSTILE, NOW, turns
 

@@ -25,11 +25,11 @@ from memory.models import (
     Namespace,
     RelevanceJudgement,
 )
-from memory.services import evaluations, judgements
-from memory.services.evaluations import Options
-from memory.services.judgements import Mark
-from memory.services.query import query
-from memory.services.search import Ask, questions
+from memory.services.evaluation import judgements, runs
+from memory.services.evaluation.judgements import Mark
+from memory.services.evaluation.runs import Options
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask, questions
 from memory.stores import redis as redis_store
 from tests.evaluation.conftest import CORPUS
 
@@ -101,7 +101,7 @@ def test_nothing_but_the_run_is_left(dataset, alice, remember):
 
 def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch):
     # What an ingest would leave to the worker, an evaluation has to wait for.
-    monkeypatch.setattr("memory.services.embedding.INLINE_PASSAGES", 1)
+    monkeypatch.setattr("memory.services.index.embedding.INLINE_PASSAGES", 1)
     filler = "Nothing of that kind happens here, says one more sentence. " * 60
     long = {"_id": "a9", "group": "a", "text": f"{filler}The submarine periscope is broken."}
     folder = make_dataset(
@@ -272,17 +272,17 @@ def test_a_question_is_embedded_once_for_all_groups_and_arms(dataset, monkeypatc
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(alice):
-    run = evaluations.create(alice.scope, dataset="", options=Options(), label="", actor="tests", now=timezone.now())
+    run = runs.create(alice.scope, dataset="", options=Options(), label="", actor="tests", now=timezone.now())
     EvaluationRun.objects.update(status="running")
     with psycopg.connect(_dsn()) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [evaluations._lock_number(run.pk)])
+        other.execute("SELECT pg_advisory_lock(%s)", [runs._lock_number(run.pk)])
         assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
-        assert evaluations.fail_lost(now=timezone.now()) == 0
+        assert runs.fail_lost(now=timezone.now()) == 0
         assert EvaluationRun.objects.get().status == "running"
 
-    assert evaluations.fail_lost(now=timezone.now()) == 1
+    assert runs.fail_lost(now=timezone.now()) == 1
     assert "has ended" in EvaluationRun.objects.get().error
-    assert evaluations.fail_lost(now=timezone.now()) == 0
+    assert runs.fail_lost(now=timezone.now()) == 0
     assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
 
 

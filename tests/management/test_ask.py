@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.demo.seed import seed_demo_namespace
 from memory.management.commands.ask import _columns, _wrapped
 from memory.models import EmbeddingModel, Namespace
-from memory.services.ingest import ingest
+from memory.services.ingestion.ingest import ingest
 from memory.types import NewMemory, Scope, system_access
 
 

@@ -34,17 +34,18 @@ from memory.models import (
     Namespace,
     Session,
 )
-from memory.services import audit_chain, audit_proof, erasing, erasures
+from memory.services.audit import chain, verify
 from memory.services.backup import create, postgres
 from memory.services.backup.container import CHUNK_BYTES, Writer, digest_of
 from memory.services.backup.verify import load
-from memory.services.documents import delete_document, put_document
-from memory.services.erasures import Target
-from memory.services.exemptions import exempt
-from memory.services.ingest import ingest
-from memory.services.keys import issue_key, revoke_key
-from memory.services.policy import governing, put_policy
-from memory.services.reset import reset_session
+from memory.services.erasure import requests, run
+from memory.services.erasure.requests import Target
+from memory.services.ingestion.documents import delete_document, put_document
+from memory.services.ingestion.ingest import ingest
+from memory.services.retention.exemptions import exempt
+from memory.services.sessions.reset import reset_session
+from memory.services.tenancy.keys import issue_key, revoke_key
+from memory.services.tenancy.policy import governing, put_policy
 from memory.stores import redis as redis_store
 from memory.stores import window
 from memory.types import NewDocument, NewMemory, Scope
@@ -89,12 +90,10 @@ def say(tenant: Tenant, text: str, *, session: str = "s1", speaker: str = "Ann")
 
 
 def erase(tenant: Tenant, **target: Any) -> Erasure:
-    asked = erasures.request(
+    asked = requests.request(
         tenant.scope, target=Target(**target), reason="asked for", now=timezone.now(), enqueue=False
     )
-    erasing.carry_out(
-        namespace_id=tenant.scope.namespace_id, erasure_id=asked.id, now=timezone.now, seconds=float("inf")
-    )
+    run.carry_out(namespace_id=tenant.scope.namespace_id, erasure_id=asked.id, now=timezone.now, seconds=float("inf"))
     return Erasure.objects.get(namespace_id=tenant.scope.namespace_id, id=asked.id)
 
 
@@ -139,7 +138,7 @@ def found(tenant: Tenant, question: str) -> list[str]:
 class TestBackup:
     def test_what_was_backed_up_comes_back_and_is_found(self, alice, world):
         say(alice, "The ferry to Helgoland leaves at nine.")
-        audit_chain.seal(now=timezone.now())
+        chain.seal(now=timezone.now())
         path = back_up("--verify")
         counted = {name: number for name, number in _counts().items() if name != "memory_auditlog"}
         say(alice, "Said after the backup.")
@@ -156,8 +155,8 @@ class TestBackup:
         event = AuditLog.objects.get(event_type="RESTORE")
         assert event.subject == path.name
         assert event.details["sha256"] == digest_of(path)
-        audit_chain.seal(now=timezone.now())
-        assert not audit_proof.verify().faults
+        chain.seal(now=timezone.now())
+        assert not verify.verify().faults
         assert names() == {postgres.database_name()}
 
     def test_the_file_is_for_us_only_and_recorded(self, alice, world):
@@ -503,8 +502,8 @@ class TestErased:
     def test_what_came_under_a_hold_and_was_kept_stays(self, alice, monkeypatch):
         ids = [uuid.UUID(say(alice, f"number {number}")) for number in range(4)]
         path = back_up()
-        monkeypatch.setattr(erasing, "BATCH", 2)
-        clear = erasing._Run._clear_batch
+        monkeypatch.setattr(run, "BATCH", 2)
+        clear = run._Run._clear_batch
 
         def hold_the_last(self: Any, row: Any) -> Any:
             done = clear(self, row)
@@ -512,7 +511,7 @@ class TestErased:
                 exempt(alice.scope, memory_ids=[ids[3]], legal_hold=True, reason="lawsuit", now=timezone.now())
             return done
 
-        monkeypatch.setattr(erasing._Run, "_clear_batch", hold_the_last)
+        monkeypatch.setattr(run._Run, "_clear_batch", hold_the_last)
         erase(alice, speaker="Ann")
         assert texts() == ["number 3"]
         monkeypatch.undo()
@@ -529,7 +528,7 @@ class TestErased:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(erasing, "_lock", die)
+            patch.setattr(run, "_lock", die)
             with pytest.raises(KeyboardInterrupt):
                 erase(alice, memory_ids=(gone,))
         empty()
@@ -539,10 +538,10 @@ class TestErased:
     def test_one_that_was_refused_for_a_hold_erases_nothing(self, alice):
         held = uuid.UUID(say(alice, "held"))
         path = back_up()
-        asked = erasures.request(alice.scope, target=Target(memory_ids=(held,)), reason="r", now=timezone.now())
+        asked = requests.request(alice.scope, target=Target(memory_ids=(held,)), reason="r", now=timezone.now())
         exempt(alice.scope, memory_ids=[held], legal_hold=True, reason="lawsuit", now=timezone.now())
         back_up()
-        erasing.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
+        run.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
         assert Erasure.objects.get().status == ErasureStatus.FAILED
         restore(path, "--replace")
         assert texts() == ["held"]
@@ -550,7 +549,7 @@ class TestErased:
     def test_one_that_still_waits_is_not_lost(self, alice):
         gone = uuid.UUID(say(alice, "hello"))
         path = back_up()
-        erasures.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
+        requests.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
         restore(path, "--replace")
         assert texts() == []
 
@@ -601,7 +600,7 @@ class TestLedger:
         assert texts() == ["hello"]
 
         settings.MEMOS_ERASURE_LEDGER = str(world / "erasures.ledger")
-        erasing.carry_out(namespace_id=waits.namespace_id, erasure_id=waits.id, now=timezone.now)
+        run.carry_out(namespace_id=waits.namespace_id, erasure_id=waits.id, now=timezone.now)
         assert Erasure.objects.get(id=waits.id).status == ErasureStatus.FINISHED
         assert texts() == []
 
@@ -612,13 +611,13 @@ class TestLedger:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(erasing, "_record", die)
+            patch.setattr(run, "_record", die)
             with pytest.raises(KeyboardInterrupt):
                 erase(alice, memory_ids=(gone,))
         [erasure] = Erasure.objects.all()
         assert erasure.status == ErasureStatus.RUNNING
         assert ledger.read(ledger.path()).erasures[erasure.id].state == "finished"
-        erasing.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now)
+        run.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now)
         assert Erasure.objects.get().status == ErasureStatus.FINISHED
         assert len(ledger.read(ledger.path()).erasures) == 1
 
@@ -670,11 +669,11 @@ class TestRedis:
     def test_nothing_that_was_accepted_is_only_in_redis(self, alice):
         say(alice, "The ferry leaves at nine.")
         gone = uuid.UUID(say(alice, "To be erased."))
-        asked = erasures.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
+        asked = requests.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
         assert redis_store.forget_everything() > 0
 
         assert "The ferry leaves at nine." in found(alice, "When does the ferry leave?")
-        erasing.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
+        run.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
         assert texts() == ["The ferry leaves at nine."]
 
     def test_a_window_of_the_replaced_database_is_gone(self, alice):

@@ -17,8 +17,9 @@ from memory.demo.seed import seed_demo_namespace
 from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Job, Memory, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
-from memory.services import idempotency, stats
 from memory.services.diagnosis import host, search
+from memory.services.monitoring import stats
+from memory.services.tenancy import idempotency
 from memory.stores import redis as redis_store
 from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memory.enums import JobState
 from memory.models import AuditLog, Job
-from memory.services.queue import CONDENSE, enqueue
+from memory.services.jobs.queue import CONDENSE, enqueue
 
 
 def jobs(*arguments: str) -> str:

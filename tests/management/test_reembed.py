@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memory.demo.seed import seed_demo_namespace
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.services import embedding
+from memory.services.index import embedding
 from memory.types import system_access
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.enums import AuditEvent, LinkKind
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, Session
-from memory.services.settling import settle_pending
+from memory.services.memories.settle import settle_pending
 
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
 OLD = "I love chess problems. My oboe is mended at last."

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from memory.models import Memory, UpkeepMark
 from memory.services.diagnosis import diagnose
-from memory.services.ingest import ingest_batch
-from memory.services.sweep import SWEEP
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.retention.sweep import SWEEP
 from memory.types import NewMemory
 
 

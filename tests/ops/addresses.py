@@ -9,8 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.models import AuditLog, Entity, Job
-from memory.services import judgements, probing, projection
-from memory.services.entities import index_pending
+from memory.services.entities.extract import index_pending
+from memory.services.evaluation import judgements
+from memory.services.projection import fit
+from memory.services.recall import probe
 from ops import urls
 from tests.ops.conftest import NOW, World
 from tests.ops.test_evaluation_page import measured
@@ -37,7 +39,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
     job = Job.objects.create(kind="embed_pending", state="failed", error_type="Refused", error="no", finished_at=NOW)
     event = AuditLog.objects.filter(namespace_id=world.harbour.namespace_id).latest("pk")
     of_one = {"pipeline_job": {"id": job.pk}, "audit_event": {"id": event.pk}, "audit_new": {"than": event.pk}}
-    projection.project(world.harbour, now=NOW)
+    fit.project(world.harbour, now=NOW)
     named = {
         "entity_id": Entity.objects.get(name="Tove").id,
         "run_id": run.pk,
@@ -45,7 +47,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "memory_id": world.ids[0],
         "name": "harbour",
         "user_id": User.objects.get_or_create(username="someone", is_staff=True)[0].pk,
-        "probe_id": probing.keep(world.harbour, text="pilot", settings=[probing.Setting()], now=timezone.now()).id,
+        "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.Setting()], now=timezone.now()).id,
     }
     found = {}
     for pattern in urls.urlpatterns:

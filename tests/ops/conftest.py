@@ -13,10 +13,10 @@ from django.db import connection, connections
 from django.test import Client
 
 from memory.models import ApiKey, ContextPack, Namespace
-from memory.services.condense import condense_session
-from memory.services.embedding import forget_active_model
-from memory.services.ingest import ingest_batch
-from memory.services.keys import issue_key
+from memory.services.index.embedding import forget_active_model
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.summaries.condense import condense_session
+from memory.services.tenancy.keys import issue_key
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 from ops.models import StaffGrant

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memory.enums import AuditEvent, MemoryState
 from memory.models import AuditLog, Erasure, Job, Memory, MemoryLink, MemoryVector, MemoryVersion
-from memory.services import tagging
+from memory.services.memories import tags as tagging
 from memory.types import system_access
 from ops import bulk, tasks
 from ops.admin import export

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from memory.enums import LinkKind, MemoryState
 from memory.models import AuditLog, Memory, MemoryLink, MemoryUpkeep, QuarantinedItem
-from memory.services import curation, nearness
-from memory.services.ingest import ingest_batch
+from memory.services.index import neighbours
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import edit
 from memory.types import NewMemory, system_access
 from ops.admin.review import Piece, pieces_of
 from ops.models import SavedView
@@ -39,7 +40,7 @@ class TestMeaning:
         assert set(found) <= set(world.ids)
 
     def test_an_archived_memory_is_not_among_them_and_filters_hold(self, staff, world):
-        curation.archive(system_access("x"), memory_ids=world.ids[:1], reason="x", now=NOW)
+        edit.archive(system_access("x"), memory_ids=world.ids[:1], reason="x", now=NOW)
         assert world.ids[0] not in listed(staff, q="~harbour pilot")
         assert listed(staff, q="~harbour pilot", role__exact="agent") == []
 
@@ -227,11 +228,11 @@ class TestPage:
         assert str(twin) in shown
         assert "<del>seven</del>" in shown or "<del>seven.</del>" in shown
         assert str(world.elsewhere) not in shown
-        [first, *_] = nearness.near_memory(system_access("x"), memory_id=world.ids[0], limit=3, now=NOW)
+        [first, *_] = neighbours.near_memory(system_access("x"), memory_id=world.ids[0], limit=3, now=NOW)
         assert first.memory.pk == twin
 
     def test_the_page_tells_links_versions_uses_and_importance(self, staff, world):
-        curation.edit(system_access("x"), memory_id=world.ids[1], text="Crane four works.", reason="fixed", now=NOW)
+        edit.edit(system_access("x"), memory_id=world.ids[1], text="Crane four works.", reason="fixed", now=NOW)
         own = {"namespace_id": world.harbour.namespace_id, "memory_id": world.ids[1]}
         contradicts = {"other_id": world.ids[0], "kind": LinkKind.CONTRADICTS}
         MemoryLink.objects.create(**own, **contradicts, reason="because", actor="x")

@@ -6,9 +6,9 @@ import pytest
 
 from memory.evaluation.runner import run_namespace
 from memory.models import EvaluationRun, RelevanceJudgement
-from memory.services import evaluations, judgements
-from memory.services.evaluations import Options
-from memory.services.judgements import Mark
+from memory.services.evaluation import judgements, runs
+from memory.services.evaluation.judgements import Mark
+from memory.services.evaluation.runs import Options
 from tests.ops.conftest import HOSTILE, NOW
 
 MODELS = {"evaluationrun": EvaluationRun, "relevancejudgement": RelevanceJudgement}
@@ -20,7 +20,7 @@ def measured(world) -> None:
         world.harbour, query_text=HOSTILE, marks=[Mark(world.ids[0], True), Mark(world.hostile, False)], now=NOW
     )
     run_namespace(world.harbour, options=Options(), label=HOSTILE[:100], now=lambda: NOW, progress=lambda *_: None)
-    evaluations.create(None, dataset="pottery", options=Options(), label="", actor="tests", now=NOW)
+    runs.create(None, dataset="pottery", options=Options(), label="", actor="tests", now=NOW)
 
 
 @pytest.mark.parametrize("name", MODELS)

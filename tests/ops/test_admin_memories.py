@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memory.enums import AuditEvent, MemoryState
 from memory.models import AuditLog, Memory, MemoryVersion, RetiredStatement
-from memory.services import curation
+from memory.services.memories import edit
 from memory.types import system_access
 from ops.admin import lists, memories, memory_actions
 from ops.admin import search as word_search
@@ -84,7 +84,7 @@ class TestList:
         assert listed(staff, q="speaker:Bob") == set()
 
     def test_archived_memories_are_searched_when_filtered_by_that_state(self, staff, world):
-        curation.archive(system_access("test"), memory_ids=[world.ids[0]], reason="x", now=NOW)
+        edit.archive(system_access("test"), memory_ids=[world.ids[0]], reason="x", now=NOW)
         assert listed(staff, q="pilot") == set()
         assert listed(staff, q="pilot", state__exact="archived") == {world.ids[0]}
 

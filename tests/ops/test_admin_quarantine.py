@@ -5,7 +5,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from memory.models import AuditLog, Memory, QuarantinedItem
-from memory.services.ingest import ingest_batch
+from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory
 from tests.ops.conftest import NOW, scope_of
 

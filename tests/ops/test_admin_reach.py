@@ -26,7 +26,7 @@ from memory.models import (
     QuarantinedItem,
     RelevanceJudgement,
 )
-from memory.services.ingest import ingest_batch
+from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory
 from ops.models import BulkAction, SavedView, StaffGrant
 from tests.ops.conftest import HOSTILE, NOW, World, scope_of

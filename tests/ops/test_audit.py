@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory import audit
 from memory.models import AuditLog
-from memory.services import request_figures, request_log
+from memory.services.monitoring import request_log, request_stats
 from memory.stores.redis import RedisAway
 from memory.types import system_access
 from ops.pages import audit as page_of_audit
@@ -179,7 +179,7 @@ def requests_listed(world, monkeypatch):
     now = timezone.now()
 
     def one(number, status, namespace_id, key="Dock agent"):
-        return request_figures.RecentRequest(
+        return request_stats.RecentRequest(
             f"{number}-0", now, "POST", "v1/query", status, 12.5, namespace_id, key, f"r{number}"
         )
 
@@ -219,6 +219,6 @@ def test_requests_are_filtered_where_they_are_read(db, settings, monkeypatch):
             method="GET", route="v1/health", status=status, milliseconds=1, request_id=f"filtered-{status}"
         )
     request_log.flush()
-    found = request_figures.recent(system_access("test"), limit=5, wanted=lambda one: one.status == 500)
+    found = request_stats.recent(system_access("test"), limit=5, wanted=lambda one: one.status == 500)
     assert found[0].request_id == "filtered-500"
     assert {one.status for one in found} == {500}

@@ -12,9 +12,9 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Entity, EvaluationRun, Memory, RequestMinute
-from memory.services import judgements
-from memory.services.entities import index_pending
-from memory.services.request_log import BOUNDS
+from memory.services.entities.extract import index_pending
+from memory.services.evaluation import judgements
+from memory.services.monitoring.request_log import BOUNDS
 from ops.chart_files import chart_file
 from ops.charts import histogram
 from tests.ops.conftest import NOW

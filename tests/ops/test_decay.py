@@ -10,9 +10,9 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Job, Memory, MemoryUpkeep, NamespacePolicy
-from memory.services import due, faded, fading, sweep
-from memory.services.ingest import ingest_batch
-from memory.services.policy import governing, put_policy
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.retention import due, forecast, strength_counts, sweep
+from memory.services.tenancy.policy import governing, put_policy
 from memory.types import NewMemory
 from ops.pages import decay as pages
 from tests.ops.conftest import HOSTILE, scope_of
@@ -101,19 +101,19 @@ def test_every_total_of_the_grid_opens_so_many_memories(staff, pottery):
 
 def test_the_grid_is_that_of_the_formula_in_python(pottery):
     now, policy = timezone.now(), governing(pottery.namespace_id).effective.policy
-    grid = fading.grid(pottery, policy, now=now)
-    for row, strength in enumerate(fading.bands(grid.strengths)):
-        for column, age in enumerate(fading.bands(grid.ages)):
-            rows = fading.rows(pottery, policy, now=now, age=age, strength=strength)
+    grid = forecast.grid(pottery, policy, now=now)
+    for row, strength in enumerate(forecast.bands(grid.strengths)):
+        for column, age in enumerate(forecast.bands(grid.ages)):
+            rows = forecast.rows(pottery, policy, now=now, age=age, strength=strength)
             assert rows.count() == grid.counts[row][column]
     assert policy.floor in grid.strengths
-    below = fading.rows(pottery, policy, now=now, strength=(0.0, policy.floor)).count()
+    below = forecast.rows(pottery, policy, now=now, strength=(0.0, policy.floor)).count()
     assert below == due.counts(pottery.namespace_id, policy, now=now).decayed > 0
 
 
 def test_tiles_open_what_they_count(staff, pottery):
     policy, now = governing(pottery.namespace_id).effective.policy, timezone.now()
-    page = pages.decay(pottery, faded.count(pottery, policy, now=now), is_kept=False)
+    page = pages.decay(pottery, strength_counts.count(pottery, policy, now=now), is_kept=False)
     leaving = pages.leaving_soon(pottery, now=now)
     for tile in page.tiles[:3]:
         assert count_on_arrival(staff, tile.link) == int(tile.value.replace(",", ""))
@@ -124,23 +124,23 @@ def test_tiles_open_what_they_count(staff, pottery):
 
 def test_the_last_sweep_is_told_with_its_events(staff, pottery):
     now = timezone.now()
-    Job.objects.create(kind="sweep_memories", schedule=fading.SWEEP_SCHEDULE, state="running", started_at=now)
+    Job.objects.create(kind="sweep_memories", schedule=forecast.SWEEP_SCHEDULE, state="running", started_at=now)
     swept = sweep.sweep(actor="worker", now=now, accept_clock=True)
     Job.objects.update(state="done", finished_at=timezone.now())
-    found = fading.last_sweep(pottery)
+    found = forecast.last_sweep(pottery)
     assert sum(found.archived.values()) == swept.namespaces["pottery"].decayed > 0
     policy = governing(pottery.namespace_id).effective.policy
-    tile = pages.decay(pottery, faded.count(pottery, policy, now=timezone.now()), is_kept=False).tiles[3]
+    tile = pages.decay(pottery, strength_counts.count(pottery, policy, now=timezone.now()), is_kept=False).tiles[3]
     assert count_on_arrival(staff, tile.link) == int(tile.value)
 
 
 def test_what_staff_does_has_the_numbers_counted_again(staff, pottery):
     policy = governing(pottery.namespace_id).effective.policy
     [memory] = remember(pottery, FACT.format("kept"))
-    faded.count_and_keep(pottery, policy, now=timezone.now())
+    strength_counts.count_and_keep(pottery, policy, now=timezone.now())
     fields = {"namespace": "pottery", "memory": [str(memory)], "verb": "pin", "reason": "test"}
     assert staff.post(f"{URL}curate/", fields).status_code == 303
-    assert faded.kept(pottery, policy) is None
+    assert strength_counts.kept(pottery, policy) is None
 
 
 class TestWhatIf:

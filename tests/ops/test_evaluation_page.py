@@ -7,8 +7,8 @@ import pytest
 
 from memory.evaluation.runner import run_namespace
 from memory.models import EvaluationRun, Job, RelevanceJudgement
-from memory.services.evaluations import Options
-from memory.services.judgements import Mark, judge
+from memory.services.evaluation.judgements import Mark, judge
+from memory.services.evaluation.runs import Options
 from tests.ops.conftest import HOSTILE, NOW, World, scope_of
 
 URL, START, COMPARE = "/ops/evaluation/", "/ops/evaluation/start/", "/ops/evaluation/compare/"

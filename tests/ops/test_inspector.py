@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from memory.models import AuditLog, ContextPack, Memory
 from memory.retrieval import filters
-from memory.services import curation, policy, replaying
-from memory.services.query import query
-from memory.services.search import Ask
+from memory.services.memories import edit
+from memory.services.recall import replay as replaying
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
+from memory.services.tenancy import policy
 from memory.types import system_access
 from ops.pages.inspector import PER_PAGE
 from tests.ops.conftest import HOSTILE, NOW, turns
@@ -199,7 +201,7 @@ class TestReplay:
     def test_what_came_went_and_moved(self, staff, world, pack):
         [best] = turns(world.harbour, "night shift", "The harbour pilot boards when the harbour pilot boat comes.")
         gone = uuid.UUID(pack.pack["retrieval"]["raw_chunks"][0]["id"])
-        curation.archive(system_access("test"), memory_ids=[gone], reason="test", now=timezone.now())
+        edit.archive(system_access("test"), memory_ids=[gone], reason="test", now=timezone.now())
         page = self.replay(staff, pack)
         moved = {one.id: one for one in page.context["moved"]}
         assert (moved[best].kind, moved[gone].kind) == ("came", "went")

@@ -11,7 +11,8 @@ import pytest
 from django.utils import timezone
 
 from memory.models import AuditLog, Job, Memory, ProjectedMemory
-from memory.services import projected, projection
+from memory.services.projection import fit
+from memory.services.projection import read as projected
 from ops import picked
 from ops.pages import map as pages
 from tests.ops.conftest import HOSTILE, scope_of, turns
@@ -25,7 +26,7 @@ def drawn(world):
     """The world with a map of each namespace."""
     turns(world.harbour, "cargo", *(f"Ship number{one} unloads cargo at the quay." for one in range(30)))
     for scope in (world.harbour, scope_of("bakery")):
-        projection.project(scope, now=timezone.now())
+        fit.project(scope, now=timezone.now())
     return world
 
 
@@ -55,7 +56,7 @@ def test_the_points_are_those_of_the_map_and_have_no_text(staff, drawn):
 
 def test_the_sessions_that_points_number_are_known_without_them(drawn):
     turns(drawn.harbour, "fog", *(f"Fog horn number{one} sounds." for one in range(4)))
-    projection.project(drawn.harbour, now=timezone.now())
+    fit.project(drawn.harbour, now=timezone.now())
     found = projected.points(drawn.harbour).sessions
     assert projected.sessions(drawn.harbour) == found
     assert [name for name, _ in found] == ["cargo", "fog", "night shift"]
@@ -71,8 +72,8 @@ def test_every_cluster_opens_so_many_memories(staff, drawn):
 
 
 def test_a_sample_says_so(staff, drawn, monkeypatch):
-    monkeypatch.setattr(projection, "SHOWN", 10)
-    projection.project(drawn.harbour, now=timezone.now())
+    monkeypatch.setattr(fit, "SHOWN", 10)
+    fit.project(drawn.harbour, now=timezone.now())
     assert "10 of 34 memories, stratified by session and month." in staff.get(URL, {"ns": "harbour"}).content.decode()
 
 
@@ -195,7 +196,7 @@ def test_looking_changes_nothing(staff, drawn):
 
 def test_the_page_costs_the_same_with_more_points(staff, drawn, django_assert_max_num_queries):
     turns(drawn.harbour, "more", *(f"Container number{one} stands on the quay." for one in range(100)))
-    projection.project(drawn.harbour, now=datetime.now(UTC))
+    fit.project(drawn.harbour, now=datetime.now(UTC))
     assert len(projected.points(drawn.harbour).places) == 134
     with django_assert_max_num_queries(20):
         staff.get(URL, {"ns": "harbour"})

@@ -11,14 +11,15 @@ from django.utils import timezone
 
 from memory.enums import Feedback
 from memory.models import AuditLog, Memory, QuarantinedItem
-from memory.services import curation, quarantine
-from memory.services.condense import condense_session
-from memory.services.documents import put_document
-from memory.services.feedback import give_feedback
-from memory.services.ingest import ingest_batch
-from memory.services.query import query
-from memory.services.search import Ask
-from memory.services.supersession import supersede
+from memory.services.ingestion import quarantine
+from memory.services.ingestion.documents import put_document
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import edit
+from memory.services.memories.feedback import give_feedback
+from memory.services.memories.supersede import supersede
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
+from memory.services.summaries.condense import condense_session
 from memory.types import ChangeTerms, NewDocument, NewMemory, system_access
 from tests.ops.addresses import addresses
 from tests.ops.conftest import NOW, World
@@ -38,8 +39,8 @@ def full(world: World) -> World:
     metadata = {KEY: VALUE, "tags": [TAG]}
     said = [NewMemory("night shift", "user", f"Pilot message {n}.", speaker=SPEAKER, metadata=metadata) for n in "12"]
     first, second = ingest_batch([(world.harbour, one) for one in said], now=NOW).memory_ids
-    curation.edit(access, memory_id=first, importance=0.9, reason=REASONS[0], now=timezone.now(), terms=ChangeTerms())
-    curation.edit(access, memory_id=first, text="Pilot text.", reason=REASONS[0], now=timezone.now(),
+    edit.edit(access, memory_id=first, importance=0.9, reason=REASONS[0], now=timezone.now(), terms=ChangeTerms())
+    edit.edit(access, memory_id=first, text="Pilot text.", reason=REASONS[0], now=timezone.now(),
                   terms=ChangeTerms())  # fmt: skip
     give_feedback(access, memory_id=first, kind=Feedback.WRONG, note=REASONS[1], now=timezone.now())
     put_document(

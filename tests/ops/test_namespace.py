@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Entity, Job, Memory, Namespace, NamespacePolicy, Session
-from memory.services.tenant_figures import Used
+from memory.services.monitoring.namespaces import Used
 from ops.pages import namespace as page_of_namespace
 from tests.ops.conftest import HOSTILE, scope_of, turns
 

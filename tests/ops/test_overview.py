@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from memory.models import Condensation, ContextPack, Memory, Namespace, WritesOfDay
 from memory.models.keys import first_id_of
-from memory.services import health, movement, policy, stats
-from memory.services.ingest import ingest_batch
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.monitoring import deltas, health, stats
+from memory.services.tenancy import policy
 from memory.stores import model_calls
 from memory.types import NewMemory, system_access
 from tests.ops.conftest import NOW, scope_of, turns
@@ -210,7 +211,7 @@ def test_a_summary_that_replaces_one_counts_by_the_difference(staff, world):
     Condensation.objects.create(
         **former, id=first_id_of(long_ago), number=1, token_original=600, token_condensed=240, created_at=long_ago
     )
-    day, everything = (movement.tokens(system_access("test"), since=now - timedelta(days=days)) for days in (1, 7))
+    day, everything = (deltas.tokens(system_access("test"), since=now - timedelta(days=days)) for days in (1, 7))
     assert (day.original, day.condensed) == (400, 60)
     assert (everything.original, everything.condensed) == (1000, 300)
     page = staff.get(URL, {"window": "24h"}).content.decode()

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import AuditLog, Condensation, Entity, Job, Memory, Session
-from memory.services.condense import condense_session
-from memory.services.quarantine import QuarantinedItem
+from memory.services.ingestion.quarantine import QuarantinedItem
+from memory.services.summaries.condense import condense_session
 from ops.pages.condensations import Saved, word_changes
 from tests.ops.conftest import HOSTILE, NOW, turns
 from tests.vectorless import take_vectors

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.errors import InvalidInput
 from memory.models import AuditLog, Memory, NamespacePolicy
-from memory.services import policy
+from memory.services.tenancy import policy
 from tests.ops.conftest import NOW, World
 
 URL, CHANGE, BACK = "/ops/policies/", "/ops/policies/change/?ns=harbour", "/ops/policies/put-back/?ns=harbour"

@@ -7,8 +7,8 @@ import pytest
 
 from memory.enums import Feedback
 from memory.models import AuditLog, Memory, MemoryLink, QuarantinedItem
-from memory.services.feedback import give_feedback
-from memory.services.quarantine import discard
+from memory.services.ingestion.quarantine import discard
+from memory.services.memories.feedback import give_feedback
 from memory.types import system_access
 from tests.ops.conftest import HOSTILE, NOW, World, scope_of, turns
 

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from memory import audit
 from memory.models import AuditLog, RelevanceJudgement
-from memory.services import probing
-from memory.services.probing import Setting
-from memory.services.search import Ask, find
-from memory.services.why import why
+from memory.services.recall import probe as probing
+from memory.services.recall.probe import Setting
+from memory.services.recall.search import Ask, find
+from memory.services.recall.why import why
 from memory.stores import redis as redis_store
 from memory.types import system_access
 from ops.pages.candidates import candidates

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from memory.enums import AuditEvent, LinkKind, PairVerdict
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
-from memory.services import settling, supersession
-from memory.services.ingest import ingest
-from memory.services.retiring import JUDGED
+from memory.services.ingestion.ingest import ingest
+from memory.services.memories import settle, supersede
+from memory.services.memories.retire import JUDGED
 from memory.types import NewMemory, system_access
 from ops.bulk import ask_to_undo, start
 from ops.models import BulkVerb
@@ -38,7 +38,7 @@ def corrected(world: World) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
     ids = tell("harbour", OLD, at=MARCH), tell("harbour", WHOLE, at=MARCH), tell("harbour", NEW, at=MAY)
     tell("bakery", "I love marzipan pigs. The oven is new.", at=MARCH)
     tell("bakery", "I've lost interest in marzipan pigs. It rained.", at=MAY)
-    settling.settle_pending(now=timezone.now())
+    settle.settle_pending(now=timezone.now())
     assert Memory.objects.get(pk=ids[0]).retired_spans == [0, 22]
     assert Memory.objects.get(pk=ids[1]).superseded_by == ids[2]
     return ids
@@ -134,9 +134,7 @@ class TestShown:
 
     def test_a_supersession_by_a_person_is_no_correction_of_the_machine(self, staff, world):
         older, newer = world.ids[0], world.ids[1]
-        supersession.supersede(
-            system_access("staff:x"), older_id=older, newer_id=newer, reason="said", now=timezone.now()
-        )
+        supersede.supersede(system_access("staff:x"), older_id=older, newer_id=newer, reason="said", now=timezone.now())
         assert "Nothing is retired" in page(staff, all="1")
 
     def test_pages_follow_each_other(self, staff, corrected, monkeypatch):
@@ -238,7 +236,7 @@ def test_bulk_restore_brings_back_what_was_retired_superseded_and_archived_and_u
     user = User.objects.get(username="ann")
     by_hand = world.ids[0]
     access = system_access("staff:x")
-    supersession.supersede(access, older_id=by_hand, newer_id=world.ids[1], reason="said", now=timezone.now())
+    supersede.supersede(access, older_id=by_hand, newer_id=world.ids[1], reason="said", now=timezone.now())
     chosen = [old, whole, by_hand, world.ids[2]]
     start(user, verb=BulkVerb.ARCHIVE, memory_ids=[old], parameters={"reason": "away"}, now=timezone.now())
 

@@ -7,7 +7,7 @@ from django.test import Client
 
 from memory.errors import WindowUnavailable
 from memory.models import AuditLog, Condensation, Memory, Session
-from memory.services import reset
+from memory.services.sessions import reset
 from ops.pages import sessions as page_of_sessions
 from tests.ops.conftest import HOSTILE, turns
 

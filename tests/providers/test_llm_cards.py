@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from memory.models import Condensation, Memory
 from memory.providers.chat import configured_chat
-from memory.services.card_writing import EXTRACTIVE
-from memory.services.condense import condense_session
-from memory.services.query import query
-from memory.services.search import Ask
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
+from memory.services.summaries.condense import condense_session
+from memory.services.summaries.writer import EXTRACTIVE
 from tests.providers.endpoint import Endpoint, serving
 
 TURNS = ["I prefer green tea.", "We decided to ship on Friday.", "Never call before nine."]

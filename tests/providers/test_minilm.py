@@ -20,10 +20,10 @@ from memory.providers import minilm
 from memory.providers.embedding import provider_for
 from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
 from memory.providers.minilm_graph import HIDDEN, graph_filename
-from memory.services import embedding
 from memory.services.diagnosis import diagnose
-from memory.services.query import query
-from memory.services.search import Ask, search
+from memory.services.index import embedding
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask, search
 from memory.text.question_frames import FRAMES, take_out
 
 SENTENCES = [

@@ -13,7 +13,7 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding import configured, provider_for
 from memory.providers.openai_compatible import BATCH, OpenAIEmbedding
-from memory.services.embedding import active_model, embed_pending
+from memory.services.index.embedding import active_model, embed_pending
 from tests.providers.endpoint import Endpoint, serving
 
 WIDTH = 4

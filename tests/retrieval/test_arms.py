@@ -17,8 +17,8 @@ from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
-from memory.services import curation
-from memory.services.embedding import active_model, forget_active_model
+from memory.services.index.embedding import active_model, forget_active_model
+from memory.services.memories import edit
 from memory.types import system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -149,12 +149,12 @@ def test_term_statistics_are_the_namespaces_own(alice, bob, remember):
 def test_an_archived_memory_is_not_found_and_a_restored_one_is(alice, remember):
     identity, other = remember(alice, "green tea"), remember(alice, "a ship")
     staff = system_access("staff:ann")
-    curation.archive(staff, memory_ids=[uuid.UUID(identity)], reason="wrong", now=NOW)
+    edit.archive(staff, memory_ids=[uuid.UUID(identity)], reason="wrong", now=NOW)
     assert by_words(alice, "green tea") == []
     assert by_meaning(alice, "green tea") == [other]
     assert [str(hit.id) for hit in retrieve(alice.scope, asked("green tea"), top_k=5).hits] == [other]
 
-    curation.restore(staff, memory_ids=[uuid.UUID(identity)], reason="right after all", now=NOW)
+    edit.restore(staff, memory_ids=[uuid.UUID(identity)], reason="right after all", now=NOW)
     assert by_meaning(alice, "green tea")[0] == by_words(alice, "green tea")[0][0] == identity
 
 
@@ -191,7 +191,7 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
     remember(alice, "a ship")
     settings.MEMOS_EMBEDDING_PROVIDER = "openai"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory.services.ingest.embed_or_none", lambda texts: None)
+        patch.setattr("memory.services.ingestion.ingest.embed_or_none", lambda texts: None)
         waiting = remember(alice, "green tea")
     forget_active_model()
 

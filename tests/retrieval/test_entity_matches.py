@@ -12,8 +12,9 @@ from memory.retrieval import entity_matches as entity_matches_module
 from memory.retrieval.entity_matches import TOLD_OF, entity_matches
 from memory.retrieval.explain import reason
 from memory.retrieval.filters import parse
-from memory.services import curation, entities
-from memory.services.search import Ask, find
+from memory.services.entities import extract
+from memory.services.memories import edit
+from memory.services.recall.search import Ask, find
 from memory.types import system_access
 
 
@@ -25,7 +26,7 @@ def world(alice, bob, remember):
         "beijing": remember(alice, "王芳住在北京（Beijing）。"),
     }
     remember(bob, "Caroline lives in Paris.")
-    entities.index_pending(now=timezone.now())
+    extract.index_pending(now=timezone.now())
     return said
 
 
@@ -60,7 +61,7 @@ def test_memories_come_newest_first_and_no_more_than_asked_for(alice, world):
 
 def test_archived_memories_take_no_part(alice, world):
     access = system_access("tests")
-    curation.archive(access, memory_ids=[uuid.UUID(world["home"])], reason="test", now=timezone.now())
+    edit.archive(access, memory_ids=[uuid.UUID(world["home"])], reason="test", now=timezone.now())
 
     (match,) = entity_matches(alice.scope, "Caroline")
     assert [str(identity) for identity in match.memory_ids] == [world["caro"]]

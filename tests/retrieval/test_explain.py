@@ -19,8 +19,8 @@ from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part
 from memory.retrieval.left_out import left_out
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.restated import Said
-from memory.services.ingest import ingest_batch
-from memory.services.search import Ask, questions
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.recall.search import Ask, questions
 from memory.types import NewMemory
 from tests.providers.cross_encoder import build
 

@@ -27,7 +27,7 @@ from memory.retrieval.filters import (
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question, question
-from memory.services.embedding import active_model
+from memory.services.index.embedding import active_model
 
 DAY = datetime(2026, 5, 8, tzinfo=UTC)
 

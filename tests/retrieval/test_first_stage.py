@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from memory.retrieval.pipeline import first_stage, retrieve
-from memory.services.search import Ask, questions
+from memory.services.recall.search import Ask, questions
 
 SAID = ["The kiln is hot at noon.", "The kiln was repaired yesterday.", "When is the kiln hot?", "It rained."]
 

@@ -17,11 +17,12 @@ from memory.retrieval.arms import ArmHit, dense, lexical, near_cells, rare_terms
 from memory.retrieval.filters import Column, Condition, Not, Operator
 from memory.retrieval.predicate import Predicate, predicate
 from memory.retrieval.question import Question, question
-from memory.services import common_terms, curation, vector_cells
-from memory.services.embedding import active_model
-from memory.services.ingest import ingest_batch
-from memory.services.large_namespaces import keep_up
-from memory.services.reset import reset_session
+from memory.services.index import common_terms, ivf
+from memory.services.index.embedding import active_model
+from memory.services.index.upkeep import keep_up
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import edit
+from memory.services.sessions.reset import reset_session
 from memory.types import NewMemory, system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
@@ -38,9 +39,9 @@ def _small_is_large(settings, monkeypatch):
     monkeypatch.setattr(cells, "VECTORS_PER_CELL", 16)
     monkeypatch.setattr(cells, "CANDIDATES", 160)
     monkeypatch.setattr(near_cells, "COMPARED", 60)
-    monkeypatch.setattr(vector_cells, "LARGEST", 32)
-    monkeypatch.setattr(vector_cells, "SMALLEST", 4)
-    monkeypatch.setattr(vector_cells, "FILE_AT_LEAST", 20)
+    monkeypatch.setattr(ivf, "LARGEST", 32)
+    monkeypatch.setattr(ivf, "SMALLEST", 4)
+    monkeypatch.setattr(ivf, "FILE_AT_LEAST", 20)
     monkeypatch.setattr(common_terms, "COMMON", 20)
 
 
@@ -139,14 +140,14 @@ def test_archived_memories_are_never_found_and_restored_ones_are(alice):
     ids = fill(alice, told(300, seed=1))
     keep_up(now=NOW)
     gone = ids_of(by_meaning(alice, "harbor bakery violin"))
-    curation.archive(STAFF, memory_ids=gone, reason="wrong", now=NOW)
+    edit.archive(STAFF, memory_ids=gone, reason="wrong", now=NOW)
 
     left = by_meaning(alice, "harbor bakery violin")
     assert len(left) == 10
     assert not set(ids_of(left)) & set(gone)
     assert recall(alice, told(20, seed=3)) >= 0.98
 
-    curation.restore(STAFF, memory_ids=gone, reason="right after all", now=NOW)
+    edit.restore(STAFF, memory_ids=gone, reason="right after all", now=NOW)
     assert ids_of(by_meaning(alice, "harbor bakery violin")) == gone
     assert set(gone) <= set(ids)
 
@@ -154,7 +155,7 @@ def test_archived_memories_are_never_found_and_restored_ones_are(alice):
 def test_an_edited_memory_is_found_by_its_new_text_only(alice):
     ids = fill(alice, ["the zeppelin has landed", *told(300, seed=1)])
     keep_up(now=NOW)
-    curation.edit(STAFF, memory_id=ids[0], text="a submarine dives", reason="typo", now=NOW)
+    edit.edit(STAFF, memory_id=ids[0], text="a submarine dives", reason="typo", now=NOW)
     assert ids_of(by_meaning(alice, "submarine dives"))[0] == ids[0]
     similar = {hit.memory_id: hit.score for hit in by_meaning(alice, "zeppelin landed", limit=len(ids))}
     assert similar[str(ids[0])] < 0.2

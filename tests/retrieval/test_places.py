@@ -15,8 +15,8 @@ from memory.retrieval import places
 from memory.retrieval.filters import parse
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question
-from memory.services import curation
-from memory.services.search import Ask, questions
+from memory.services.memories import edit
+from memory.services.recall.search import Ask, questions
 from memory.text.timespan import Span
 from memory.types import system_access
 
@@ -71,7 +71,7 @@ def test_neighbours_must_meet_the_filter(alice, talk):
 
 
 def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
-    curation.archive(
+    edit.archive(
         system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
     )
     found = read(alice, asked("number"), cosines={talk[3]: 0.5, talk[4]: 0.4}, strong=[talk[3], talk[4]])

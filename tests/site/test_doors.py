@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from memory.errors import NotFound
-from memory.services import namespaces
+from memory.services.tenancy import namespaces
 from memory.types import Access
 
 POLICY = "default-src 'none'; script-src 'self'"

@@ -5,7 +5,7 @@ from rest_framework import serializers
 from memory.api.fields import MetadataField, MomentField, StrictCharField
 from memory.api.serializers.ingest import ReasonSerializer
 from memory.enums import DocumentFormat, GateDecision
-from memory.services.documents import METADATA_KEY
+from memory.services.ingestion.documents import METADATA_KEY
 from memory.types import NewDocument
 
 MAX_TEXT_CHARS = 1_000_000

@@ -8,9 +8,9 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictCharField
 from memory.enums import AliasLink, EntityKind
-from memory.services.change import MAX_REASON_CHARS
-from memory.services.entity_curation import MAX_SPLIT
-from memory.services.entity_listing import Cursor
+from memory.services.entities.curate import MAX_SPLIT
+from memory.services.entities.listing import Cursor
+from memory.services.memories.change import MAX_REASON_CHARS
 
 
 class NamespaceSerializer(serializers.Serializer):

@@ -6,8 +6,8 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from memory.enums import ErasureStatus, ErasureTarget
-from memory.services.change import MAX_REASON_CHARS
-from memory.services.erasures import MAX_MEMORIES, Target
+from memory.services.erasure.requests import MAX_MEMORIES, Target
+from memory.services.memories.change import MAX_REASON_CHARS
 
 TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")
 

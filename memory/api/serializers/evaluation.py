@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField, StrictUUIDField
-from memory.services.evaluations import DEFAULT_TOP_K, Options
+from memory.services.evaluation.runs import DEFAULT_TOP_K, Options
 
 
 def _names(help_text: str) -> serializers.ListField:

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictCharField
 from memory.enums import JobState
-from memory.services.jobs import MAX_REASON_CHARS
+from memory.services.jobs.manage import MAX_REASON_CHARS
 
 
 class JobListingSerializer(serializers.Serializer):

@@ -13,10 +13,10 @@ from memory.api.fields import (
     StrictNumberField,
 )
 from memory.enums import Feedback, LinkKind, MemoryState, Review, Role, Tier
-from memory.services.change import MAX_REASON_CHARS
-from memory.services.curation import MAX_TEXT_CHARS
-from memory.services.feedback import MAX_NOTE_CHARS
-from memory.services.memories import Wanted
+from memory.services.memories.change import MAX_REASON_CHARS
+from memory.services.memories.edit import MAX_TEXT_CHARS
+from memory.services.memories.feedback import MAX_NOTE_CHARS
+from memory.services.memories.read import Wanted
 
 ANY = "any"
 

@@ -6,7 +6,7 @@ from memory.api.fields import StrictCharField
 from memory.api.serializers.documents import MAX_TEXT_CHARS
 from memory.api.serializers.ingest import ReasonSerializer
 from memory.enums import GateDecision
-from memory.services.protocol import COLD, HOT
+from memory.services.recall.protocol import COLD, HOT
 
 
 class ContentSerializer(serializers.Serializer):

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
 from memory.deadline import within
-from memory.services.namespaces import existing_scope, scope_for
+from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.types import Access, Idempotency, Scope
 
 MAX_IDEMPOTENCY_KEY = 200

@@ -20,7 +20,7 @@ from memory.api.serializers.documents import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services import documents
+from memory.services.ingestion import documents
 
 
 class DocumentViewSet(MemosViewSet):

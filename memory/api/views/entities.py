@@ -21,7 +21,7 @@ from memory.api.serializers.entities import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.models import Entity
-from memory.services import entity_curation, entity_listing
+from memory.services.entities import curate, listing
 
 
 class EntityViewSet(MemosViewSet):
@@ -43,7 +43,7 @@ class EntityViewSet(MemosViewSet):
     )
     def list(self, request: Request) -> Response:
         values = self.valid(EntityListingSerializer, request.query_params)
-        rows, cursor = entity_listing.entities(
+        rows, cursor = listing.entities(
             self.scope(values["namespace"], create=False),
             search=values["search"],
             kind=values["kind"],
@@ -60,7 +60,7 @@ class EntityViewSet(MemosViewSet):
     )
     def retrieve(self, request: Request, entity_id: uuid.UUID) -> Response:
         values = self.valid(EntityPageSerializer, request.query_params)
-        found = entity_listing.entity(
+        found = listing.entity(
             self.scope(values["namespace"], create=False),
             entity_id=entity_id,
             cursor=values["cursor"],
@@ -76,7 +76,7 @@ class EntityViewSet(MemosViewSet):
     )
     def graph(self, request: Request) -> Response:
         values = self.valid(GraphQuerySerializer, request.query_params)
-        found = entity_listing.graph(
+        found = listing.graph(
             self.scope(values["namespace"], create=False),
             around=values["around"],
             depth=values["depth"],
@@ -92,7 +92,7 @@ class EntityViewSet(MemosViewSet):
     )
     def merge(self, request: Request, entity_id: uuid.UUID) -> Response:
         values = self.valid(MergeSerializer, request.data)
-        merged = entity_curation.merge(
+        merged = curate.merge(
             self.scope(values["namespace"], create=False),
             entity_id=entity_id,
             source_id=values["source_id"],
@@ -109,7 +109,7 @@ class EntityViewSet(MemosViewSet):
     )
     def split(self, request: Request, entity_id: uuid.UUID) -> Response:
         values = self.valid(SplitSerializer, request.data)
-        apart = entity_curation.split(
+        apart = curate.split(
             self.scope(values["namespace"], create=False),
             entity_id=entity_id,
             alias_ids=values["alias_ids"],

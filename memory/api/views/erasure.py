@@ -17,7 +17,7 @@ from memory.api.serializers.erasure import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.models.paging import Filter
-from memory.services import erasures
+from memory.services.erasure import requests
 
 
 class ErasureViewSet(MemosViewSet):
@@ -37,9 +37,9 @@ class ErasureViewSet(MemosViewSet):
         scope = self.scope(values["namespace"], create=False)
         target, reason, now = ErasureSerializer.target_of(values), values["reason"], timezone.now()
         if values["dry_run"]:
-            return Response(erasures.preview(scope, target=target, reason=reason, now=now))
-        asked = erasures.request(scope, target=target, reason=reason, now=now, idempotency=self.idempotency())
-        return Response(erasures.shown(asked))
+            return Response(requests.preview(scope, target=target, reason=reason, now=now))
+        asked = requests.request(scope, target=target, reason=reason, now=now, idempotency=self.idempotency())
+        return Response(requests.shown(asked))
 
     @extend_schema(
         operation_id="list_erasures",
@@ -50,11 +50,11 @@ class ErasureViewSet(MemosViewSet):
     def recent(self, request: Request) -> Response:
         values = self.valid(ErasureListingSerializer, request.query_params)
         wanted = Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])
-        rows, cursor = erasures.listed(self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"])
+        rows, cursor = requests.listed(self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"])
         return Response({"erasures": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(
         operation_id="show_erasure", summary="The receipt of one erasure", responses={200: ErasureReceiptSerializer}
     )
     def retrieve(self, request: Request, erasure_id: uuid.UUID) -> Response:
-        return Response(erasures.shown(erasures.find(self.access, erasure_id=erasure_id)))
+        return Response(requests.shown(requests.find(self.access, erasure_id=erasure_id)))

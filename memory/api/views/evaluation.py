@@ -21,7 +21,7 @@ from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.evaluation.comparison import compare
 from memory.models.paging import Filter
-from memory.services import evaluations
+from memory.services.evaluation import runs
 
 
 class EvaluationViewSet(MemosViewSet):
@@ -42,7 +42,7 @@ class EvaluationViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(EvaluationSerializer, request.data)
-        run = evaluations.request(
+        run = runs.request(
             self.access,
             scope=self.scope(values["namespace"], create=False) if values["namespace"] else None,
             dataset=values["dataset"],
@@ -50,7 +50,7 @@ class EvaluationViewSet(MemosViewSet):
             label=values["label"],
             now=timezone.now(),
         )
-        return Response(evaluations.shown(run))
+        return Response(runs.shown(run))
 
     @extend_schema(
         operation_id="list_evaluations",
@@ -61,7 +61,7 @@ class EvaluationViewSet(MemosViewSet):
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = Filter(values["namespace"] or None, None, values["limit"])
-        return Response({"evaluations": evaluations.listed(self.access, wanted=wanted)})
+        return Response({"evaluations": runs.listed(self.access, wanted=wanted)})
 
     @extend_schema(
         operation_id="show_evaluation",
@@ -71,8 +71,8 @@ class EvaluationViewSet(MemosViewSet):
     )
     def retrieve(self, request: Request, run_id: uuid.UUID) -> Response:
         include = self.valid(EvaluationDetailSerializer, request.query_params)["include_results"]
-        run = evaluations.find(self.access, run_id=run_id)
-        return Response({**evaluations.shown(run), "results": evaluations.results(run) if include else None})
+        run = runs.find(self.access, run_id=run_id)
+        return Response({**runs.shown(run), "results": runs.results(run) if include else None})
 
     @extend_schema(
         operation_id="compare_evaluations",

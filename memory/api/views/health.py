@@ -11,7 +11,7 @@ from memory.api.authentication import KeyAuthentication
 from memory.api.permissions import MetricsReader
 from memory.api.serializers.ops import HealthSerializer, ReadySerializer
 from memory.metrics import exposition
-from memory.services import health as service
+from memory.services.monitoring import health as service
 
 
 @extend_schema(operation_id="health", summary="Whether the web process answers", responses=HealthSerializer)

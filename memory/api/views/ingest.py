@@ -18,7 +18,7 @@ from memory.api.serializers.ingest import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services.ingest import ingest_batch
+from memory.services.ingestion.ingest import ingest_batch
 from memory.types import NewMemory, Scope
 
 

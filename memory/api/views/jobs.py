@@ -15,7 +15,7 @@ from memory.api.serializers.jobs import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, JobState
-from memory.services import jobs
+from memory.services.jobs import manage
 
 
 class JobViewSet(MemosViewSet):
@@ -36,19 +36,19 @@ class JobViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(JobListingSerializer, request.query_params)
-        wanted = jobs.Wanted(
+        wanted = manage.Wanted(
             namespace=values["namespace"] or None,
             kind=values["kind"] or None,
             state=JobState(values["state"]) if values["state"] else None,
             cursor=values["cursor"],
             limit=values["limit"],
         )
-        rows, cursor = jobs.listed(self.access, wanted=wanted)
+        rows, cursor = manage.listed(self.access, wanted=wanted)
         return Response({"jobs": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(operation_id="show_job", summary="One background job", responses={200: JobSerializer})
     def retrieve(self, request: Request, job_id: uuid.UUID) -> Response:
-        return Response(jobs.shown(jobs.find(self.access, job_id=job_id)))
+        return Response(manage.shown(manage.find(self.access, job_id=job_id)))
 
     @extend_schema(
         operation_id="replay_job",
@@ -57,8 +57,8 @@ class JobViewSet(MemosViewSet):
         responses={200: JobSerializer},
     )
     def replay(self, request: Request, job_id: uuid.UUID) -> Response:
-        job = jobs.replay(self.access, job_id=job_id, now=timezone.now(), request_id=self.request_id)
-        return Response(jobs.shown(job))
+        job = manage.replay(self.access, job_id=job_id, now=timezone.now(), request_id=self.request_id)
+        return Response(manage.shown(job))
 
     @extend_schema(
         operation_id="discard_job",
@@ -68,5 +68,5 @@ class JobViewSet(MemosViewSet):
     )
     def discard(self, request: Request, job_id: uuid.UUID) -> Response:
         reason = self.valid(DiscardSerializer, request.data)["reason"]
-        job = jobs.discard(self.access, job_id=job_id, reason=reason, now=timezone.now(), request_id=self.request_id)
-        return Response(jobs.shown(job))
+        job = manage.discard(self.access, job_id=job_id, reason=reason, now=timezone.now(), request_id=self.request_id)
+        return Response(manage.shown(job))

@@ -10,8 +10,8 @@ from memory.api.serializers.judgement import JudgedSerializer, JudgementListSeri
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.models.paging import Filter
-from memory.services import judgements
-from memory.services.judgements import Mark
+from memory.services.evaluation import judgements
+from memory.services.evaluation.judgements import Mark
 
 
 class JudgementViewSet(MemosViewSet):

@@ -26,7 +26,8 @@ from memory.api.serializers.memories import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, Feedback
-from memory.services import curation, feedback, lifecycle, memories, reinstating, supersession
+from memory.services.memories import edit, feedback, lifecycle, read, reinstate
+from memory.services.memories import supersede as supersession
 from memory.types import ChangeTerms
 
 UNSAID = "no reason given"
@@ -57,12 +58,12 @@ class MemoryViewSet(MemosViewSet):
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)
         wanted = MemoryListingSerializer.wanted_of(values)
-        rows, cursor = memories.listed(scope, wanted=wanted, now=timezone.now())
+        rows, cursor = read.listed(scope, wanted=wanted, now=timezone.now())
         return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(operation_id="get_memory", summary="One memory", responses={200: MemorySerializer})
     def retrieve(self, request: Request, memory_id: uuid.UUID) -> Response:
-        return self._answer(memories.found(self.access, memory_id=memory_id))
+        return self._answer(read.found(self.access, memory_id=memory_id))
 
     @extend_schema(
         operation_id="get_memory_history",
@@ -72,7 +73,7 @@ class MemoryViewSet(MemosViewSet):
     )
     def history(self, request: Request, memory_id: uuid.UUID) -> Response:
         limit = self.valid(HistoryPageSerializer, request.query_params)["limit"]
-        return Response(memories.history(self.access, memory_id=memory_id, limit=limit))
+        return Response(read.history(self.access, memory_id=memory_id, limit=limit))
 
     @extend_schema(
         operation_id="change_memory",
@@ -84,7 +85,7 @@ class MemoryViewSet(MemosViewSet):
     def partial_update(self, request: Request, memory_id: uuid.UUID) -> Response:
         values = self.valid(MemoryChangeSerializer, request.data)
         return self._answer(
-            curation.edit(self.access, memory_id=memory_id, now=timezone.now(), terms=self._terms(), **values)
+            edit.edit(self.access, memory_id=memory_id, now=timezone.now(), terms=self._terms(), **values)
         )
 
     @extend_schema(
@@ -114,9 +115,9 @@ class MemoryViewSet(MemosViewSet):
         if values["version_id"]:
             return self._answer(lifecycle.restore_version(self.access, version_id=values["version_id"], **common))
         if values["undo_supersede"]:
-            return self._answer(reinstating.reinstate(self.access, **common))
+            return self._answer(reinstate.reinstate(self.access, **common))
         if values["statements"]:
-            return self._answer(reinstating.reinstate(self.access, starts=values["statements"], **common))
+            return self._answer(reinstate.reinstate(self.access, starts=values["statements"], **common))
         return self._answer(lifecycle.restore_one(self.access, **common))
 
     @extend_schema(

@@ -18,7 +18,8 @@ from memory.api.serializers.ops import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.models.paging import Filter
-from memory.services import listing, schedule_runs, stats
+from memory.services.jobs import schedules as schedule_runs
+from memory.services.monitoring import listing, stats
 
 RECENT = 20
 

@@ -22,10 +22,10 @@ from memory.api.serializers.policy import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.governance.policy import BY_KEY, nested
-from memory.services import policy
-from memory.services.exemptions import UNCHANGED, exempt
-from memory.services.policy import Governing
-from memory.services.preview import preview
+from memory.services.retention.exemptions import UNCHANGED, exempt
+from memory.services.retention.policy_preview import preview
+from memory.services.tenancy import policy
+from memory.services.tenancy.policy import Governing
 
 _ETAG = re.compile(r'(?:W/)?"(\d{1,9})"')
 

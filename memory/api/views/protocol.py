@@ -16,8 +16,8 @@ from memory.api.serializers.protocol import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services import protocol
-from memory.services.search import NAMESPACE_UNKNOWN
+from memory.services.recall import protocol
+from memory.services.recall.search import NAMESPACE_UNKNOWN
 
 
 class ProtocolViewSet(MemosViewSet):

@@ -16,8 +16,8 @@ from memory.api.serializers.quarantine import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, QuarantineState
-from memory.services import quarantine
-from memory.services.quarantine import Reviewed, Wanted
+from memory.services.ingestion import quarantine
+from memory.services.ingestion.quarantine import Reviewed, Wanted
 
 
 class QuarantineViewSet(MemosViewSet):

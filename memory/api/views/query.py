@@ -10,7 +10,7 @@ from memory.api.views.search import asked
 from memory.enums import AccessScope, Tier
 from memory.models.keys import new_id
 from memory.retrieval.explain import debug_entry
-from memory.services.query import Answer, answer_of_no_namespace, query
+from memory.services.recall.query import Answer, answer_of_no_namespace, query
 from memory.types import session_of_day
 
 

@@ -12,7 +12,7 @@ from memory.api.serializers.search import FoundSerializer, SearchSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.retrieval.pack import chunk
-from memory.services.search import NOTHING_FOUND, Ask, search
+from memory.services.recall.search import NOTHING_FOUND, Ask, search
 
 
 class SearchViewSet(MemosViewSet):

@@ -13,8 +13,8 @@ from memory.api.views.base import MemosViewSet
 from memory.demo.seed import seed_session
 from memory.enums import AccessScope
 from memory.errors import Forbidden
-from memory.services.reset import NOTHING_DELETED, reset_session
-from memory.services.search import NAMESPACE_UNKNOWN
+from memory.services.recall.search import NAMESPACE_UNKNOWN
+from memory.services.sessions.reset import NOTHING_DELETED, reset_session
 
 
 class SessionViewSet(MemosViewSet):

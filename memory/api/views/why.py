@@ -10,7 +10,7 @@ from memory.api.serializers.why import DiagnosisSerializer, WhySerializer
 from memory.api.views.base import MemosViewSet
 from memory.api.views.search import asked
 from memory.enums import AccessScope
-from memory.services.why import why
+from memory.services.recall.why import why
 
 
 class WhyViewSet(MemosViewSet):

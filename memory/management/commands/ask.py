@@ -15,8 +15,8 @@ from memory.errors import MemosError
 from memory.management import arguments
 from memory.retrieval.filters import Column, Condition, Operator
 from memory.retrieval.pipeline import Hit
-from memory.services.namespaces import scope_of_existing
-from memory.services.search import Ask, find
+from memory.services.recall.search import Ask, find
+from memory.services.tenancy.namespaces import scope_of_existing
 
 MAX_QUESTION_CHARS = 2_000
 MAX_COLUMNS = 140

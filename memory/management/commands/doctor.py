@@ -9,9 +9,9 @@ from django.core.management.color import no_style
 from django.utils import timezone
 
 from memory.schedules import SCHEDULES
-from memory.services import embedded_marks
 from memory.services.diagnosis import FAIL, OK, WARN, diagnose
-from memory.services.recount import recount
+from memory.services.index import marks
+from memory.services.index.recount import recount
 
 
 class Command(BaseCommand):
@@ -46,5 +46,5 @@ class Command(BaseCommand):
                 f"{wrong.namespace}: {wrong.counters[0]} memories became {wrong.rows[0]}, "
                 f"{wrong.counters[1]} terms became {wrong.rows[1]}"
             )
-        if marked := embedded_marks.set_right():
+        if marked := marks.set_right():
             self.stdout.write(f"{marked} memories were wrongly said to have a vector, or to have none")

@@ -12,9 +12,9 @@ from django.utils import timezone
 from memory.enums import ErasureStatus
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services import erasing, erasures
-from memory.services.erasures import Target
-from memory.services.namespaces import scope_of_existing
+from memory.services.erasure import requests, run
+from memory.services.erasure.requests import Target
+from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
 
 ACTOR = "command:erase"
@@ -57,17 +57,15 @@ class Command(BaseCommand):
             scope = scope_of_existing(namespace, actor=ACTOR)
             now = timezone.now()
             if dry_run:
-                receipt = erasures.preview(scope, target=target, reason=reason, now=now)
+                receipt = requests.preview(scope, target=target, reason=reason, now=now)
                 self._print(receipt)
                 return
-            asked = erasures.request(scope, target=target, reason=reason, now=now, enqueue=False)
-            erasing.carry_out(
-                namespace_id=scope.namespace_id, erasure_id=asked.id, now=timezone.now, seconds=float("inf")
-            )
-            done = erasures.find(system_access(ACTOR), erasure_id=asked.id)
+            asked = requests.request(scope, target=target, reason=reason, now=now, enqueue=False)
+            run.carry_out(namespace_id=scope.namespace_id, erasure_id=asked.id, now=timezone.now, seconds=float("inf"))
+            done = requests.find(system_access(ACTOR), erasure_id=asked.id)
         except MemosError as error:
             raise CommandError(error.message) from error
-        self._print(erasures.shown(done))
+        self._print(requests.shown(done))
         if done.status != ErasureStatus.FINISHED:
             raise CommandError(
                 f"The erasure is {done.status}: {done.error or done.waiting_for} A worker tries what waits again; "

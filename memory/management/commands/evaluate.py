@@ -18,9 +18,9 @@ from memory.evaluation.measure import ABLATIONS
 from memory.evaluation.runner import run_dataset, run_namespace
 from memory.management import arguments
 from memory.models import EvaluationRun
-from memory.services.evaluations import DEFAULT_TOP_K, Options, find, shown
-from memory.services.namespaces import scope_of_existing
-from memory.services.scratch import PREFIX
+from memory.services.evaluation.runs import DEFAULT_TOP_K, Options, find, shown
+from memory.services.evaluation.scratch import PREFIX
+from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
 
 ACTOR = "command:evaluate"

@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services.namespaces import scope_for
-from memory.services.transcripts import Imported, import_turns
+from memory.services.ingestion.transcripts import Imported, import_turns
+from memory.services.tenancy.namespaces import scope_for
 from memory.text.transcripts import FORMATS, LOCOMO, Transcript, namespaces_of, parse_transcript
 from memory.types import NewMemory, system_access
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from memory.errors import NotFound
 from memory.management.arguments import name
-from memory.services import entities
-from memory.services.namespaces import scope_of_existing
+from memory.services.entities import extract
+from memory.services.tenancy.namespaces import scope_of_existing
 
 
 class Command(BaseCommand):
@@ -32,6 +32,6 @@ class Command(BaseCommand):
                 scope = scope_of_existing(rebuild, actor="command:index_entities")
             except NotFound as error:
                 raise CommandError(error.message) from error
-            entities.rebuild(scope, now=timezone.now())
-        read = entities.index_pending(now=timezone.now())
+            extract.rebuild(scope, now=timezone.now())
+        read = extract.index_pending(now=timezone.now())
         self.stdout.write(f"{read} memories were read.")

@@ -10,8 +10,8 @@ from django.utils import timezone
 from memory.enums import AccessScope
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services.keys import issue_key
-from memory.services.namespaces import ensure_namespace
+from memory.services.tenancy.keys import issue_key
+from memory.services.tenancy.namespaces import ensure_namespace
 
 
 class Command(BaseCommand):

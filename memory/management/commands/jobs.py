@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.enums import JobState
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services import jobs
+from memory.services.jobs import manage
 from memory.types import system_access
 
 ACCESS = system_access("command:jobs")
@@ -39,16 +39,16 @@ class Command(BaseCommand):
             for job_id in options.get("ids", ()):
                 now = timezone.now()
                 if verb == "replay":
-                    jobs.replay(ACCESS, job_id=job_id, now=now)
+                    manage.replay(ACCESS, job_id=job_id, now=now)
                 else:
-                    jobs.discard(ACCESS, job_id=job_id, reason=options["reason"], now=now)
+                    manage.discard(ACCESS, job_id=job_id, reason=options["reason"], now=now)
                 self.stdout.write(f"{job_id} {'queued' if verb == 'replay' else 'discarded'}")
         except MemosError as error:
             raise CommandError(error.message) from error
 
     def _list(self, *, namespace: str | None, kind: str | None, state: str | None, limit: int, **_: Any) -> None:
-        wanted = jobs.Wanted(namespace=namespace, kind=kind, state=JobState(state) if state else None, limit=limit)
-        rows, cursor = jobs.listed(ACCESS, wanted=wanted)
+        wanted = manage.Wanted(namespace=namespace, kind=kind, state=JobState(state) if state else None, limit=limit)
+        rows, cursor = manage.listed(ACCESS, wanted=wanted)
         for row in rows:
             progress = f"  {row['progress']['done']}/{row['progress']['total']}" if row["progress"] else ""
             what = " ".join([row["kind"], row["namespace"] or "(system)", *row["subject"]])

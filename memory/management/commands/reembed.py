@@ -12,7 +12,7 @@ from memory.errors import MemosError
 from memory.models import EmbeddingModel
 from memory.providers import minilm
 from memory.providers.embedding import OPENAI_MODEL, PROVIDERS, configured
-from memory.services.embedding import prune_retired, reembed
+from memory.services.index.embedding import prune_retired, reembed
 
 _OWN_MODELS = {"minilm": minilm.DEFAULT_MODEL, "openai": OPENAI_MODEL, "hash": "hash-256"}
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from memory.services.audit_chain import newest_seal, seal
+from memory.services.audit.chain import newest_seal, seal
 
 
 class Command(BaseCommand):

@@ -12,10 +12,10 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services import settling_trial
-from memory.services.namespaces import scope_of_existing
-from memory.services.retiring import ACTOR
-from memory.services.settling_trial import Would
+from memory.services.memories import settle_preview
+from memory.services.memories.retire import ACTOR
+from memory.services.memories.settle_preview import Would
+from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
 
 COMMAND = "command:settle"
@@ -65,7 +65,7 @@ class Command(BaseCommand):
                 self._list(namespace or "", everything=everything, as_json=options["json"])
             else:
                 scope = scope_of_existing(namespace or "", actor=ACTOR)
-                turns = settling_trial.settle_now(scope, everything=everything, now=timezone.now())
+                turns = settle_preview.settle_now(scope, everything=everything, now=timezone.now())
                 shown = json.dumps({"turns": turns}) if options["json"] else f"{turns} turns were compared."
                 self.stdout.write(shown)
         except MemosError as error:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
     def _list(self, namespace: str, *, everything: bool, as_json: bool) -> None:
         scope = scope_of_existing(namespace, actor=COMMAND)
         found: list[Would] = []
-        for one in settling_trial.would_do(scope, everything=everything, now=timezone.now()):
+        for one in settle_preview.would_do(scope, everything=everything, now=timezone.now()):
             found.append(one)
             if not as_json:
                 self._show(one)
@@ -93,7 +93,7 @@ class Command(BaseCommand):
     def _undo(self, namespace: str | None, *, since: datetime, reason: str, as_json: bool) -> None:
         if namespace is not None:
             scope_of_existing(namespace, actor=COMMAND)
-        undone = settling_trial.undo_since(
+        undone = settle_preview.undo_since(
             system_access(COMMAND),
             namespace=namespace,
             since=since,

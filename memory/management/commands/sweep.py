@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memory.services import sweep
-from memory.services.sweep import Swept, Tally
+from memory.services.retention import sweep
+from memory.services.retention.sweep import Swept, Tally
 
 
 class Command(BaseCommand):

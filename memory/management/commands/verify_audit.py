@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memory.services.audit_proof import Fault, holds_at, verify
+from memory.services.audit.verify import Fault, holds_at, verify
 
 
 def note(value: str) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from memory import ledger
 from memory.errors import BackupUnverified
-from memory.services import audit_proof
+from memory.services.audit import verify
 
 _TABLES = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -67,7 +67,7 @@ def verify_chain(manifest: dict[str, Any]) -> int:
 
     Raises BackupUnverified when an event does not, or when the chain's end is another one than the manifest's.
     """
-    proof = audit_proof.verify()
+    proof = verify.verify()
     if proof.faults:
         first = proof.faults[0]
         raise BackupUnverified(f"The restored audit chain does not hold: seal {first.number}: {first.what}.")

@@ -18,8 +18,8 @@ import psycopg
 from memory import audit, ledger
 from memory.enums import AuditEvent
 from memory.errors import BackupError
-from memory.services import audit_chain
-from memory.services.alone import alone
+from memory.models.locks import alone
+from memory.services.audit import chain
 from memory.services.backup import contents, postgres
 from memory.services.backup.container import Writer, check_key
 from memory.services.backup.verify import verify
@@ -60,7 +60,7 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
         _make_ready(folder, now=now)
         ledger.complete()
         # What is sealed can be verified where it is restored.
-        audit_chain.seal(now=now)
+        chain.seal(now=now)
         moment = now.astimezone(UTC).strftime(_MOMENT)
         backup_id = str(uuid.uuid4())
         path = folder / f"memos-{moment}-{backup_id[:8]}{SUFFIX}"

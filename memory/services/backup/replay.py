@@ -13,9 +13,10 @@ from memory.errors import BackupError
 from memory.governance.policy import nested
 from memory.ledger import Ledger, LedgerErasure, secret_mark
 from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
-from memory.services import erasing, erasures, keys
-from memory.services.exemptions import exempt
-from memory.services.policy import governing, put_policy
+from memory.services.erasure import requests, run
+from memory.services.retention.exemptions import exempt
+from memory.services.tenancy import keys
+from memory.services.tenancy.policy import governing, put_policy
 from memory.types import Scope
 
 REASON = "Erased after the backup that was restored."
@@ -53,7 +54,7 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
         if erasure is None:
             continue
         with _without_holds(scope, erasure.id, now=now):
-            erasing.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure.id, now=now, seconds=float("inf"))
+            run.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure.id, now=now, seconds=float("inf"))
         ended = Erasure.objects.get(namespace_id=scope.namespace_id, id=erasure.id)
         if ended.status != ErasureStatus.FINISHED:
             raise BackupError(
@@ -76,8 +77,8 @@ def _take_down(scope: Scope, erased: LedgerErasure, *, now: datetime) -> Erasure
         return None
     known = Erasure.objects.filter(namespace_id=scope.namespace_id, id=erased.id).first()
     if known is None:
-        return erasures.take_down_again(scope, erased, reason=REASON, now=now)
-    return known if known.status in erasures.OPEN else None
+        return requests.take_down_again(scope, erased, reason=REASON, now=now)
+    return known if known.status in requests.OPEN else None
 
 
 @contextmanager

@@ -18,11 +18,13 @@ from memory.errors import BackupError, RestoreRefused
 from memory.ledger import Ledger
 from memory.models import Erasure
 from memory.retrieval import size
-from memory.services import audit_chain, embedding, namespaces, policy
+from memory.services.audit import chain
 from memory.services.backup import contents, postgres
 from memory.services.backup.container import Reader, digest_of
 from memory.services.backup.replay import Replayed, other_secrets, replay
 from memory.services.backup.verify import inspect, load
+from memory.services.index import embedding
+from memory.services.tenancy import namespaces, policy
 from memory.stores.redis import RedisAway, forget_everything, ping
 
 # Sign-ins that were ended since must not be valid again.
@@ -106,7 +108,7 @@ def _make_ready(
     events = contents.verify_chain(manifest)
     call_command("migrate", verbosity=0, interactive=False)
     # Before anything is recorded: on another cluster transactions are numbered anew.
-    audit_chain.recognise_cluster(now=now())
+    chain.recognise_cluster(now=now())
     replayed = replay(erased, actor=actor, now=now)
     with connection.cursor() as cursor:
         cursor.execute(_END_LOGINS)

@@ -12,8 +12,8 @@ from django.conf import settings
 from memory.enums import JobState
 from memory.models import Job, UpkeepMark
 from memory.models.job import OPEN
-from memory.services import queue
 from memory.services.backup.create import make, prune
+from memory.services.jobs import queue
 
 log = logging.getLogger("memos.backup")
 

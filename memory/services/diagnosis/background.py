@@ -9,9 +9,9 @@ from django.conf import settings
 from django_q.models import OrmQ
 
 from memory.models import Job
-from memory.services import stats
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
-from memory.services.schedule_runs import LATE_PERIODS, schedule_states
+from memory.services.jobs.schedules import LATE_PERIODS, schedule_states
+from memory.services.monitoring import stats
 
 
 def worker() -> Finding:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from memory.models import UpkeepMark
-from memory.services.audit_proof import verify
+from memory.services.audit.verify import verify
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
-from memory.services.sweep import SWEEP
+from memory.services.retention.sweep import SWEEP
 
 # What of the audit log is proved here: as much as takes a moment.
 PROVED_EVENTS = 50_000

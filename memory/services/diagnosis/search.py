@@ -12,9 +12,9 @@ from memory.models import EmbeddingModel, MemoryVector
 from memory.providers.embedding import configured, provider_for
 from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
-from memory.services import embedded_marks
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
-from memory.services.embedding import pending_count
+from memory.services.index import marks
+from memory.services.index.embedding import pending_count
 
 
 def embedding_works() -> Finding:
@@ -70,7 +70,7 @@ def embedding_agrees() -> Finding:
 
 
 def vectors() -> Finding:
-    if mismarked := embedded_marks.wrong():
+    if mismarked := marks.wrong():
         what = f"{mismarked} memories are said to have one and have none, or the other way round"
         return Finding(WARN, "vectors", what, "manage.py doctor --recount, or wait for the worker's hourly check")
     if pending := pending_count():

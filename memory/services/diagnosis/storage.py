@@ -13,7 +13,7 @@ from memory import ledger
 from memory.models import Namespace
 from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
-from memory.services.recount import differences
+from memory.services.index.recount import differences
 from memory.stores.redis import RedisAway, call, resume
 
 MIN_POSTGRES = 16

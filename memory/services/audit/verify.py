@@ -1,0 +1,133 @@
+"""Verifies the audit chain: which seal does not hold, and which of its events are missing, changed or slipped in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import connection
+
+from memory.models import AuditSeal
+from memory.services.audit.chain import (
+    BEFORE_ALL,
+    GENESIS,
+    MARK_BYTES,
+    Place,
+    Row,
+    late_ids,
+    members,
+    newest_seal,
+    rows_between,
+    rows_named,
+    seal_hash,
+    seals_after,
+)
+
+LISTED = 20
+MAX_FAULTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A seal that does not hold: what is wrong, and the events that show it (LISTED of each kind at most)."""
+
+    number: int
+    what: str
+    missing: list[uuid.UUID] = field(default_factory=list)
+    changed: list[uuid.UUID] = field(default_factory=list)
+    added: list[uuid.UUID] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a verification found. `waiting` events are not sealed yet, the oldest since `waiting_since`.
+
+    `head` is the newest seal's number and hash (hex): kept elsewhere, it shows later that the end was not cut off.
+    """
+
+    seals: int
+    events: int
+    total: int
+    waiting: int
+    waiting_since: datetime | None
+    head: tuple[int, str] | None
+    faults: list[Fault]
+
+
+def verify(*, newest: int | None = None) -> Proof:
+    """Makes the hashes anew, seal by seal from the first (or of about the `newest` events), one seal in memory a time.
+
+    Stops at MAX_FAULTS.
+    """
+    head = newest_seal()
+    start = _predecessor(head.total - newest) if head and newest is not None else None
+    late = late_ids()
+    before, after = start, _end(start)
+    seals = events = 0
+    faults: list[Fault] = []
+    for seal in seals_after(start.number if start else 0):
+        faults += _faults(seal, before, after, late)
+        if len(faults) >= MAX_FAULTS:
+            break
+        seals, events, before, after = seals + 1, events + seal.count, seal, _end(seal)
+    waiting, since = _waiting(_end(head))
+    return Proof(
+        seals, events, head.total if head else 0, waiting, since,
+        (head.number, bytes(head.hash).hex()) if head else None, faults,
+    )  # fmt: skip
+
+
+def holds_at(number: int, digest: str) -> bool:
+    """Whether seal `number` is there and its hash is `digest` (hex), as someone noted it down."""
+    seal = AuditSeal.objects.filter(number=number).defer("members").first()
+    return seal is not None and bytes(seal.hash).hex() == digest.lower()
+
+
+def _predecessor(total: int) -> AuditSeal | None:
+    """The newest seal that ends at `total` events or before."""
+    return AuditSeal.objects.filter(total__lte=max(total, 0)).defer("members").first()
+
+
+def _end(seal: AuditSeal | None) -> Place:
+    return (seal.last_xact, seal.last_id) if seal else BEFORE_ALL
+
+
+def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[uuid.UUID]) -> Iterator[Fault]:
+    expected = (before.number if before else 0) + 1
+    if seal.number != expected:
+        gone = f"seal {expected} is" if seal.number == expected + 1 else f"seals {expected} to {seal.number - 1} are"
+        yield Fault(expected, f"{gone} missing")
+        # Where it began is not known from the seal before it.
+        after = (seal.first_xact, uuid.UUID(int=max(seal.first_id.int - 1, 0)))
+    elif bytes(seal.previous) != (bytes(before.hash) if before else GENESIS):
+        yield Fault(seal.number, "it does not follow the seal before it")
+    own = members(seal)
+    rows = rows_named(list(own)) if seal.late else [r for r in rows_between(after, _end(seal)) if r.id not in late]
+    if seal_hash(seal, (row.digest for row in rows)) != bytes(seal.hash):
+        yield _explained(seal, own, rows)
+
+
+def _explained(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[Row]) -> Fault:
+    # By their ids too: one whose `xact` was changed lies elsewhere.
+    there = {row.id: row.digest for row in (*rows, *rows_named(list(own)))}
+    missing = [identity for identity in own if identity not in there]
+    changed = [identity for identity, mark in own.items() if there.get(identity, mark)[:MARK_BYTES] != mark]
+    added = [identity for identity in there if identity not in own]
+    counts = {"missing": len(missing), "changed": len(changed), "slipped in": len(added)}
+    what = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return Fault(
+        seal.number,
+        f"of its {seal.count} events {what}" if what else "its events are there, but the seal itself was changed",
+        missing[:LISTED],
+        changed[:LISTED],
+        added[:LISTED],
+    )
+
+
+def _waiting(after: Place) -> tuple[int, datetime | None]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*), min(created_at) FROM memory_auditlog WHERE (xact, id) > (%s, %s)", list(after))
+        count, since = cursor.fetchone()
+    return count, since

@@ -1,0 +1,286 @@
+"""Keeps the entity layer in step with the memories: in the background, in batches, from where the last run ended."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import psycopg
+from django.db import OperationalError, connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, MemoryState
+from memory.models import EntityPending, EntityWatermark, Memory
+from memory.models.document import SESSION_PREFIX
+from memory.models.locks import alone
+from memory.providers.entity_reader import read_entities
+from memory.services.entities.links import hold_names
+from memory.services.entities.mentions import Source, reading_of, store
+from memory.types import Scope
+
+log = logging.getLogger("memos.entities")
+
+WORKER = "worker"
+# Memories of one transaction, which holds the namespace's names meanwhile.
+BATCH = 100
+# Sessions, documents and single memories that are listed at a time.
+_LISTED = 200
+# PostgreSQL advisory lock of the one run that indexes.
+_RUN_LOCK = 0x6D656D6F75
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Memories of a namespace to be read: those of `session` after `turn`, or, without a session, those waiting."""
+
+    scope: Scope
+    session: str = ""
+    turn: int = 0
+
+
+def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
+    """Reads the memories that came or changed since the last run; returns how many were read.
+
+    Ends after about `seconds` and goes on in the next run. Idempotent; one run at a time, another does nothing. Writers
+    are not stopped: a batch whose memories somebody is changing is left for the next run.
+    """
+    deadline = time.monotonic() + seconds
+    total = 0
+    with alone(_RUN_LOCK) as only:
+        while only and (works := _works()):
+            read = 0
+            for work in works:
+                read += _index(work, now=now)
+                if time.monotonic() > deadline:
+                    return total + read
+            total += read
+            if not read:
+                break
+    return total
+
+
+def index_namespace(scope: Scope, *, now: datetime) -> int:
+    """Reads what waits in one namespace that nobody else reads or writes; returns how many memories were read."""
+    total = 0
+    while works := _works(scope.namespace_id):
+        read = sum(_index(work, now=now) for work in works)
+        if not read:
+            break
+        total += read
+    return total
+
+
+def rebuild(scope: Scope, *, now: datetime) -> None:
+    """Has every memory of the namespace read again by the next runs; what people decided about names stays."""
+    with transaction.atomic():
+        hold_names(scope)
+        EntityWatermark.objects.in_scope(scope).delete()
+        audit.record(scope, AuditEvent.ENTITY_REBUILD, now=now)
+
+
+_UNMENTIONED = """
+WITH unstated AS (
+    UPDATE memory_entityalias a SET entity = a.home, link = 'own', stated_in = NULL
+    WHERE a.namespace_id = %(namespace_id)s AND a.stated_in IS NOT NULL
+      AND NOT EXISTS (
+          SELECT 1 FROM memory_memory m WHERE m.namespace_id = a.namespace_id AND m.id = a.stated_in)
+)
+DELETE FROM memory_entityalias a
+WHERE a.namespace_id = %(namespace_id)s
+  AND NOT EXISTS (SELECT 1 FROM memory_entitymention m WHERE m.namespace_id = a.namespace_id AND m.alias = a.id)
+  AND (a.stated_in IS NULL
+       OR EXISTS (SELECT 1 FROM memory_memory m WHERE m.namespace_id = a.namespace_id AND m.id = a.stated_in))
+"""
+_WITHOUT_NAME = """
+DELETE FROM memory_entity e
+WHERE e.namespace_id = %(namespace_id)s AND NOT EXISTS (
+    SELECT 1 FROM memory_entityalias a WHERE a.namespace_id = e.namespace_id AND e.id IN (a.entity, a.home))
+"""
+
+
+def forget_unmentioned(scope: Scope) -> int:
+    """Deletes the names that no memory has any more, and the entities without a name; returns how many of both."""
+    return sum(forget_names(scope))
+
+
+def forget_names(scope: Scope) -> tuple[int, int]:
+    """As `forget_unmentioned`; how many names and how many entities.
+
+    After an erasure nothing is left of a name that only the erased memories had.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        hold_names(scope)
+        parameters = {"namespace_id": scope.namespace_id}
+        names = 0
+        # Twice: a name that no memory states any more comes home first, and goes then.
+        for _ in range(2):
+            cursor.execute(_UNMENTIONED, parameters)
+            names += cursor.rowcount
+        cursor.execute(_WITHOUT_NAME, parameters)
+        nameless = cursor.rowcount
+        cursor.execute(_NAMED_BY_OTHERS, parameters)
+    return names, nameless
+
+
+# An entity whose own name is gone is called by one that is left.
+_NAMED_BY_OTHERS = """
+UPDATE memory_entity e SET name = a.name
+FROM (
+    SELECT DISTINCT ON (entity) entity, name FROM memory_entityalias
+    WHERE namespace_id = %(namespace_id)s ORDER BY entity, (entity = home) DESC, id
+) a
+WHERE e.namespace_id = %(namespace_id)s AND e.id = a.entity AND NOT EXISTS (
+    SELECT 1 FROM memory_entityalias own
+    WHERE own.namespace_id = e.namespace_id AND own.entity = e.id AND own.name = e.name)
+"""
+
+
+def forget_unmentioned_everywhere() -> int:
+    """`forget_unmentioned` in every namespace that has entities."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n.id, n.name FROM memory_namespace n "
+            "WHERE EXISTS (SELECT 1 FROM memory_entity e WHERE e.namespace_id = n.id)"
+        )
+        rows = cursor.fetchall()
+    return sum(forget_unmentioned(Scope(identity, name, WORKER)) for identity, name in rows)
+
+
+# Turns of a session are numbered without gaps and in commit order, so that none comes in behind the watermark. A
+# document's chunks are replaced together: its version says whether they were read.
+_WORKS = """
+(
+    SELECT s.namespace_id, n.name, s.name, coalesce(w.turn, 0)
+    FROM memory_session s
+    JOIN memory_namespace n ON n.id = s.namespace_id
+    LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
+    WHERE s.message_count > coalesce(w.turn, 0) AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
+    ORDER BY s.last_message_at LIMIT %(listed)s
+) UNION ALL (
+    SELECT d.namespace_id, n.name, %(prefix)s || d.id, d.version
+    FROM memory_document d
+    JOIN memory_namespace n ON n.id = d.namespace_id
+    LEFT JOIN memory_entitywatermark w ON w.namespace_id = d.namespace_id AND w.session = %(prefix)s || d.id
+    WHERE d.version <> coalesce(w.turn, 0) AND d.namespace_id = coalesce(%(only)s, d.namespace_id)
+    LIMIT %(listed)s
+) UNION ALL (
+    SELECT p.namespace_id, n.name, '', 0
+    FROM (SELECT DISTINCT namespace_id FROM memory_entitypending LIMIT %(listed)s) p
+    JOIN memory_namespace n ON n.id = p.namespace_id
+    WHERE p.namespace_id = coalesce(%(only)s, p.namespace_id)
+)
+"""
+
+
+def _works(only: int | None = None) -> list[_Work]:
+    """What waits, of one namespace or of all."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WORKS, {"listed": _LISTED, "prefix": SESSION_PREFIX, "only": only})
+        return [_Work(Scope(row[0], row[1], WORKER), row[2], row[3]) for row in cursor.fetchall()]
+
+
+def _index(work: _Work, *, now: datetime) -> int:
+    """Reads the next batch of `work`; returns how many memories were read, or passed over for good."""
+    if work.session.startswith(SESSION_PREFIX):
+        return _index_document(work, now=now)
+    rows = Memory.objects.in_scope(work.scope)
+    if work.session:
+        rows = rows.in_session(work.session).filter(turn__gt=work.turn).order_by("turn")
+    else:
+        waiting = EntityPending.objects.in_scope(work.scope).values("memory_id")
+        rows = rows.filter(pk__in=waiting).order_by("pk")
+    batch = list(rows[:BATCH])
+    if not batch:
+        return _pass_over(work)
+    present = _read_and_store(work.scope, batch, work=work, now=now)
+    return len(present)
+
+
+def _index_document(work: _Work, *, now: datetime) -> int:
+    chunks = list(Memory.objects.in_scope(work.scope).in_session(work.session).order_by("turn"))
+    for start in range(0, len(chunks), BATCH):
+        batch = chunks[start : start + BATCH]
+        last = start + BATCH >= len(chunks)
+        if len(_read_and_store(work.scope, batch, work=work if last else None, now=now)) < len(batch):
+            # Replaced meanwhile: the next run reads the new version.
+            return 0
+    if not chunks:
+        _mark(work, work.turn)
+    return max(len(chunks), 1)
+
+
+def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None, now: datetime) -> set[uuid.UUID]:
+    """Reads the batch and keeps the result; returns the memories that are still there. None if they are in use."""
+    sources = [
+        Source(row.pk, row.session, row.role, row.speaker, row.text, bytes(row.content_hash), row.occurred_at)
+        for row in batch
+        if row.state == MemoryState.ACTIVE
+    ]
+    found = read_entities([(source.text, source.speaker) for source in sources])
+    readings = [reading_of(source, names) for source, names in zip(sources, found, strict=True)]
+    try:
+        with transaction.atomic():
+            hold_names(scope)
+            present = _held(scope, [row.pk for row in batch])
+            unchanged = [
+                reading
+                for reading in readings
+                if present.get(reading.source.id) == (MemoryState.ACTIVE, reading.source.content_hash)
+            ]
+            store(scope, unchanged, now=now)
+            EntityPending.objects.in_scope(scope).filter(memory_id__in=present).delete()
+            if work and work.session and present:
+                turns = [row.turn for row in batch if row.pk in present]
+                _mark(work, work.turn if work.session.startswith(SESSION_PREFIX) else max(turns))
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            raise
+        log.info("memories are in use and are read later", extra={"memories": len(batch)})
+        return set()
+    return set(present)
+
+
+def _held(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[str, bytes]]:
+    """State and hash of the memories that are there, which cannot be deleted or archived until the transaction ends.
+
+    Waits for nobody: whoever deletes may hold some of them and wait for others.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT id, state, content_hash FROM memory_memory WHERE namespace_id = %s AND id = ANY(%s)
+            ORDER BY id FOR KEY SHARE NOWAIT
+            """,
+            [scope.namespace_id, list(memory_ids)],
+        )
+        return {row[0]: (row[1], bytes(row[2])) for row in cursor.fetchall()}
+
+
+def _mark(work: _Work, turn: int) -> None:
+    EntityWatermark.objects.update_or_create(
+        namespace_id=work.scope.namespace_id, session=work.session, defaults={"turn": turn}
+    )
+
+
+def _pass_over(work: _Work) -> int:
+    """Moves a session's mark over turns that were all deleted."""
+    if not work.session:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_entitywatermark (namespace_id, session, turn)
+            SELECT s.namespace_id, s.name, s.message_count FROM memory_session s
+            WHERE s.namespace_id = %(namespace_id)s AND s.name = %(session)s AND s.message_count > %(turn)s
+              AND NOT EXISTS (
+                SELECT 1 FROM memory_memory m
+                WHERE m.namespace_id = s.namespace_id AND m.session = s.name AND m.turn > %(turn)s)
+            ON CONFLICT (namespace_id, session) DO UPDATE SET turn = EXCLUDED.turn
+            """,
+            {"namespace_id": work.scope.namespace_id, "session": work.session, "turn": work.turn},
+        )
+        return int(cursor.rowcount)

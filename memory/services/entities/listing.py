@@ -1,0 +1,297 @@
+"""Shows entities: the list, one with its names, neighbours and timeline, and the graph around one."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q
+
+from memory.enums import Predicate
+from memory.models import Entity, EntityAlias, EntityMention
+from memory.models.paging import page_of
+from memory.services.entities.curate import find
+from memory.text.names import name_key
+from memory.types import Scope
+
+NEIGHBOURS = 50
+# Of an entity, so many of its newest mentions are looked at for what is mentioned with it.
+_COMPANIONS_OF = 500
+MENTIONED_WITH = "mentioned_with"
+
+
+class Cursor(NamedTuple):
+    """Where the next page of a timeline begins."""
+
+    occurred_at: datetime
+    id: uuid.UUID
+
+
+class Edge(NamedTuple):
+    """Statements of the same two entities, taken together; `evidence` are memory ids, newest first."""
+
+    source: uuid.UUID
+    predicate: str
+    target: uuid.UUID
+    detail: str
+    statements: int
+    evidence: list[uuid.UUID]
+    valid_from: datetime | None
+    valid_to: datetime | None
+
+
+def entities(
+    scope: Scope, *, search: str, kind: str | None, cursor: uuid.UUID | None, limit: int, begins: str = ""
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """A page of the entities that memories mention, newest first, and where the next page begins.
+
+    `search` is a part of one of their names, however it is spelled; `begins` is how one of them begins, which an index
+    finds.
+    """
+    mentioned = EntityMention.objects.in_scope(scope).filter(alias=OuterRef("id"), active=True)
+    aliases = EntityAlias.objects.in_scope(scope).filter(Exists(mentioned), entity=OuterRef("id"))
+    if search:
+        aliases = aliases.filter(key__contains=name_key(search) or search)
+    if begins:
+        aliases = aliases.filter(key__startswith=name_key(begins) or begins)
+    rows = Entity.objects.in_scope(scope).filter(Exists(aliases), merged_into=None)
+    if kind:
+        rows = rows.filter(kind=kind)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page, following = page_of(rows.order_by("-id"), limit)
+    return shown(scope, page), following.id if following else None
+
+
+def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: int) -> dict[str, Any]:
+    """`{entity, aliases, edges, neighbours, timeline, next_cursor}` of one; of a merged one, what it was merged into.
+
+    Raises NotFound, also when no memory that takes part in retrieval mentions it.
+    """
+    row = find(scope, entity_id, field="entity_id")
+    if row.merged_into is not None:
+        return entity(scope, entity_id=row.merged_into, cursor=cursor, limit=limit)
+    aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=row.id).order_by("id"))
+    counts = mention_counts(scope, [alias.id for alias in aliases])
+    edges = [*relations(scope, {row.id}, limit=NEIGHBOURS), *companions(scope, {row.id}, limit=NEIGHBOURS)]
+    neighbours = {side for edge in edges for side in (edge.source, edge.target)} - {row.id}
+    timeline, next_cursor = _timeline(scope, aliases, cursor=cursor, limit=limit)
+    return {
+        "entity": shown(scope, [row])[0],
+        "aliases": [
+            {
+                "id": str(alias.id),
+                "name": alias.name,
+                "kind": alias.kind,
+                "link": alias.link,
+                "mentions": counts.get(alias.id, 0),
+            }
+            for alias in aliases
+        ],
+        "edges": [shown_edge(edge) for edge in edges],
+        "neighbours": shown(scope, list(Entity.objects.in_scope(scope).filter(id__in=neighbours).order_by("id"))),
+        "timeline": timeline,
+        "next_cursor": f"{next_cursor.occurred_at.isoformat()}_{next_cursor.id}" if next_cursor else None,
+    }
+
+
+def graph(scope: Scope, *, around: uuid.UUID | None, depth: int, limit: int) -> dict[str, Any]:
+    """`{nodes, edges}` up to `depth` steps around an entity, the `limit` entities with most evidence; without one, the
+    namespace's relations with most evidence. Raises NotFound."""
+    if around is None:
+        edges = relations(scope, None, limit=limit)
+        nodes = {side for edge in edges for side in (edge.source, edge.target)}
+    else:
+        centre = find(scope, around, field="around")
+        nodes, edges = _around(scope, centre.merged_into or centre.id, depth=depth, limit=limit)
+    rows = Entity.objects.in_scope(scope).filter(id__in=nodes).order_by("id")
+    return {"nodes": shown(scope, list(rows)), "edges": [shown_edge(edge) for edge in edges]}
+
+
+def _around(scope: Scope, centre: uuid.UUID, *, depth: int, limit: int) -> tuple[set[uuid.UUID], list[Edge]]:
+    nodes = frontier = {centre}
+    known: dict[tuple[uuid.UUID, str, uuid.UUID], Edge] = {}
+    for _ in range(depth):
+        found = [*relations(scope, frontier, limit=limit * 4), *companions(scope, frontier, limit=limit * 4)]
+        reached: set[uuid.UUID] = set()
+        for edge in found:
+            known.setdefault(edge[:3], edge)
+            for side in (edge.source, edge.target):
+                if side not in nodes and len(nodes) + len(reached) < limit:
+                    reached.add(side)
+        nodes, frontier = nodes | reached, reached
+        if not frontier:
+            break
+    return nodes, [edge for edge in known.values() if edge.source in nodes and edge.target in nodes]
+
+
+_RELATIONS = """
+WITH near AS MATERIALIZED (
+    SELECT id FROM memory_entityalias WHERE namespace_id = %(namespace_id)s AND entity = ANY(%(entities)s)
+), stated AS (
+    SELECT r.* FROM near n JOIN memory_entityrelation r ON r.namespace_id = %(namespace_id)s AND r.subject = n.id
+    UNION
+    SELECT r.* FROM near n JOIN memory_entityrelation r ON r.namespace_id = %(namespace_id)s AND r.object = n.id
+)
+"""
+_ALL_RELATIONS = """
+WITH stated AS (SELECT * FROM memory_entityrelation WHERE namespace_id = %(namespace_id)s)
+"""
+# The last statement decides whether it still holds.
+_EDGES = """
+SELECT s.entity, r.predicate, o.entity, max(r.detail), count(*),
+       (array_agg(DISTINCT r.memory_id))[1:20], min(r.valid_from),
+       (array_agg(r.valid_to ORDER BY coalesce(r.valid_to, r.valid_from) DESC, r.id DESC))[1]
+FROM stated r
+JOIN memory_entityalias s ON s.namespace_id = %(namespace_id)s AND s.id = r.subject
+JOIN memory_entityalias o ON o.namespace_id = %(namespace_id)s AND o.id = r.object
+WHERE r.active AND s.entity <> o.entity
+GROUP BY s.entity, r.predicate, o.entity ORDER BY count(*) DESC, max(coalesce(r.valid_from, r.valid_to)) DESC, 1, 3
+LIMIT %(limit)s
+"""
+_COMPANIONS = """
+WITH own AS MATERIALIZED (
+    SELECT DISTINCT e.id AS entity, m.memory_id FROM unnest(%(entities)s::uuid[]) AS e (id)
+    CROSS JOIN LATERAL (
+        SELECT m.memory_id
+        FROM memory_entityalias a
+        JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id
+        WHERE a.namespace_id = %(namespace_id)s AND a.entity = e.id AND m.active AND m."end" > 0
+        ORDER BY m.occurred_at DESC, m.id DESC LIMIT %(companions_of)s
+    ) m
+)
+SELECT own.entity, a.entity, count(DISTINCT own.memory_id), (array_agg(DISTINCT own.memory_id))[1:20],
+       min(m.occurred_at)
+FROM own
+JOIN memory_entitymention m ON m.namespace_id = %(namespace_id)s AND m.memory_id = own.memory_id AND m.active
+    AND m."end" > 0
+JOIN memory_entityalias a ON a.namespace_id = m.namespace_id AND a.id = m.alias
+WHERE a.entity <> own.entity
+GROUP BY own.entity, a.entity ORDER BY 3 DESC, 2 LIMIT %(limit)s
+"""
+
+
+def relations(scope: Scope, around: Collection[uuid.UUID] | None, *, limit: int) -> list[Edge]:
+    """What memories state of the entities (None: of all), those with most statements first.
+
+    Whoever lives somewhere else later lives there no more.
+    """
+    statement = (_ALL_RELATIONS if around is None else _RELATIONS) + _EDGES
+    rows = _rows(statement, scope, entities=list(around or ()), limit=limit)
+    edges = [Edge(*row)._replace(evidence=sorted(row[5], reverse=True)) for row in rows]
+    movers = {edge.source for edge in edges if edge.predicate == Predicate.LIVES_IN}
+    if not movers:
+        return edges
+    homes: dict[uuid.UUID, list[tuple[uuid.UUID, datetime]]] = defaultdict(list)
+    for row in _rows(_RELATIONS + _EDGES, scope, entities=list(movers), limit=1_000):
+        if row[1] == Predicate.LIVES_IN and row[6] is not None:
+            homes[row[0]].append((row[2], row[6]))
+    return [_until_moved(edge, homes) for edge in edges]
+
+
+def _until_moved(edge: Edge, homes: Mapping[uuid.UUID, Sequence[tuple[uuid.UUID, datetime]]]) -> Edge:
+    if edge.predicate != Predicate.LIVES_IN or edge.valid_to is not None or edge.valid_from is None:
+        return edge
+    later = [since for home, since in homes[edge.source] if home != edge.target and since > edge.valid_from]
+    return edge._replace(valid_to=min(later)) if later else edge
+
+
+def companions(scope: Scope, around: Collection[uuid.UUID], *, limit: int) -> list[Edge]:
+    """Which entities are named in the same memories, those with most memories first; speaking is no naming."""
+    rows = _rows(_COMPANIONS, scope, entities=list(around), limit=limit, companions_of=_COMPANIONS_OF)
+    edges: dict[tuple[uuid.UUID, uuid.UUID], Edge] = {}
+    for one, other, count, evidence, since in rows:
+        pair = (min(one, other), max(one, other))
+        edges.setdefault(
+            pair, Edge(pair[0], MENTIONED_WITH, pair[1], "", count, sorted(evidence, reverse=True), since, None)
+        )
+    return list(edges.values())
+
+
+def shown_edge(edge: Edge) -> dict[str, Any]:
+    return {
+        "source": str(edge.source),
+        "predicate": edge.predicate,
+        "target": str(edge.target),
+        "detail": edge.detail,
+        "count": edge.statements,
+        "evidence": [str(memory_id) for memory_id in edge.evidence],
+        "valid_from": edge.valid_from.isoformat() if edge.valid_from else None,
+        "valid_to": edge.valid_to.isoformat() if edge.valid_to else None,
+    }
+
+
+def _timeline(
+    scope: Scope, aliases: Sequence[EntityAlias], *, cursor: Cursor | None, limit: int
+) -> tuple[list[dict[str, Any]], Cursor | None]:
+    """The mentions of an entity, by when what they speak of happened, newest first."""
+    rows = EntityMention.objects.in_scope(scope).filter(alias__in=[alias.id for alias in aliases], active=True)
+    if cursor is not None:
+        rows = rows.filter(Q(occurred_at__lt=cursor.occurred_at) | Q(occurred_at=cursor.occurred_at, id__lte=cursor.id))
+    page, following = page_of(rows.order_by("-occurred_at", "-id").select_related("memory"), limit)
+    shown = [
+        {
+            "id": str(mention.id),
+            "memory_id": str(mention.memory_id),
+            "alias_id": str(mention.alias),
+            "session_id": mention.memory.session,
+            "speaker": mention.memory.speaker,
+            "spoke": mention.end == 0,
+            "start": mention.start,
+            "end": mention.end,
+            "text": mention.memory.text,
+            "occurred_at": mention.occurred_at.isoformat(),
+            "pinned": mention.pinned,
+        }
+        for mention in page
+    ]
+    return shown, Cursor(following.occurred_at, following.id) if following else None
+
+
+def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """How many mentions in memories that take part in retrieval each name has; those without are left out."""
+    rows = _rows(
+        "SELECT alias, count(*) FROM memory_entitymention WHERE namespace_id = %(namespace_id)s AND active "
+        "AND alias = ANY(%(aliases)s) GROUP BY alias",
+        scope,
+        aliases=list(alias_ids),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def shown(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
+    """Entities as clients see them."""
+    totals = {
+        row[0]: row[1:]
+        for row in _rows(
+            """
+            SELECT a.entity, count(*), min(m.occurred_at), max(m.occurred_at)
+            FROM memory_entityalias a
+            JOIN memory_entitymention m ON m.namespace_id = a.namespace_id AND m.alias = a.id
+            WHERE a.namespace_id = %(namespace_id)s AND a.entity = ANY(%(entities)s) AND m.active GROUP BY a.entity
+            """,
+            scope,
+            entities=[row.id for row in rows],
+        )
+    }
+    return [
+        {
+            "id": str(row.id),
+            "name": row.name,
+            "kind": row.kind,
+            "mentions": totals[row.id][0] if row.id in totals else 0,
+            "first_at": totals[row.id][1].isoformat() if row.id in totals else None,
+            "last_at": totals[row.id][2].isoformat() if row.id in totals else None,
+        }
+        for row in rows
+    ]
+
+
+def _rows(statement: str, scope: Scope, **parameters: Any) -> list[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"namespace_id": scope.namespace_id, **parameters})
+        return cursor.fetchall()

@@ -1,0 +1,462 @@
+"""Every place that may hold something of an erased memory: how to count it there and how to clear it.
+
+A table of the application is in HOLDERS or in HOLD_NOTHING; a test fails for one that is in neither. Most new tables
+name a memory and need one line, `_of_a_memory`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Self
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django_q.models import Failure, OrmQ
+
+from memory.enums import ErasureTarget
+from memory.models import ErasedMemory, ErasedSession, Erasure, Memory, RelevanceJudgement, VectorMap
+from memory.models.evaluation import query_hash
+from memory.services.entities import extract
+from memory.services.index import entries, ivf
+from memory.services.jobs import queue
+from memory.types import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What an erasure is about. `session` is empty unless a session is forgotten."""
+
+    scope: Scope
+    id: uuid.UUID
+    session: str
+    whole_namespace: bool
+    asked_at: datetime
+
+    @classmethod
+    def of(cls, erasure: Erasure) -> Self:
+        scope = Scope(erasure.namespace_id, erasure.namespace, erasure.actor, erasure.request_id)
+        whole = erasure.target == ErasureTarget.NAMESPACE
+        return cls(scope, erasure.id, erasure.session, whole, erasure.created_at)
+
+    def sessions(self) -> set[str]:
+        """The sessions that it touches."""
+        rows = ErasedSession.objects.in_scope(self.scope).filter(erasure_id=self.id)
+        return set(rows.values_list("session", flat=True))
+
+    def ids(self) -> set[bytes]:
+        """The 16 bytes of each memory's id."""
+        rows = ErasedMemory.objects.in_scope(self.scope).filter(erasure_id=self.id)
+        return {identity.bytes for identity in rows.values_list("memory_id", flat=True).iterator()}
+
+
+Count = Callable[[Erased], int]
+# A sweep that clears more than its own table says how much of each.
+Sweep = Callable[[Erased], "int | Counter[str]"]
+ClearBatch = Callable[[Erased, Sequence[uuid.UUID], datetime], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """`name`: the table. `count`: how much it holds of what is erased; 0 when it is done.
+
+    `clear` removes what it holds of some memories, inside the transaction that deletes these; the memories' own rows
+    are there until their holder's turn. `sweep` removes all of an erasure, once, after the last memory is gone, and
+    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `erasing`,
+    with the sessions.
+    """
+
+    name: str
+    count: Count
+    clear: ClearBatch | None = None
+    sweep: Sweep | None = None
+
+
+def _run(statement: str, erased: Erased, **more: Any) -> Any:
+    parameters = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "session": erased.session,
+        "whole": erased.whole_namespace,
+        "asked_at": erased.asked_at,
+        **more,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchone()[0] if cursor.description else cursor.rowcount
+
+
+_ERASED = "memory_erasedmemory e WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s"
+
+
+def _is_erased(memory_id: str) -> str:
+    """SQL: whether the erasure names the memory, by a look-up of its key. (EXISTS may be planned as a join of all.)"""
+    return f"coalesce((SELECT true FROM {_ERASED} AND e.memory_id = {memory_id}), false)"
+
+
+def _counted(statement: str) -> Count:
+    return partial(_run, statement)
+
+
+def _batched(statement: str) -> ClearBatch:
+    def clear(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
+        return int(_run(statement, erased, memory_ids=list(memory_ids)))
+
+    return clear
+
+
+def _of_a_memory(table: str, column: str = "memory_id") -> Holder:
+    """A table of a tenant whose rows belong to the memory in `column`."""
+    mine = f"t.namespace_id = %(namespace_id)s AND t.{column}"
+    return Holder(
+        table,
+        _counted(f"SELECT count(*) FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
+        _batched(f"DELETE FROM {table} t WHERE {mine} = ANY(%(memory_ids)s::uuid[])"),
+        _counted(f"DELETE FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
+    )
+
+
+# By its whole key, as `index` deletes them.
+_CLEAR_POSTINGS = """
+WITH keys AS MATERIALIZED (
+    SELECT m.id, t.term FROM memory_memory m, unnest(m.terms) AS t (term)
+    WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[])
+)
+DELETE FROM memory_posting p USING keys k
+WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
+"""
+
+
+def _reading_once(count: Sweep | None, erased: Erased) -> int:
+    """`count` by one reading of all postings of the namespace; PostgreSQL may plan one for each memory instead."""
+    assert count is not None
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_nestloop = off")
+        counted = count(erased)
+        assert isinstance(counted, int)
+        cursor.execute("SET LOCAL enable_nestloop = on")
+    return counted
+
+
+def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
+    """Marks of the memories, and marks of other memories for a question that says what one of these said."""
+    marks = RelevanceJudgement.objects.in_scope(erased.scope)
+    if not marks.exists():
+        return 0
+    texts = Memory.objects.in_scope(erased.scope).filter(pk__in=memory_ids).values_list("text", flat=True)
+    asked = marks.filter(query_hash__in=[query_hash(text) for text in texts])
+    return int(asked.delete()[0] + marks.filter(memory_id__in=memory_ids).delete()[0])
+
+
+def _count_judgements(erased: Erased) -> int:
+    """The same marks, before they are cleared."""
+    marks = RelevanceJudgement.objects.in_scope(erased.scope)
+    if not marks.exists():
+        return 0
+    named = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id).values("memory_id")
+    texts = Memory.objects.in_scope(erased.scope).filter(pk__in=named).values_list("text", flat=True)
+    hashes = {query_hash(text) for text in texts.iterator()} & set(
+        marks.order_by().values_list("query_hash", flat=True).distinct()
+    )
+    return marks.filter(Q(query_hash__in=hashes) | Q(memory_id__in=named)).count()
+
+
+# A question is often said in the session, too: then the pack's question is a memory's text.
+_CLEAR_ASKED = """
+DELETE FROM memory_contextpack p USING memory_memory m
+WHERE p.namespace_id = %(namespace_id)s AND m.namespace_id = p.namespace_id AND m.id = ANY(%(memory_ids)s::uuid[])
+  AND p.session = m.session AND p.query_text = m.text
+"""
+
+# A pack is read by the column and not by its JSON. Of one whose summary is gone, the summary was erased.
+_PACKS = f"""
+memory_contextpack p WHERE p.namespace_id = %(namespace_id)s AND (
+    EXISTS (SELECT FROM unnest(p.memory_ids) AS held (id) WHERE {_is_erased("held.id")})
+    OR (p.session = %(session)s AND %(session)s <> '' OR %(whole)s) AND p.created_at <= %(asked_at)s
+    OR p.session_summary_id IS NOT NULL
+       AND p.session IN (SELECT s.session FROM memory_erasedsession s
+                         WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s)
+       AND NOT EXISTS (SELECT FROM memory_condensation c JOIN memory_erasedsession s
+                           ON s.namespace_id = c.namespace_id AND s.session = c.session
+                           AND s.erasure_id = %(erasure_id)s
+                       WHERE c.namespace_id = p.namespace_id AND c.id = p.session_summary_id
+                         AND NOT (s.state = 'open' AND c.covers_to_turn >= s.first_turn))
+)
+"""
+
+_PACKS_OR_ASKED = (
+    _PACKS.rstrip().removesuffix(")")
+    + f"""
+    OR EXISTS (SELECT FROM memory_memory m
+               WHERE m.namespace_id = p.namespace_id AND m.session = p.session AND m.text = p.query_text
+                 AND {_is_erased("m.id")})
+)
+"""
+)
+
+# Made from an erased turn, or (while the session has not been dealt with) rolled on from such a summary.
+_SUMMARIES = f"""
+memory_condensation c JOIN memory_erasedsession s ON s.namespace_id = c.namespace_id AND s.session = c.session
+WHERE c.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND (
+    s.state = 'open' AND c.covers_to_turn >= s.first_turn
+    OR EXISTS (SELECT FROM unnest(c.source_memory_ids) AS source (id) WHERE {_is_erased("source.id")})
+    OR EXISTS (SELECT FROM jsonb_path_query(c.item_sources, '$.*[*][*]') AS source (id)
+               WHERE {_is_erased("(source.id #>> '{}')::uuid")})
+)
+"""
+
+# Rows of sessions in which nothing is left but what is erased.
+_EMPTY_SESSIONS = f"""
+memory_session n JOIN memory_erasedsession s ON s.namespace_id = n.namespace_id AND s.session = n.name
+WHERE n.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND n.audit_hidden_before IS NULL
+  AND (SELECT true FROM memory_memory m
+       WHERE m.namespace_id = n.namespace_id AND m.session = n.name AND m.turn > 0 AND NOT {_is_erased("m.id")}
+       LIMIT 1) IS NULL
+"""
+
+# Documents without a chunk that stays. One that was given again meanwhile has new chunks.
+_DOCUMENTS = f"""
+memory_document d WHERE d.namespace_id = %(namespace_id)s
+  AND 'document:' || d.id IN (SELECT s.session FROM memory_erasedsession s
+                              WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
+                                AND s.first_turn < 0)
+  AND (SELECT true FROM memory_documentchunk c
+       WHERE c.namespace_id = d.namespace_id AND c.document_key = d.id AND NOT {_is_erased("c.memory_id")}
+       LIMIT 1) IS NULL
+"""
+
+# The answers belong to callers, not to tenants: the ids say whose they are.
+_ANSWERS = """
+memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
+    SELECT FROM jsonb_array_elements_text(r.memory_ids) AS held (id)
+    WHERE EXISTS (SELECT FROM memory_erasedmemory e
+                  WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+                    AND e.memory_id = held.id::uuid)
+       OR EXISTS (SELECT FROM memory_erasedsession s
+                  WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
+                    AND s.session = 'document:' || held.id AND s.first_turn < 0)
+)
+"""
+
+
+def _delete_in_order(table: str, alias: str, rows: str) -> Count:
+    """Deletes `rows` of `table`, locked in the order of their ids: two erasures at once do not wait for each other."""
+    return _counted(
+        f"WITH gone AS (SELECT {alias}.namespace_id, {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
+        f"DELETE FROM {table} t USING gone WHERE t.namespace_id = gone.namespace_id AND t.id = gone.id"
+    )
+
+
+def _clear_memories(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
+    return entries.remove_memories(erased.scope, memory_ids=memory_ids, now=now)
+
+
+def _count_members(erased: Erased) -> int:
+    if not VectorMap.objects.in_scope(erased.scope).exists():
+        return 0
+    return ivf.members_among(erased.scope, erased.ids())
+
+
+# Words that no searchable memory of the namespace says any longer.
+_UNSAID = """
+memory_commonterm t WHERE t.namespace_id = %(namespace_id)s
+  AND NOT EXISTS (SELECT FROM memory_posting p WHERE p.namespace_id = t.namespace_id AND p.term = t.term)
+"""
+
+
+_GONE_SESSIONS = f"""
+SELECT s.session FROM memory_erasedsession s
+WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
+  AND NOT EXISTS (SELECT FROM memory_session n WHERE n.namespace_id = s.namespace_id AND n.name = s.session)
+UNION SELECT n.name FROM {_EMPTY_SESSIONS}
+"""
+
+
+def _gone_sessions(erased: Erased) -> set[str]:
+    """The sessions that it touches and that have no row (any more), or will lose it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GONE_SESSIONS, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
+        return {name for (name,) in cursor.fetchall()}
+
+
+def _queued_jobs(erased: Erased) -> list[int]:
+    return queue.waiting_for_sessions(erased.scope.namespace_id, _gone_sessions(erased))
+
+
+def _failed_jobs(erased: Erased) -> list[str]:
+    return queue.failed_for_sessions(erased.scope.namespace_id, erased.sessions())
+
+
+def _forget_names(erased: Erased) -> Counter[str]:
+    names, nameless = extract.forget_names(erased.scope)
+    return Counter({"memory_entityalias": names, "memory_entity": nameless})
+
+
+def _of_two_memories(table: str, columns: tuple[str, str]) -> Holder:
+    """A table whose rows name two memories, and whose reasons may tell of both."""
+    erased = " OR ".join(_is_erased(f"t.{column}") for column in columns)
+    named = " OR ".join(f"t.{column} = ANY(%(memory_ids)s::uuid[])" for column in columns)
+    rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND"
+    return Holder(
+        table,
+        _counted(f"SELECT count(*) {rows} ({erased})"),
+        _batched(f"DELETE {rows} ({named})"),
+        _counted(f"DELETE {rows} ({erased})"),
+    )
+
+
+# Names that only erased memories mention, or none, and entities that are left without a name.
+_SAID = f"""
+EXISTS (SELECT FROM memory_entitymention m
+        WHERE m.namespace_id = a.namespace_id AND m.alias = a.id AND NOT {_is_erased("m.memory_id")})
+"""
+_UNMENTIONED = f"memory_entityalias a WHERE a.namespace_id = %(namespace_id)s AND NOT {_SAID}"
+_NAMELESS = f"""
+memory_entity n WHERE n.namespace_id = %(namespace_id)s AND n.id NOT IN (
+    SELECT unnest(ARRAY[a.entity, a.home]) FROM memory_entityalias a
+    WHERE a.namespace_id = %(namespace_id)s AND {_SAID})
+"""
+
+# A job names its session; that of a session that is there says more only in its error.
+_JOBS = f"""
+memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_session' AND j.state <> 'running'
+  AND j.arguments ->> 1 IN (SELECT s.session FROM memory_erasedsession s
+                            WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s)
+  AND (j.error <> ''
+       OR NOT EXISTS (SELECT FROM memory_session n
+                      WHERE n.namespace_id = j.namespace_id AND n.name = j.arguments ->> 1)
+       OR j.arguments ->> 1 IN (SELECT n.name FROM {_EMPTY_SESSIONS}))
+"""
+
+# The axes of a map are made of the vectors that were there, its clusters are named by their words. One that was begun
+# after the erasure was asked for leaves out what that names.
+_AXES = "memory_projection p WHERE p.namespace_id = %(namespace_id)s AND p.read_at <= %(asked_at)s"
+
+# What people typed into audit events about the memories, their sessions or the erasure itself.
+_WORDS = f"""
+memory_auditwords w WHERE w.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR w.session = %(session)s AND %(session)s <> '' OR %(erasure_id)s = ANY(w.memory_ids)
+    OR EXISTS (SELECT FROM unnest(w.memory_ids) AS held (id) WHERE {_is_erased("held.id")})
+)
+"""
+
+# In the order in which they are cleared: what is found by the memories' own rows first, then these.
+HOLDERS: tuple[Holder, ...] = (
+    Holder("memory_auditwords", _counted(f"SELECT count(*) FROM {_WORDS}"), sweep=_counted(f"DELETE FROM {_WORDS}")),
+    _of_a_memory("memory_memoryversion"),
+    _of_a_memory("memory_retiredstatement"),
+    _of_a_memory("memory_stalesource"),
+    _of_a_memory("memory_memoryvector"),
+    _of_a_memory("memory_memoryupkeep"),
+    _of_a_memory("memory_projectedmemory"),
+    _of_a_memory("memory_memoryfeedback"),
+    _of_two_memories("memory_memorylink", ("memory_id", "other_id")),
+    _of_two_memories("memory_unsurepair", ("newer_id", "older_id")),
+    _of_a_memory("memory_entityrelation"),
+    _of_a_memory("memory_entitymention"),
+    _of_a_memory("memory_entitypending"),
+    # An item has the id of the memory that it would become.
+    _of_a_memory("memory_quarantineditem", "id"),
+    Holder(
+        "memory_relevancejudgement",
+        _count_judgements,
+        _clear_judgements,
+        _of_a_memory("memory_relevancejudgement").sweep,
+    ),
+    Holder(
+        "memory_contextpack",
+        _counted(f"SELECT count(*) FROM {_PACKS_OR_ASKED}"),
+        _batched(_CLEAR_ASKED),
+        _delete_in_order("memory_contextpack", "p", _PACKS),
+    ),
+    _of_a_memory("memory_documentchunk"),
+    Holder(
+        "memory_posting",
+        partial(_reading_once, _of_a_memory("memory_posting").count),
+        _batched(_CLEAR_POSTINGS),
+        partial(_reading_once, _of_a_memory("memory_posting").sweep),
+    ),
+    Holder(
+        "memory_memory",
+        _counted(
+            "SELECT count(*) FROM memory_memory t WHERE t.namespace_id = %(namespace_id)s "
+            f"AND t.id IN (SELECT e.memory_id FROM {_ERASED})"
+        ),
+        _clear_memories,
+    ),
+    Holder(
+        "memory_document",
+        _counted(f"SELECT count(*) FROM {_DOCUMENTS}"),
+        sweep=_delete_in_order("memory_document", "d", _DOCUMENTS),
+    ),
+    # The sweep deletes aliases and entities, and names entities anew that lose the name they went by.
+    Holder(
+        "memory_entityalias",
+        _counted(f"SELECT count(*) FROM {_UNMENTIONED}"),
+        sweep=_forget_names,
+    ),
+    Holder("memory_entity", _counted(f"SELECT count(*) FROM {_NAMELESS}")),
+    Holder("memory_condensation", _counted(f"SELECT count(*) FROM {_SUMMARIES}")),
+    Holder("memory_session", _counted(f"SELECT count(*) FROM {_EMPTY_SESSIONS}")),
+    Holder(
+        "memory_idempotencyrecord",
+        _counted(f"SELECT count(*) FROM {_ANSWERS}"),
+        # The key stays, so that a repeat of the write does not bring back what was erased.
+        sweep=_counted(f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {_ANSWERS})"),
+    ),
+    Holder("memory_vectorcell", _count_members),
+    Holder(
+        "memory_projection",
+        _counted(f"SELECT count(*) FROM {_AXES}"),
+        sweep=_counted(f"DELETE FROM {_AXES}"),
+    ),
+    Holder(
+        "memory_commonterm",
+        _counted(f"SELECT count(*) FROM {_UNSAID}"),
+        sweep=_counted(f"DELETE FROM {_UNSAID}"),
+    ),
+    Holder(
+        "memory_job",
+        _counted(f"SELECT count(*) FROM {_JOBS}"),
+        sweep=_delete_in_order("memory_job", "j", _JOBS),
+    ),
+    Holder(
+        "django_q_ormq",
+        lambda erased: len(_queued_jobs(erased)),
+        sweep=lambda erased: int(OrmQ.objects.filter(pk__in=_queued_jobs(erased)).delete()[0]),
+    ),
+    Holder(
+        "django_q_task",
+        lambda erased: len(_failed_jobs(erased)),
+        sweep=lambda erased: int(Failure.objects.filter(pk__in=_failed_jobs(erased)).delete()[0]),
+    ),
+)
+
+# Tables that hold nothing of what a memory says, and why.
+HOLD_NOTHING: dict[str, str] = {
+    "memory_apikey": "who may call",
+    "memory_apikey_namespaces": "who may call",
+    "memory_auditlog": "ids, counts, names of sessions, keyed hashes: that it happened, not what it said",
+    "memory_auditseal": "hashes of audit events, which hold nothing either; append-only",
+    "memory_corpus": "a number of memories",
+    "memory_embeddingmodel": "names of models",
+    "memory_entitywatermark": "names of sessions and numbers",
+    "memory_erasedmemory": "ids: they keep late writers from keeping what is erased",
+    "memory_erasedsession": "names of sessions, as in the audit log",
+    "memory_erasure": "the receipt",
+    "memory_evaluationresult": "figures; hashes of the questions that were judged",
+    "memory_evaluationrun": "figures",
+    "memory_namespace": "the tenant's name",
+    "memory_namespacepolicy": "values that operators set",
+    "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
+    "memory_procedure": "prompts and tools that operators registered",
+    "memory_requestminute": "how many requests a minute had, and how fast they were",
+    "memory_upkeepmark": "how far background work has come",
+    "memory_vectormap": "that a namespace has cells",
+    "memory_writesofday": "a number of memories",
+    "django_q_schedule": "what runs by the clock",
+}

@@ -1,0 +1,425 @@
+"""Asking for memories to be forgotten for good, and the receipts. What carries it out is in `erasing`."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
+from memory.errors import InvalidInput, NotFound
+from memory.ledger import SESSION, LedgerErasure
+from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
+from memory.models.keys import new_id
+from memory.models.paging import Filter, narrow, page_of
+from memory.models.scoped import ScopedQuerySet
+from memory.services.erasure.holders import Erased
+from memory.services.erasure.proof import counted
+from memory.services.jobs import queue
+from memory.services.memories.change import checked_reason
+from memory.services.tenancy import holds
+from memory.services.tenancy import idempotency as answers
+from memory.types import Access, Idempotency, Scope
+
+MAX_MEMORIES = 10_000
+# The job may take so long; it goes on in another one after half of it.
+JOB_SECONDS = 600
+OPEN = (ErasureStatus.QUEUED, ErasureStatus.RUNNING, ErasureStatus.WAITING)
+# A job that was queued and did nothing for so long is taken to be lost; what waits for a part is tried sooner.
+LOST_AFTER = timedelta(minutes=5)
+TRIED_AGAIN_AFTER = timedelta(seconds=50)
+_HELD_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be forgotten: exactly one of the four. A speaker's are the turns under exactly that name."""
+
+    memory_ids: tuple[uuid.UUID, ...] = ()
+    session: str = ""
+    speaker: str = ""
+    whole_namespace: bool = False
+
+    @property
+    def kind(self) -> ErasureTarget:
+        """Raises InvalidInput unless exactly one is given."""
+        given = {
+            ErasureTarget.MEMORIES: bool(self.memory_ids),
+            ErasureTarget.SESSION: bool(self.session),
+            ErasureTarget.SPEAKER: bool(self.speaker),
+            ErasureTarget.NAMESPACE: self.whole_namespace,
+        }
+        kinds = [kind for kind, named in given.items() if named]
+        if len(kinds) != 1:
+            raise InvalidInput(
+                "Name exactly one of memory_ids, session_id, speaker and whole_namespace.", detail={"field": "target"}
+            )
+        return kinds[0]
+
+
+def request(
+    scope: Scope,
+    *,
+    target: Target,
+    reason: str,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+    enqueue: bool = True,
+) -> Erasure:
+    """Takes down which memories are to be erased, as they are at this moment, and queues the job.
+
+    What is remembered later is not touched, whatever its session or speaker. A document that loses a chunk loses all.
+    Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when one of the memories is under a
+    legal hold, IdempotencyConflict.
+    """
+    if idempotency and (record := answers.answered(idempotency)):
+        return _answered(scope, record.answer)
+    with transaction.atomic():
+        erasure = _taken_down(scope, target, reason, now=now)
+        if idempotency and not answers.claim(
+            idempotency, memory_ids=[erasure.id], answer={"id": str(erasure.id)}, now=now
+        ):
+            transaction.set_rollback(True)
+        else:
+            refuse_held(scope, erasure.id)
+            if enqueue:
+                queue.enqueue(queue.ERASE, scope.namespace_id, str(erasure.id), seconds=JOB_SECONDS)
+            audit.record(
+                scope,
+                AuditEvent.ERASURE_REQUEST,
+                session=erasure.session,
+                subject=str(erasure.id),
+                details={
+                    "target": erasure.target,
+                    "named": erasure.named,
+                    "found": erasure.found,
+                    "documents": erasure.documents,
+                    "reason": erasure.reason,
+                },
+                now=now,
+            )
+            return erasure
+    record = answers.answered(idempotency)
+    assert record is not None
+    return _answered(scope, record.answer)
+
+
+def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict[str, Any]:
+    """What `request` would erase: the receipt with `counted` of every holder, without an id. Nothing is stored.
+
+    Raises as `request`.
+    """
+    with transaction.atomic():
+        erasure = _taken_down(scope, target, reason, now=now)
+        refuse_held(scope, erasure.id)
+        erasure.holders = counted(Erased.of(erasure))
+        transaction.set_rollback(True)
+    return {**shown(erasure), "id": None, "status": "dry_run"}
+
+
+def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
+    """An erasure of a namespace that the caller reaches. Raises NotFound."""
+    erasure = Erasure.objects.reachable_by(access).filter(id=erasure_id).first()
+    if erasure is None:
+        raise NotFound(f"There is no erasure {erasure_id} that this key reaches.", detail={"field": "id"})
+    return erasure
+
+
+def listed(
+    access: Access, *, wanted: Filter, speaker: str, cursor: uuid.UUID | None
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """Receipts, newest first, from `cursor` on, and the cursor of the next page.
+
+    `speaker` (with a namespace) finds those of a name, which is not stored. Raises InvalidInput, NotFound.
+    """
+    rows: ScopedQuerySet[Erasure] = narrow(Erasure.objects.reachable_by(access), access, wanted)
+    if speaker:
+        if wanted.namespace is None:
+            raise InvalidInput("A speaker is looked up within a namespace.", detail={"field": "namespace"})
+        digests = [
+            speaker_digest(namespace_id, speaker) for namespace_id in set(rows.values_list("namespace_id", flat=True))
+        ]
+        rows = rows.filter(speaker_digest__in=digests)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page, following = page_of(rows, wanted.limit)
+    return [shown(erasure) for erasure in page], following.id if following else None
+
+
+def shown(erasure: Erasure) -> dict[str, Any]:
+    """The receipt as clients see it."""
+    return {
+        "id": str(erasure.id),
+        "status": str(erasure.status),
+        "namespace": erasure.namespace,
+        "target": str(erasure.target),
+        "session_id": erasure.session or None,
+        "reason": erasure.reason,
+        "actor": erasure.actor,
+        "named": erasure.named,
+        "missing": erasure.missing,
+        "found": erasure.found,
+        "documents": erasure.documents,
+        "notes": _notes(erasure),
+        "holders": erasure.holders,
+        "summaries_rebuilt": erasure.summaries,
+        "proof": erasure.proof or None,
+        "waiting_for": erasure.waiting_for,
+        "error": erasure.error,
+        "created_at": erasure.created_at.isoformat(),
+        "started_at": erasure.started_at.isoformat() if erasure.started_at else None,
+        "finished_at": erasure.finished_at.isoformat() if erasure.finished_at else None,
+    }
+
+
+def request_lost(*, now: datetime) -> int:
+    """Queues again what waits for a part that was away and what a killed job left; returns how many."""
+    queued = 0
+    for erasure in Erasure.objects.filter(status__in=OPEN, queued_at__lt=now - TRIED_AGAIN_AFTER):
+        patience = TRIED_AGAIN_AFTER if erasure.status == ErasureStatus.WAITING else LOST_AFTER
+        with transaction.atomic():
+            rows = Erasure.objects.filter(namespace_id=erasure.namespace_id, id=erasure.id, status__in=OPEN)
+            if rows.filter(queued_at__lt=now - patience).update(queued_at=now):
+                queue.enqueue(queue.ERASE, erasure.namespace_id, str(erasure.id), seconds=JOB_SECONDS)
+                queued += 1
+    return queued
+
+
+def refuse_held(scope: Scope, erasure_id: uuid.UUID) -> None:
+    """Raises Conflict when one of the erasure's memories is under a legal hold.
+
+    It locks none of them; `erasing` asks again, with each batch locked.
+    """
+    holds.refuse_namespace(scope.namespace_id)
+    ids = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id).order_by("memory_id")
+    last = None
+    while batch := list((ids.filter(memory_id__gt=last) if last else ids)[:_HELD_AT_ONCE]):
+        last = batch[-1].memory_id
+        holds.refuse(scope.namespace_id, [row.memory_id for row in batch])
+
+
+def speaker_digest(namespace_id: int, speaker: str) -> str:
+    """HMAC-SHA256 (hex) of a speaker's name: it stands for the name in the receipt, and cannot be guessed from it."""
+    said = f"speaker:{namespace_id}:{speaker}".encode()
+    return hmac.new(settings.MEMOS_KEY_PEPPER.encode(), said, hashlib.sha256).hexdigest()
+
+
+def _answered(scope: Scope, answer: dict[str, Any]) -> Erasure:
+    return Erasure.objects.in_scope(scope).get(id=uuid.UUID(answer["id"]))
+
+
+# One statement is one snapshot: what was committed before it is erased, what is committed after it stays.
+_TAKE_DOWN = """
+WITH named AS (
+    SELECT m.id, m.session, m.turn FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND {condition}
+), documents AS (
+    SELECT c.document_key FROM named n
+    JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.memory_id = n.id
+    UNION
+    SELECT d.id FROM memory_document d
+    WHERE d.namespace_id = %(namespace_id)s AND d.session = %(session)s AND %(session)s <> ''
+), found AS (
+    SELECT id, session, turn FROM named
+    UNION
+    SELECT m.id, m.session, m.turn FROM documents d
+    JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.document_key = d.document_key
+    JOIN memory_memory m ON m.namespace_id = c.namespace_id AND m.id = c.memory_id
+), quarantined AS (
+    -- Its id is that of the memory that it would become.
+    SELECT m.id, m.session, m.document <> '{{}}'::jsonb AS whole, {quarantined} AS own FROM memory_quarantineditem m
+    WHERE m.namespace_id = %(namespace_id)s AND ({quarantined} OR m.document ->> 'document_id' IN (
+        SELECT d.document_id FROM memory_document d JOIN documents o ON d.id = o.document_key
+        WHERE d.namespace_id = %(namespace_id)s))
+), memories AS (
+    INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
+    SELECT %(namespace_id)s, %(erasure_id)s, id FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS erased
+), sessions AS (
+    INSERT INTO memory_erasedsession (namespace_id, erasure_id, session, first_turn, state)
+    SELECT %(namespace_id)s, %(erasure_id)s, session, min(turn), 'open'
+    FROM (
+        SELECT session, turn FROM found
+        UNION ALL
+        -- Released meanwhile, it would be the session's next turn.
+        SELECT q.session, coalesce(n.message_count, 0) + 1
+        FROM quarantined q LEFT JOIN memory_session n ON n.namespace_id = %(namespace_id)s AND n.name = q.session
+        WHERE q.session <> '' AND NOT q.whole
+        UNION ALL
+        -- A session or namespace is forgotten with the summaries and packs of sessions that have no memory.
+        SELECT %(session)s, 0 WHERE %(session)s <> ''
+        UNION ALL
+        SELECT name, 0 FROM memory_session WHERE namespace_id = %(namespace_id)s AND %(whole)s
+    ) AS touched
+    GROUP BY session
+)
+SELECT (SELECT count(*) FROM (SELECT id FROM named UNION SELECT id FROM quarantined WHERE own) AS a),
+       (SELECT count(*) FROM (SELECT id FROM found UNION SELECT id FROM quarantined) AS b),
+       (SELECT count(*) FROM documents)
+"""
+_CONDITIONS = {
+    ErasureTarget.MEMORIES: "m.id = ANY(%(memory_ids)s::uuid[])",
+    ErasureTarget.SESSION: "m.session = %(session)s",
+    # A chunk's speaker is its document's title.
+    ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.turn > 0",
+    ErasureTarget.NAMESPACE: "true",
+}
+# Of an erasure that is carried out again: what it named, and what was there when it was asked for.
+_AGAIN_ALL = """
+m.id = ANY(%(memory_ids)s::uuid[]) OR m.created_at <= %(asked_at)s AND (
+    %(whole)s OR m.session = %(session)s AND %(session)s <> ''
+    OR m.speaker = %(speaker)s AND %(speaker)s <> '' AND {own}
+"""
+_AGAIN_CHUNKS = """m.id IN (
+    SELECT c.memory_id FROM memory_documentchunk c
+    WHERE c.namespace_id = %(namespace_id)s AND c.document_key = ANY(%(documents)s::uuid[]))"""
+_AGAIN = f"({_AGAIN_ALL.format(own='m.turn > 0')} OR {_AGAIN_CHUNKS}))"
+_AGAIN_QUARANTINED = "(" + _AGAIN_ALL.format(own="m.document = '{}'::jsonb") + "))"
+_QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.document = '{}'::jsonb"}
+
+
+def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
+    kind = target.kind
+    reason = checked_reason(reason)
+    memory_ids = list(dict.fromkeys(target.memory_ids))
+    if len(memory_ids) > MAX_MEMORIES:
+        raise InvalidInput(f"Name up to {MAX_MEMORIES} memories at once.", detail={"field": "memory_ids"})
+    erasure_id = new_id()
+    present, found, documents = _write_down(
+        scope,
+        erasure_id,
+        condition=_CONDITIONS[kind],
+        quarantined=_QUARANTINED[kind],
+        memory_ids=memory_ids,
+        session=target.session,
+        speaker=target.speaker,
+        whole=target.whole_namespace,
+    )
+    named = len(memory_ids) if kind == ErasureTarget.MEMORIES else present
+    return Erasure.objects.create(
+        id=erasure_id,
+        namespace_id=scope.namespace_id,
+        namespace=scope.namespace,
+        target=kind,
+        session=target.session,
+        speaker_digest=speaker_digest(scope.namespace_id, target.speaker) if target.speaker else "",
+        named=named,
+        missing=named - present,
+        found=found,
+        documents=documents,
+        reason=reason,
+        actor=scope.actor,
+        request_id=scope.request_id,
+        queued_at=now,
+        created_at=now,
+    )
+
+
+def take_down_again(scope: Scope, erased: LedgerErasure, *, reason: str, now: datetime) -> Erasure:
+    """Takes down an erasure of the ledger that the database, restored from a backup, knows nothing of; not carried out.
+
+    What it named goes by its id, with the documents; what belonged to its session, speaker or namespace when it was
+    asked for goes, too, though it was deleted before that and has come back.
+    """
+    session, speaker, whole = "", "", False
+    if not erased.only_these:
+        session = _session_of(scope, erased) if erased.session else ""
+        speaker = _speaker_of(scope, erased) if erased.speaker else ""
+        whole = erased.target == ErasureTarget.NAMESPACE
+    _, found, documents = _write_down(
+        scope,
+        erased.id,
+        condition=_AGAIN,
+        quarantined=_AGAIN_QUARANTINED,
+        memory_ids=erased.memories,
+        documents=[] if erased.only_these else erased.documents,
+        session=session,
+        speaker=speaker,
+        whole=whole,
+        asked_at=erased.asked_at,
+    )
+    # No pack may keep what it named, though nothing else of it is there.
+    ErasedMemory.objects.bulk_create(
+        [
+            ErasedMemory(namespace_id=scope.namespace_id, erasure_id=erased.id, memory_id=identity)
+            for identity in erased.memories
+        ],
+        ignore_conflicts=True,
+        batch_size=_HELD_AT_ONCE,
+    )
+    return Erasure.objects.create(
+        id=erased.id,
+        namespace_id=scope.namespace_id,
+        namespace=scope.namespace,
+        target=erased.target,
+        session=session,
+        speaker_digest=erased.speaker,
+        named=len(erased.memories),
+        missing=0,
+        found=found,
+        documents=documents,
+        reason=reason,
+        actor=scope.actor,
+        queued_at=now,
+        created_at=erased.asked_at,
+    )
+
+
+def _session_of(scope: Scope, erased: LedgerErasure) -> str:
+    """The session that the keyed hash stands for; '' when the database has none."""
+    names = {
+        *Session.objects.in_scope(scope).values_list("name", flat=True),
+        *Memory.objects.in_scope(scope).order_by().values_list("session", flat=True).distinct(),
+        *Document.objects.in_scope(scope).values_list("session", flat=True),
+        *QuarantinedItem.objects.in_scope(scope).values_list("session", flat=True),
+    }
+    return next((name for name in names if name and audit.keyed(scope, SESSION, name) == erased.session), "")
+
+
+def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:
+    """The same of a speaker."""
+    names = {
+        *Memory.objects.in_scope(scope).order_by().values_list("speaker", flat=True).distinct(),
+        *QuarantinedItem.objects.in_scope(scope).values_list("speaker", flat=True),
+    }
+    return next((name for name in names if name and speaker_digest(scope.namespace_id, name) == erased.speaker), "")
+
+
+def _write_down(
+    scope: Scope, erasure_id: uuid.UUID, *, condition: str, quarantined: str, **parameters: Any
+) -> tuple[int, int, int]:
+    """Writes the ids and sessions of an erasure; how many are (named and there, to be erased, documents)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _TAKE_DOWN.format(condition=condition, quarantined=quarantined),
+            {"namespace_id": scope.namespace_id, "erasure_id": erasure_id, **parameters},
+        )
+        present, found, documents = cursor.fetchone()
+    return present, found, documents
+
+
+def _notes(erasure: Erasure) -> list[str]:
+    notes = []
+    if erasure.missing:
+        notes.append(f"Named, but not there (any more): {erasure.missing}.")
+    if erasure.documents:
+        added = erasure.found - (erasure.named - erasure.missing)
+        notes.append(f"Documents erased whole: {erasure.documents}; chunks that were not named: {added}.")
+    if audit_kept := erasure.proof.get("audit"):
+        notes.append(
+            f"The audit log cannot be changed: {audit_kept['events']} events about it stay, with ids, counts, actors "
+            "and names of sessions."
+        )
+        if audit_kept["typed"]:
+            notes.append(
+                f"{audit_kept['typed']} of them were written by an earlier version and say what a person typed as a "
+                "reason or note."
+            )
+    if kept := erasure.holders.get("memory_memory", {}).get("kept"):
+        notes.append(f"Put under a legal hold while this was carried out, and kept: {kept}.")
+    return notes

@@ -1,0 +1,366 @@
+"""Carries an erasure out: batch by batch, resumable after a kill, the same when it is run twice, proved at the end.
+
+What keeps it right beside everything else that runs:
+- The request has written down the ids (`ErasedMemory`); from then on no query keeps a pack with one of them.
+- Locks are taken in one order: erasure, documents, memories by id, counters; or erasure, sessions in the order of
+  `services/index/insert.py`. Writers lock sessions, then counters.
+- A summary is stored under its session's lock and only while its turns and the card before it are there; sessions are
+  settled under the same lock after the memories are gone.
+- A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
+  came under a hold is taken out of it and kept, and the receipt says how much that is.
+- Before packs are swept, the statements that store packs have ended which began before the ids were written.
+- The ledger outside of the database (`memory.ledger`) knows of it before the first row goes, and of its end before the
+  receipt says so; while it cannot be written, the erasure waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+import traceback
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import psycopg
+from django.db import OperationalError, connection, transaction
+
+from memory import audit, ledger
+from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
+from memory.errors import Conflict, WindowUnavailable
+from memory.ledger import LedgerUnavailable
+from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
+from memory.models.locks import alone
+from memory.services.erasure import proof as erasure_proof
+from memory.services.erasure import sessions
+from memory.services.erasure.holders import HOLDERS, Erased, Sweep
+from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
+from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
+from memory.services.index import ivf
+from memory.services.index.recount import differences
+from memory.services.index.upkeep import CELLS_LOCK
+from memory.services.jobs import queue
+from memory.services.memories import recompare
+from memory.services.tenancy import holds
+
+log = logging.getLogger("memos.erasing")
+
+BATCH = 500
+MAX_ATTEMPTS = 10
+DEADLOCK_TRIES = 5
+REDIS_AWAY = "Redis does not answer: session windows may hold messages until it does, or until they expire."
+# Queries wait to store their packs while this lock is waited for.
+BARRIER_MILLISECONDS = 2_000
+
+Clock = Callable[[], datetime]
+
+
+class _Later(Exception):
+    """The job's time is over; the next one goes on."""
+
+
+class _StillHeld(Exception):
+    """Something of what was erased is there again, or still."""
+
+
+def carry_out(
+    *,
+    namespace_id: int,
+    erasure_id: uuid.UUID,
+    now: Clock,
+    seconds: float = JOB_SECONDS / 2,
+) -> bool:
+    """Erases what the erasure names, proves it and finishes the receipt; False when another process is at it.
+
+    False, too, when there is nothing (more) to do. After `seconds` it queues the rest. What stands in the way is
+    written on the receipt, and `erasures.request_lost` has it tried again.
+    """
+    with _claimed(namespace_id, erasure_id, now=now) as erasure:
+        if erasure is None:
+            return False
+        erased = Erased.of(erasure)
+        try:
+            waits = _Run(erasure, erased, now, time.monotonic() + seconds).all()
+            if not waits:
+                waits = _finish(erasure, erased, now=now())
+            if waits:
+                _wait(erasure, waits)
+        except _Later:
+            _row(erasure).update(queued_at=now())
+            queue.enqueue(queue.ERASE, namespace_id, str(erasure_id), seconds=JOB_SECONDS)
+        except Conflict as refusal:
+            _fail(erasure, refusal.message, now=now())
+        except LedgerUnavailable as away:
+            _wait(erasure, away.message)
+        except Exception as error:
+            # Neither raised nor logged with its message: that of a database error may quote a row.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            reason = str(error) if isinstance(error, _StillHeld) else type(error).__name__
+            log.error(
+                "erasure interrupted",
+                extra={"erasure": str(erasure_id), "reason": reason, "place": f"{place.name}:{place.lineno}"},
+            )
+            _try_again(erasure, reason, now=now())
+        return True
+
+
+class _Run:
+    """One run: every step goes on where an earlier run ended, and finds nothing to do when it was done."""
+
+    def __init__(self, erasure: Erasure, erased: Erased, now: Clock, deadline: float) -> None:
+        self._erasure = erasure
+        self._erased = erased
+        self._now = now
+        self._deadline = deadline
+
+    def all(self) -> str:
+        """Takes every step; returns what it waits for, if anything. Raises _Later, Conflict, _StillHeld."""
+        erasure, erased = self._erasure, self._erased
+        if not erasure.holders:
+            refuse_held(erased.scope, erased.id)
+            ledger.note_begin(erasure)
+            _row(erasure).update(holders=erasure_proof.counted(erased))
+        asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
+        found_before = erasure_proof.found(erased, asked)
+        while self._step(self._clear_batch):
+            self._in_time()
+        while self._step(lambda row: sessions.settle(erased)):
+            self._in_time()
+        waits = [_barrier(), *self._sweep()]
+        found_after = erasure_proof.found(erased, asked)
+        self._keep_search(searched=len(asked), before=found_before, after=found_after)
+        for made in sessions.rebuild(erased, now=self._now):
+            row = _row(erasure).get()
+            _row(erasure).update(summaries=row.summaries + made)
+            self._in_time()
+        waits.append(self._clear_windows())
+        return " ".join(filter(None, waits))
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise _Later
+
+    def _step(self, act: Callable[[Erasure], Counter[str] | None]) -> bool:
+        """One transaction of `act`, whose counts are added to the receipt; False when it had nothing to do."""
+        for tries in range(1, DEADLOCK_TRIES + 1):
+            try:
+                with transaction.atomic():
+                    row = _row(self._erasure).select_for_update().get()
+                    done = act(row)
+                    if done is None:
+                        return False
+                    for name, number in done.items():
+                        entry = row.holders.setdefault(name, {})
+                        entry["cleared"] = entry.get("cleared", 0) + number
+                    row.save(update_fields=["holders", "cleared_to"])
+                    return True
+            except OperationalError as error:
+                if not isinstance(error.__cause__, psycopg.errors.DeadlockDetected) or tries == DEADLOCK_TRIES:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _clear_batch(self, row: Erasure) -> Counter[str] | None:
+        named = ErasedMemory.objects.in_scope(self._erased.scope).filter(erasure_id=row.id).order_by("memory_id")
+        if row.cleared_to is not None:
+            named = named.filter(memory_id__gt=row.cleared_to)
+        ids = list(named.values_list("memory_id", flat=True)[:BATCH])
+        if not ids:
+            return None
+        _lock(self._erased, ids)
+        row.cleared_to = ids[-1]
+        # Placed since the request, when earlier batches may be gone: what they left is still to be swept, so this goes
+        # on without what is held.
+        if kept := set(holds.under_hold(row.namespace_id, ids)):
+            named.filter(memory_id__in=kept).delete()
+            entry = row.holders.setdefault("memory_memory", {})
+            entry["kept"] = entry.get("kept", 0) + len(kept)
+            ids = [identity for identity in ids if identity not in kept]
+            if not ids:
+                return Counter()
+        now = self._now()
+        recompare.ask_of_authors(self._erased.scope.namespace_id, ids)
+        return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})
+
+    def _sweep(self) -> list[str]:
+        for holder in HOLDERS:
+            if holder.sweep is not None:
+                self._step(partial(self._swept, holder.name, holder.sweep))
+        if not VectorMap.objects.in_scope(self._erased.scope).exists():
+            return []
+        with alone(CELLS_LOCK) as mine:
+            if not mine:
+                return ["The upkeep of large namespaces is at the cells of vectors."]
+            self._step(
+                lambda row: Counter({"memory_vectorcell": ivf.drop_members(self._erased.scope, self._erased.ids())})
+            )
+        return []
+
+    def _swept(self, name: str, sweep: Sweep, row: Erasure) -> Counter[str]:
+        done = sweep(self._erased)
+        return done if isinstance(done, Counter) else Counter({name: done})
+
+    def _clear_windows(self) -> str:
+        try:
+            self._step(lambda row: Counter({WINDOW: sessions.clear_windows(self._erased)}))
+            self._step(lambda row: Counter({WORKING: sessions.clear_working_memory(self._erased)}))
+            self._step(lambda row: Counter({CONSOLE: sessions.clear_probes(self._erased)}))
+        except WindowUnavailable:
+            return REDIS_AWAY
+        return ""
+
+    def _keep_search(self, *, searched: int, before: int, after: int) -> None:
+        """Adds what this run's searches found; a run after a kill asks about the memories that it clears itself."""
+        row = _row(self._erasure).get()
+        former = row.proof.get("search", {"searched": 0, "found_before": 0, "found_after": 0})
+        search = {
+            "searched": former["searched"] + searched,
+            "found_before": former["found_before"] + before,
+            "found_after": after,
+        }
+        _row(self._erasure).update(proof={"search": search})
+
+
+def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
+    ivf.hold_vectors(erased.scope.namespace_id)
+    parameters: dict[str, Any] = {"namespace_id": erased.scope.namespace_id, "memory_ids": memory_ids}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT d.id FROM memory_document d
+            WHERE d.namespace_id = %(namespace_id)s AND d.id IN (
+                SELECT c.document_key FROM memory_documentchunk c
+                WHERE c.namespace_id = %(namespace_id)s AND c.memory_id = ANY(%(memory_ids)s::uuid[]))
+            ORDER BY d.id FOR UPDATE
+            """,
+            parameters,
+        )
+        cursor.execute(
+            """
+            SELECT m.id FROM memory_memory m
+            WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[]) ORDER BY m.id FOR UPDATE
+            """,
+            parameters,
+        )
+
+
+def _barrier() -> str:
+    """Returns when every statement has ended that stores a pack and began before; else what is waited for."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = {BARRIER_MILLISECONDS}")
+            cursor.execute("LOCK TABLE memory_contextpack IN SHARE MODE")
+    except OperationalError as error:
+        if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+            raise
+        return "A transaction that writes context packs does not end."
+    return ""
+
+
+def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
+    """Counts every holder again and ends the erasure; or returns what it waits for. Raises _StillHeld."""
+    left = {name: entry["counted"] for name, entry in erasure_proof.counted(erased).items()}
+    if None in (left[WINDOW], left[WORKING], left[CONSOLE]):
+        return REDIS_AWAY
+    with transaction.atomic():
+        row = _row(erasure).select_for_update().get()
+        for name, number in left.items():
+            row.holders.setdefault(name, {}).update(left=number)
+            row.holders[name].setdefault("cleared", 0)
+        row.proof = {
+            **row.proof,
+            "left": sum(number or 0 for number in left.values()),
+            "counters_exact": not differences([erased.scope.namespace_id]),
+            "audit": erasure_proof.kept_by_audit(erased),
+        }
+        row.save(update_fields=["holders", "proof"])
+    holding = [name for name, number in left.items() if number]
+    if holding or row.proof["search"]["found_after"]:
+        raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
+    ledger.note_end(row, ErasureStatus.FINISHED)
+    with transaction.atomic():
+        _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")
+        _record(row, ErasureStatus.FINISHED, {"proof": row.proof, "summaries": row.summaries}, now=now)
+    return ""
+
+
+def _try_again(erasure: Erasure, reason: str, *, now: datetime) -> None:
+    """Has the erasure run again from its beginning, MAX_ATTEMPTS times at most."""
+    with transaction.atomic():
+        row = _row(erasure).select_for_update().get()
+        if row.attempts + 1 >= MAX_ATTEMPTS:
+            _fail(erasure, reason, now=now)
+            return
+        ErasedSession.objects.in_scope(Erased.of(erasure).scope).filter(erasure_id=erasure.id).update(
+            state=ErasedSessionState.OPEN
+        )
+        _row(erasure).update(
+            status=ErasureStatus.WAITING,
+            waiting_for=f"The next try, after: {reason}"[:200],
+            attempts=row.attempts + 1,
+            cleared_to=None,
+        )
+
+
+def _wait(erasure: Erasure, what: str) -> None:
+    _row(erasure).update(status=ErasureStatus.WAITING, waiting_for=what[:200])
+
+
+def _fail(erasure: Erasure, reason: str, *, now: datetime) -> None:
+    """Ends the erasure; it waits instead while the ledger cannot take down what of it is gone."""
+    try:
+        ledger.note_end(_row(erasure).get(), ErasureStatus.FAILED)
+    except LedgerUnavailable as away:
+        _wait(erasure, away.message)
+        return
+    with transaction.atomic():
+        _row(erasure).update(status=ErasureStatus.FAILED, error=reason[:300], waiting_for="", finished_at=now)
+        _record(erasure, ErasureStatus.FAILED, {"reason": reason}, now=now)
+
+
+def _record(erasure: Erasure, status: ErasureStatus, details: Mapping[str, Any], *, now: datetime) -> None:
+    cleared = {name: entry.get("cleared", 0) for name, entry in erasure.holders.items()}
+    audit.record(
+        Erased.of(erasure).scope,
+        AuditEvent.ERASURE_FINISH,
+        session=erasure.session,
+        subject=str(erasure.id),
+        details={"status": status, "target": erasure.target, "cleared": cleared, **details},
+        now=now,
+    )
+
+
+@contextmanager
+def _claimed(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
+    """Inside, the erasure when it is the caller's to carry out.
+
+    Who carries it out holds an advisory lock, which ends with its connection: what a killed process held is free.
+    """
+    number = int.from_bytes(hashlib.blake2b(b"erasure:" + erasure_id.bytes, digest_size=8).digest(), signed=True)
+    if not _advisory("pg_try_advisory_lock", number):
+        yield None
+        return
+    try:
+        erasure = Erasure.objects.filter(namespace_id=namespace_id, id=erasure_id, status__in=OPEN).first()
+        if erasure is not None:
+            erasure.started_at = erasure.started_at or now()
+            erasure.status = ErasureStatus.RUNNING
+            erasure.waiting_for = ""
+            erasure.save(update_fields=["status", "started_at", "waiting_for"])
+        yield erasure
+    finally:
+        _advisory("pg_advisory_unlock", number)
+
+
+def _advisory(function: str, number: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [number])
+        return bool(cursor.fetchone()[0])
+
+
+def _row(erasure: Erasure) -> Any:
+    return Erasure.objects.filter(namespace_id=erasure.namespace_id, id=erasure.id)

@@ -1,0 +1,182 @@
+"""What an erasure does to sessions: summaries, rows and windows; to working memory and the console's questions."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from memory.enums import ErasedSessionState
+from memory.errors import WindowUnavailable
+from memory.models import ErasedMemory, ErasedSession
+from memory.models.scoped import ScopedQuerySet
+from memory.services.erasure.holders import Erased
+from memory.services.summaries import condense
+from memory.stores import probes, window, working
+from memory.stores.redis import RedisAway
+
+# Sessions that one transaction deals with.
+AT_ONCE = 100
+WINDOW = "redis_window"
+WORKING = "redis_working_memory"
+CONSOLE = "redis_console_probes"
+# A memory's id begins with the time of its making; older ones are in their windows already, or were never put there.
+_MAY_BE_ON_ITS_WAY = timedelta(minutes=10)
+
+# In the order of `services/index/insert.py`, which sorts names as the database does and not by their bytes.
+_LOCK = """
+SELECT name FROM memory_session WHERE namespace_id = %(namespace_id)s AND name = ANY(%(sessions)s)
+ORDER BY name COLLATE "default" FOR UPDATE
+"""
+_DELETE_SUMMARIES = """
+DELETE FROM memory_condensation c USING memory_erasedsession s
+WHERE c.namespace_id = %(namespace_id)s AND s.namespace_id = c.namespace_id AND s.erasure_id = %(erasure_id)s
+  AND s.session = c.session AND s.session = ANY(%(sessions)s)
+  AND (c.covers_to_turn >= s.first_turn
+       OR (SELECT true FROM memory_memory m
+           WHERE m.namespace_id = c.namespace_id AND m.session = c.session AND m.turn > 0 LIMIT 1) IS NULL)
+RETURNING c.session
+"""
+_DELETE_EMPTY = """
+DELETE FROM memory_session n
+WHERE n.namespace_id = %(namespace_id)s AND n.name = ANY(%(sessions)s) AND n.audit_hidden_before IS NULL
+  AND (SELECT true FROM memory_memory m
+       WHERE m.namespace_id = n.namespace_id AND m.session = n.name AND m.turn > 0 LIMIT 1) IS NULL
+"""
+# Turns are numbered on from `message_count`, so that stays; what no summary covers any longer is summarised again.
+_UNCOVER = """
+UPDATE memory_session n SET summary_requested_at = NULL, summarised_turn = coalesce(
+    (SELECT max(c.covers_to_turn) FROM memory_condensation c
+     WHERE c.namespace_id = n.namespace_id AND c.session = n.name), 0)
+WHERE n.namespace_id = %(namespace_id)s AND n.name = ANY(%(sessions)s)
+RETURNING n.name
+"""
+
+
+def settle(erased: Erased) -> Counter[str] | None:
+    """Deals with the next AT_ONCE sessions once their memories are gone; None when there is none left.
+
+    Summaries that tell of an erased turn go, with all that were rolled on from them. A session without a turn goes
+    too, but for one whose audit listing is hidden by its row. Inside a transaction; says how many rows it deleted.
+    """
+    sessions = list(_open(erased).order_by("session").values_list("session", flat=True)[:AT_ONCE])
+    if not sessions:
+        return None
+    parameters: dict[str, Any] = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "sessions": sessions,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, parameters)
+        cursor.execute(_DELETE_SUMMARIES, parameters)
+        summarised = [name for (name,) in cursor.fetchall()]
+        cursor.execute(_DELETE_EMPTY, parameters)
+        emptied = cursor.rowcount
+        cursor.execute(_UNCOVER, {**parameters, "sessions": list(set(summarised))})
+        left = [name for (name,) in cursor.fetchall()]
+    _open(erased).filter(session__in=left).update(state=ErasedSessionState.REBUILD)
+    _open(erased).filter(session__in=sessions).update(state=ErasedSessionState.DONE)
+    return Counter({"memory_condensation": len(summarised), "memory_session": emptied})
+
+
+def rebuild(erased: Erased, *, now: Callable[[], datetime]) -> Iterator[int]:
+    """Makes the summaries again of sessions that lost one, from the turns that are left; yields how many of each."""
+    waiting = _of(erased).filter(state=ErasedSessionState.REBUILD)
+    for session in list(waiting.order_by("session").values_list("session", flat=True)):
+        made = condense.condense_session(erased.scope, session=session, now=now())
+        waiting.filter(session=session).update(state=ErasedSessionState.DONE)
+        yield len(made)
+
+
+def count_windows(erased: Erased) -> int:
+    """How many messages of erased memories are in windows. Raises WindowUnavailable."""
+    return sum(len(ids) for _, ids in _in_windows(erased))
+
+
+def clear_windows(erased: Erased) -> int:
+    """Takes the messages of erased memories out of the windows; returns how many. Raises WindowUnavailable."""
+    namespace_id = erased.scope.namespace_id
+    recent = ErasedMemory.objects.in_scope(erased.scope).filter(
+        erasure_id=erased.id, memory_id__gte=_first_id(erased.asked_at - _MAY_BE_ON_ITS_WAY)
+    )
+    ids = [str(identity) for identity in recent.values_list("memory_id", flat=True)]
+    for start in range(0, len(ids), 10_000):
+        window.refuse(namespace_id, ids[start : start + 10_000])
+    return sum(window.remove(namespace_id, session, held) for session, held in _in_windows(erased))
+
+
+def count_working_memory(erased: Erased) -> int:
+    """How many erased memories working memory names. Raises WindowUnavailable."""
+    return len(_in_working_memory(erased))
+
+
+def clear_working_memory(erased: Erased) -> int:
+    """Takes erased memories out of working memory; returns how many. Raises WindowUnavailable."""
+    named = _in_working_memory(erased)
+    try:
+        return working.drop(erased.scope.namespace_id, named)
+    except RedisAway as error:
+        raise WindowUnavailable("Working memory (Redis) does not answer.") from error
+
+
+def count_probes(erased: Erased) -> int:
+    """How many of the namespace's console questions are older than the erasure. Raises WindowUnavailable."""
+    try:
+        return probes.count(erased.scope.namespace_id, until=erased.asked_at)
+    except RedisAway as error:
+        raise WindowUnavailable("The questions of the console (Redis) do not answer.") from error
+
+
+def clear_probes(erased: Erased) -> int:
+    """Forgets what staff asked of the namespace: whether a question quotes what is erased, nobody can tell.
+
+    Returns how many there were. Raises WindowUnavailable.
+    """
+    try:
+        return probes.forget(erased.scope.namespace_id)
+    except RedisAway as error:
+        raise WindowUnavailable("The questions of the console (Redis) do not answer.") from error
+
+
+def _in_working_memory(erased: Erased) -> list[uuid.UUID]:
+    # All that is there, also what is older than the policy of today keeps it.
+    try:
+        named = working.everything(erased.scope.namespace_id)
+    except RedisAway as error:
+        raise WindowUnavailable("Working memory (Redis) does not answer.") from error
+    rows = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id, memory_id__in=named)
+    return list(rows.values_list("memory_id", flat=True))
+
+
+def _in_windows(erased: Erased) -> Iterator[tuple[str, set[str]]]:
+    """(session, its erased memories that are in its window), of those that have any."""
+    sessions = list(_of(erased).order_by("session").values_list("session", flat=True))
+    for start in range(0, len(sessions), AT_ONCE):
+        held = window.held(erased.scope.namespace_id, sessions[start : start + AT_ONCE])
+        ids = [identity for own in held.values() for identity in own]
+        if not ids:
+            continue
+        rows = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id, memory_id__in=ids)
+        gone = {str(identity) for identity in rows.values_list("memory_id", flat=True)}
+        for session, own in held.items():
+            if mine := gone.intersection(own):
+                yield session, mine
+
+
+def _first_id(moment: datetime) -> str:
+    """The smallest UUIDv7 (RFC 9562) of a moment."""
+    milliseconds = f"{int(moment.timestamp() * 1000):012x}"
+    return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
+
+
+def _of(erased: Erased) -> ScopedQuerySet[Any]:
+    return ErasedSession.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
+
+
+def _open(erased: Erased) -> ScopedQuerySet[Any]:
+    return _of(erased).filter(state=ErasedSessionState.OPEN)

@@ -1,0 +1,154 @@
+"""People's marks of hits: which memories answer a question and which do not. They make a namespace's own test set."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.errors import NotFound
+from memory.models import Memory, RelevanceJudgement
+from memory.models.evaluation import normal_question, query_hash
+from memory.models.keys import new_id
+from memory.models.paging import Filter, narrow
+from memory.models.sql import fetch
+from memory.services.memories import usage
+from memory.types import Access, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One memory and whether it answers the question."""
+
+    memory_id: uuid.UUID
+    relevant: bool
+
+
+def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime) -> list[uuid.UUID]:
+    """Keeps marks of one question's hits, all or none; a memory marked before gets its new mark.
+
+    Returns the judgements' ids in the order of `marks`. Of a memory that is named twice the last mark counts. Raises
+    NotFound when the namespace does not have one of the memories.
+    """
+    latest = {mark.memory_id: mark.relevant for mark in marks}
+    digest = query_hash(query_text)
+    with transaction.atomic():
+        # Held until the marks are stored: a reset that comes in between waits, and takes them along.
+        held = Memory.objects.in_scope(scope).filter(pk__in=latest).order_by("pk").select_for_update(no_key=True)
+        missing = sorted(map(str, latest.keys() - set(held.values_list("pk", flat=True))))
+        if missing:
+            raise NotFound(f"The namespace {scope.namespace!r} has no memory {missing[0]}.", detail={"field": "marks"})
+        RelevanceJudgement.objects.bulk_create(
+            [
+                RelevanceJudgement(
+                    id=new_id(),
+                    namespace_id=scope.namespace_id,
+                    query_text=query_text,
+                    query_hash=digest,
+                    memory_id=memory_id,
+                    relevant=relevant,
+                    actor=scope.actor,
+                    created_at=now,
+                )
+                for memory_id, relevant in sorted(latest.items())
+            ],
+            update_conflicts=True,
+            unique_fields=["namespace", "query_hash", "memory"],
+            update_fields=["relevant", "actor", "created_at"],
+        )
+        usage.note_marked(scope, memory_ids=latest)
+        stored = dict(
+            RelevanceJudgement.objects.in_scope(scope)
+            .filter(query_hash=digest, memory_id__in=latest)
+            .values_list("memory_id", "id")
+        )
+        audit.record(
+            scope,
+            AuditEvent.MEMORY_JUDGE,
+            subject=audit.keyed(scope, "question", normal_question(query_text)),
+            details={
+                "relevant": [str(memory_id) for memory_id, relevant in latest.items() if relevant],
+                "not_relevant": [str(memory_id) for memory_id, relevant in latest.items() if not relevant],
+            },
+            now=now,
+        )
+    return [stored[mark.memory_id] for mark in marks]
+
+
+def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+    """The newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not reach."""
+    rows = narrow(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
+    return [
+        {
+            "id": str(row.pk),
+            "namespace": row.namespace.name,
+            "query": row.query_text,
+            "memory_id": str(row.memory_id),
+            "relevant": row.relevant,
+            "actor": row.actor,
+            "created_at": row.created_at.isoformat(),
+        }
+        for row in rows[: wanted.limit]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One question with its marks: how many memories answer it, how many do not, and who marked last."""
+
+    namespace: str
+    query_hash: str
+    text: str
+    relevant: int
+    not_relevant: int
+    actor: str
+    marked_at: datetime
+
+
+_QUESTIONS = """
+SELECT n.name, j.query_hash, (array_agg(j.query_text ORDER BY j.id DESC))[1], count(*) FILTER (WHERE j.relevant),
+       count(*) FILTER (WHERE NOT j.relevant), (array_agg(j.actor ORDER BY j.created_at DESC))[1], max(j.created_at)
+FROM memory_relevancejudgement j JOIN memory_namespace n ON n.id = j.namespace_id
+WHERE %(everywhere)s::bool OR j.namespace_id = ANY(%(namespaces)s::bigint[])
+GROUP BY 1, 2 ORDER BY 7 DESC, 2 LIMIT %(limit)s
+"""
+
+
+def questions(access: Access, *, limit: int) -> list[Judged]:
+    """The questions that were marked last, with counts of their marks."""
+    parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
+    return [Judged(*row) for row in fetch(_QUESTIONS, parameters, prepared=False)]
+
+
+def marks(access: Access) -> tuple[int, int]:
+    """How many questions are marked, and how many marks there are."""
+    rows = RelevanceJudgement.objects.reachable_by(access)
+    return rows.order_by().values("namespace_id", "query_hash").distinct().count(), rows.count()
+
+
+def question_texts(scope: Scope, *, hashes: Iterable[str]) -> dict[str, str]:
+    """What the questions of a namespace say, by hash, as far as they are still marked."""
+    rows = RelevanceJudgement.objects.in_scope(scope).filter(query_hash__in=list(hashes))
+    return dict(rows.values_list("query_hash", "query_text"))
+
+
+def judged_questions(scope: Scope) -> dict[str, tuple[str, dict[str, float]]]:
+    """For each question (by its hash) with a mark `relevant`: its text, and the grade (1 or 0) of each marked memory.
+
+    Archived memories are left out: retrieval does not return them on purpose.
+    """
+    questions: dict[str, tuple[str, dict[str, float]]] = {}
+    rows = (
+        RelevanceJudgement.objects.in_scope(scope)
+        .filter(memory_id__in=Memory.objects.in_scope(scope).active().values("pk"))
+        .order_by("query_hash", "memory_id")
+    )
+    for digest, text, memory_id, relevant in rows.values_list("query_hash", "query_text", "memory_id", "relevant"):
+        questions.setdefault(digest, (text, {}))[1][str(memory_id)] = float(relevant)
+    return {digest: entry for digest, entry in questions.items() if any(entry[1].values())}

@@ -1,0 +1,271 @@
+"""Runs of an evaluation as rows: asked for, begun, finished or failed, and listed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, EvaluationStatus, JobState
+from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
+from memory.models import EvaluationResult, EvaluationRun, Job
+from memory.models.paging import Filter, narrow
+from memory.services.jobs import queue
+from memory.types import Access, Scope
+
+_OPEN = (EvaluationStatus.QUEUED, EvaluationStatus.RUNNING)
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+DEFAULT_TOP_K = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run asks for: hits a question, only these types and groups (empty: all), each arm alone as well."""
+
+    top_k: int = DEFAULT_TOP_K
+    types: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    arms: bool = False
+
+    @classmethod
+    def of(cls, run: EvaluationRun) -> Options:
+        """Those that `run` was asked for with."""
+        stored = run.options
+        return cls(stored["top_k"], tuple(stored["types"]), tuple(stored["groups"]), stored["arms"])
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run found out; `results` are rows that are not stored yet."""
+
+    digest: str
+    configuration: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    notes: Sequence[str]
+    results: Sequence[EvaluationResult]
+
+
+def dataset_folder(name: str) -> Path:
+    """The folder `name` inside MEMOS_EVALUATION_DIR. Raises InvalidInput, NotFound."""
+    if not settings.MEMOS_EVALUATION_DIR:
+        raise InvalidInput(
+            "This server has no folder of datasets: set MEMOS_EVALUATION_DIR, or evaluate a namespace.",
+            detail={"field": "dataset"},
+        )
+    if not _FOLDER_NAME.fullmatch(name):
+        raise InvalidInput(
+            "A dataset is named by its folder: 1 to 100 letters, digits, dots, dashes and underscores.",
+            detail={"field": "dataset"},
+        )
+    home = Path(settings.MEMOS_EVALUATION_DIR).resolve()
+    folder = (home / name).resolve()
+    # A link inside the folder may not lead out of it either.
+    if folder.parent != home or not folder.is_dir():
+        raise NotFound(f"There is no dataset {name!r} in MEMOS_EVALUATION_DIR.", detail={"field": "dataset"})
+    return folder
+
+
+def request(
+    access: Access, *, scope: Scope | None, dataset: str, options: Options, label: str, now: datetime
+) -> EvaluationRun:
+    """Queues an evaluation of the scope's namespace by its judgements, or (scope None) of a dataset.
+
+    Raises Forbidden for a dataset when the caller is one of some namespaces only, InvalidInput and NotFound as
+    `dataset_folder`, Conflict while the same is queued or running.
+    """
+    if scope is None:
+        if not access.all_namespaces:
+            raise Forbidden(
+                "Datasets need a key of all namespaces. Evaluate a namespace of yours by its judgements instead.",
+                detail={"field": "dataset"},
+            )
+        dataset_folder(dataset)
+    with transaction.atomic():
+        run = create(scope, dataset=dataset, options=options, label=label, actor=access.actor, now=now)
+        queue.enqueue(queue.EVALUATE, run.namespace_id, str(run.pk), seconds=settings.MEMOS_EVALUATION_TIMEOUT_SECONDS)
+    return run
+
+
+def create(
+    scope: Scope | None, *, dataset: str, options: Options, label: str, actor: str, now: datetime
+) -> EvaluationRun:
+    """A run that is not begun yet. Raises Conflict while one of the same is queued or running."""
+    run = EvaluationRun(
+        namespace_id=scope.namespace_id if scope else 0,
+        namespace=scope.namespace if scope else "",
+        dataset=dataset,
+        options=asdict(options),
+        label=label,
+        actor=actor,
+        created_at=now,
+    )
+    if _inserted(run):
+        return run
+    # Of a run whose process was killed only the row is left: it stands in nobody's way.
+    if fail_lost(now=now) and _inserted(run):
+        return run
+    same = EvaluationRun.objects.filter(namespace_id=run.namespace_id, dataset=dataset, status__in=_OPEN).first()
+    if same is None:
+        raise Conflict("The same was under way and has just ended: ask again.", detail={"id": None})
+    raise Conflict(f"The same is {same.status} already: evaluation {same.pk}.", detail={"id": str(same)})
+
+
+def _inserted(run: EvaluationRun) -> bool:
+    """False when the database has refused it (`evaluation_open_once`): of equal requests at once, one gets in."""
+    try:
+        with transaction.atomic():
+            run.save(force_insert=True)
+    except IntegrityError:
+        return False
+    return True
+
+
+@contextmanager
+def claimed(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
+    """Inside, whether the run is the caller's to carry out; it is then `running`.
+
+    It is not when it is over, or when another process is at it. That process holds an advisory lock, which ends with
+    its connection: so a run whose process was killed can be told from one that takes long.
+    """
+    if not _lock(run.pk):
+        yield False
+        return
+    try:
+        with transaction.atomic():
+            rows = _row(run).filter(status__in=_OPEN)
+            begun = rows.update(status=EvaluationStatus.RUNNING, started_at=now)
+            if begun:
+                _record(run, AuditEvent.EVALUATION_START, {"options": run.options}, now=now)
+        yield bool(begun)
+    finally:
+        _unlock(run.pk)
+
+
+def finish(run: EvaluationRun, measured: Measured, *, now: datetime) -> EvaluationRun:
+    """Stores what the run found out, with the results of each question."""
+    with transaction.atomic():
+        # A run that begins again after its process was killed has stored none.
+        EvaluationResult.objects.bulk_create(measured.results, batch_size=1_000)
+        _row(run).update(
+            status=EvaluationStatus.FINISHED,
+            content_digest=measured.digest,
+            configuration=dict(measured.configuration),
+            metrics=dict(measured.metrics),
+            notes=list(measured.notes),
+            finished_at=now,
+        )
+        _record(
+            run,
+            AuditEvent.EVALUATION_FINISH,
+            {"status": EvaluationStatus.FINISHED, "questions": len(measured.results)},
+            now=now,
+        )
+    return _row(run).get()
+
+
+def fail(run: EvaluationRun, *, reason: str, now: datetime) -> None:
+    """Ends the run without figures; `reason` says why in a sentence."""
+    with transaction.atomic():
+        _row(run).update(status=EvaluationStatus.FAILED, error=reason, finished_at=now)
+        details = {"status": EvaluationStatus.FAILED, "reason": reason}
+        _record(run, AuditEvent.EVALUATION_FINISH, details, now=now)
+
+
+def fail_lost(*, now: datetime) -> int:
+    """Fails the runs that say they are running while no process is at them, and those whose job was discarded.
+
+    Returns how many.
+    """
+    lost = 0
+    for run in EvaluationRun.objects.filter(status=EvaluationStatus.QUEUED):
+        of_run = Job.objects.filter(namespace_id=run.namespace_id, kind=queue.EVALUATE.name, arguments__1=str(run.pk))
+        if of_run.filter(state=JobState.DISCARDED).exists():
+            fail(run, reason="Its job was discarded. Start it again.", now=now)
+            lost += 1
+    for run in EvaluationRun.objects.filter(status=EvaluationStatus.RUNNING):
+        if not _lock(run.pk):
+            continue
+        try:
+            if _row(run).filter(status=EvaluationStatus.RUNNING).exists():
+                fail(run, reason="The process that carried it out has ended. Start it again.", now=now)
+                lost += 1
+        finally:
+            _unlock(run.pk)
+    return lost
+
+
+def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
+    """A run that the caller reaches: a dataset's are of no namespace, so it takes all of them. Raises NotFound."""
+    run = EvaluationRun.objects.reachable_by(access).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(f"There is no evaluation {run_id} that this key reaches.", detail={"field": "id"})
+    return run
+
+
+def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+    """The newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
+    rows = narrow(EvaluationRun.objects.reachable_by(access), access, wanted)
+    return [shown(run) for run in rows[: wanted.limit]]
+
+
+def shown(run: EvaluationRun) -> dict[str, Any]:
+    """A run as clients see it."""
+    return {
+        "id": str(run.pk),
+        "status": str(run.status),
+        "namespace": run.namespace or None,
+        "dataset": run.dataset or None,
+        "label": run.label,
+        "options": run.options,
+        "content_digest": run.content_digest,
+        "configuration": run.configuration,
+        "metrics": run.metrics,
+        "notes": run.notes,
+        "error": run.error,
+        "actor": run.actor,
+        "created_at": run.created_at.isoformat(),
+        "started_at": run.started_at.isoformat() if run.started_at else None,
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+    }
+
+
+def results(run: EvaluationRun) -> list[dict[str, Any]]:
+    """What each question scored, in the order in which they were asked."""
+    rows = EvaluationResult.objects.filter(namespace_id=run.namespace_id, run_id=run.pk).order_by("number")
+    names = ("group", "query_id", "type", "fingerprint", "metrics", "context_tokens", "milliseconds")
+    return list(rows.values(*names))
+
+
+def _row(run: EvaluationRun) -> Any:
+    return EvaluationRun.objects.filter(namespace_id=run.namespace_id, pk=run.pk)
+
+
+def _record(run: EvaluationRun, event: AuditEvent, details: Mapping[str, Any], *, now: datetime) -> None:
+    details = {"dataset": run.dataset, "label": run.label, **details}
+    scope = Scope(run.namespace_id, run.namespace, run.actor)
+    audit.record(scope, event, subject=str(run.pk), details=details, now=now)
+
+
+def _lock(run_id: uuid.UUID) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_lock_number(run_id)])
+        return bool(cursor.fetchone()[0])
+
+
+def _unlock(run_id: uuid.UUID) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_number(run_id)])
+
+
+def _lock_number(run_id: uuid.UUID) -> int:
+    return int.from_bytes(hashlib.blake2b(b"evaluation:" + run_id.bytes, digest_size=8).digest(), signed=True)

@@ -1,0 +1,371 @@
+"""Which embedding model is in use, vectors for memories that lack one, and the switch to another model."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, EmbeddingState, MemoryState
+from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
+from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.locks import alone
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.search import has_vector
+from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.services.index import marks
+from memory.services.index.searchable_text import Span, held_spans
+from memory.stores import model_calls
+from memory.text.passages import passages
+from memory.text.question_frames import take_out
+from memory.text.utterances import live_text
+from memory.text.vectors import halfvec_literal
+
+log = logging.getLogger("memos.embedding")
+
+# How long a process may go on with the model it knows after another one became active.
+KNOWN_SECONDS = 3.0
+# What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
+BATCH = 128
+# What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
+INLINE_PASSAGES = 6_000
+# PostgreSQL advisory lock of the one run that makes missing vectors.
+_RUN_LOCK = 0x6D656D6F73
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveModel:
+    """The model that search uses: its row's id and what makes its vectors."""
+
+    id: int
+    provider_name: str
+    name: str
+    dimensions: int
+
+    @property
+    def provider(self) -> EmbeddingProvider:
+        return provider_for(self.provider_name, self.name, self.dimensions)
+
+    @property
+    def is_minilm(self) -> bool:
+        """Whether its cosines are those that weights learned for MiniLM hold for."""
+        return self.provider_name == "minilm"
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dimensions]. Raises EmbeddingUnavailable, also for vectors of another length."""
+        vectors = self.provider.embed(texts)
+        if vectors.shape[1:] != (self.dimensions,):
+            raise EmbeddingUnavailable(
+                f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
+                "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
+            )
+        model_calls.answered(model_calls.EMBEDDING)
+        return vectors
+
+    def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
+        """As `embed`, of questions to be compared with memories: without what all questions have in common."""
+        vectors, frames = self.embed(texts), self.provider.frames()
+        return vectors if frames is None else take_out(frames, vectors)
+
+    def start_embedding(self, text: str) -> Future[np.ndarray]:
+        """The vector of one question, float32 [dimensions], in the making beside what the caller does meanwhile."""
+        return _beside().submit(lambda: self.embed_questions([text])[0])
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """As many threads as a web process answers requests with: none waits for another's vector."""
+    return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
+
+
+_known: tuple[float, ActiveModel] | None = None
+
+
+def active_model(*, choose: bool = True) -> ActiveModel:
+    """The active model; on an empty server the configured one becomes it, if the caller may `choose`.
+
+    Raises EmbeddingUnavailable.
+    """
+    global _known  # noqa: PLW0603 - one small cache a process
+    if _known is not None and time.monotonic() - _known[0] < KNOWN_SECONDS:
+        return _known[1]
+    row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if row is None and not choose:
+        raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
+    row = row or _first_model()
+    model = ActiveModel(row.pk, row.provider, row.name, row.dimensions)
+    _known = (time.monotonic(), model)
+    return model
+
+
+def forget_active_model() -> None:
+    """Makes the next `active_model()` look at the database."""
+    global _known  # noqa: PLW0603 - one small cache a process
+    _known = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors, float32 [passages, dimensions], and the stored model that made them.
+
+    `places` says of each row the memory (its place in what was embedded) and the passage in it, both from 0.
+    """
+
+    model_id: int
+    vectors: np.ndarray
+    places: list[tuple[int, int]]
+
+    def only(self, memories: Sequence[int]) -> Embedded:
+        """What belongs to some of the memories, given by their places, which are counted anew."""
+        place_of = {memory: place for place, memory in enumerate(memories)}
+        rows = [row for row, (memory, _) in enumerate(self.places) if memory in place_of]
+        places = [(place_of[self.places[row][0]], self.places[row][1]) for row in rows]
+        return Embedded(self.model_id, self.vectors[rows], places)
+
+
+def embed_memories(memories: Sequence[Sequence[str]]) -> Embedded:
+    """Vectors of memories, each given as its passages (`embedded_passages`). Raises EmbeddingUnavailable."""
+    model = active_model()
+    vectors = model.embed([text for own in memories for text in own])
+    places = [(memory, passage) for memory, own in enumerate(memories) for passage in range(len(own))]
+    return Embedded(model.id, vectors, places)
+
+
+def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
+    """As `embed_memories`, but None (logged) when the worker will make the vectors.
+
+    That is so when the provider is away, and when there are more than INLINE_PASSAGES.
+    """
+    passage_count = sum(len(own) for own in memories)
+    if passage_count > INLINE_PASSAGES:
+        log.info("embedding put off", extra={"memories": len(memories), "passages": passage_count})
+        return None
+    try:
+        return embed_memories(memories)
+    except EmbeddingUnavailable as error:
+        log.warning("embedding put off", extra={"memories": len(memories), "reason": error.message})
+        return None
+
+
+def embedded_text(text: str, speaker: str, context: str = "") -> str:
+    """What is indexed of a memory: who said it, and what it stands under, belong to its meaning."""
+    said = " > ".join(part for part in (speaker, context) if part)
+    return f"{said}: {text}" if said else text
+
+
+def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
+    """What is embedded of a memory, a vector each: nearly always one, its `embedded_text`; of a long text several."""
+    return [embedded_text(passage, speaker, context) for passage in passages(text)]
+
+
+def pending_count() -> int:
+    """Active memories that wait for their vector."""
+    return Memory.objects.awaiting_vector().count()
+
+
+def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
+    """Makes missing vectors of the active model, in batches that are each kept; returns of how many memories.
+
+    Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
+    refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
+    """
+    deadline = time.monotonic() + seconds
+    with alone(_RUN_LOCK) as only:
+        made = 0
+        for batch in _fill(active_model(), Memory.objects.awaiting_vector(), limit=limit) if only else ():
+            made += batch
+            if time.monotonic() > deadline:
+                break
+        return made
+
+
+def reembed(
+    *, provider: str, name: str, actor: str, now: Callable[[], datetime], progress: Callable[[int, int], None]
+) -> EmbeddingModel:
+    """Builds the vectors of another model beside the present ones and switches when none is missing.
+
+    Search keeps using the present model until the switch, which is one row's change. Resumable: a second call goes on
+    where the first ended. `progress(done, total)` is called after every batch. The former model's vectors are kept
+    until `prune_retired`. Raises EmbeddingUnavailable, InvalidInput.
+    """
+    target = _model_row(provider, name)
+    if target.state == EmbeddingState.ACTIVE:
+        raise InvalidInput(f"{target} is the active model already: there is nothing to switch to.")
+    model = ActiveModel(target.pk, target.provider, target.name, target.dimensions)
+    total = Memory.objects.count()
+    done = MemoryVector.objects.filter(model_id=target.pk, passage=0).count()
+    progress(done, total)
+    lacking = Memory.objects.filter(~has_vector(target.pk))
+    for made in _fill(model, lacking):
+        done += made
+        progress(min(done, total), total)
+    with transaction.atomic():
+        former = EmbeddingModel.objects.select_for_update().filter(state=EmbeddingState.ACTIVE).first()
+        EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).update(state=EmbeddingState.RETIRED)
+        EmbeddingModel.objects.filter(pk=target.pk).update(state=EmbeddingState.ACTIVE, activated_at=now())
+        audit.record_system(
+            actor,
+            AuditEvent.REEMBED,
+            subject=str(target),
+            details={"from": str(former) if former else None, "to": str(target), "vectors": done},
+            now=now(),
+        )
+    marks.set_right()
+    forget_active_model()
+    # Processes that still know the former model may have stored memories with its vectors only.
+    time.sleep(KNOWN_SECONDS + 0.5)
+    for made in _fill(model, lacking):
+        done += made
+        progress(done, max(done, total))
+    marks.set_right()
+    target.refresh_from_db()
+    return target
+
+
+def prune_retired() -> int:
+    """Deletes the vectors of models that are no longer active; returns how many."""
+    deleted, _ = MemoryVector.objects.filter(model__state=EmbeddingState.RETIRED).delete()
+    EmbeddingModel.objects.filter(state=EmbeddingState.RETIRED).delete()
+    return deleted
+
+
+def _first_model() -> EmbeddingModel:
+    provider, name = configured()
+    row = _model_row(provider, name)
+    try:
+        with transaction.atomic():
+            EmbeddingModel.objects.filter(pk=row.pk).update(state=EmbeddingState.ACTIVE)
+    except IntegrityError:
+        # Another process was faster with another model.
+        return EmbeddingModel.objects.get(state=EmbeddingState.ACTIVE)
+    row.state = EmbeddingState.ACTIVE
+    return row
+
+
+def _model_row(provider: str, name: str) -> EmbeddingModel:
+    dimensions = provider_for(provider, name).dimensions
+    row, _ = EmbeddingModel.objects.get_or_create(
+        provider=provider, name=name, dimensions=dimensions, defaults={"state": EmbeddingState.BUILDING}
+    )
+    return row
+
+
+def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf")) -> Iterator[int]:
+    """Makes the vectors that are `lacking` batch by batch, oldest memories first; yields how many memories got theirs.
+
+    Asks anew for every batch.
+    """
+    made = 0
+    last_id = None
+    while made < limit:
+        rows = lacking if last_id is None else lacking.filter(pk__gt=last_id)
+        columns = ("pk", "namespace_id", "content_hash", "retired_spans", "text", "speaker", "context")
+        found = list(rows.order_by("pk").values_list(*columns)[:BATCH])
+        if not found:
+            return
+        last_id = found[-1][0]
+        held = held_spans({row[1] for row in found}, [row[0] for row in found])
+        for batch in _batches([_pending(row, held.get(row[0], ())) for row in found]):
+            kept = _embed_and_insert(model, batch)
+            made += kept
+            yield kept
+
+
+class _Pending(NamedTuple):
+    """A memory without vectors; its passages were cut from the text of that hash, without the retired spans."""
+
+    memory_id: UUID
+    namespace_id: int
+    content_hash: bytes
+    retired_spans: list[int]
+    speaker: str
+    context: str
+    passages: list[str]
+
+
+def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str], held: Sequence[Span]) -> _Pending:
+    memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
+    passages = embedded_passages(live_text(text, [*spans_of(retired_spans), *held]), speaker, context)
+    return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, speaker, context, passages)
+
+
+def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
+    """The memories in groups of at most BATCH passages; a memory that has more is a group of its own."""
+    group: list[_Pending] = []
+    size = 0
+    for memory in memories:
+        if group and size + len(memory.passages) > BATCH:
+            yield group
+            group, size = [], 0
+        group.append(memory)
+        size += len(memory.passages)
+    yield group
+
+
+def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending]) -> int:
+    """Stores the batch's vectors; one text that the provider refuses must not keep out the others."""
+    try:
+        vectors = model.embed([text for memory in batch for text in memory.passages])
+    except EmbeddingRefused as error:
+        if len(batch) == 1:
+            extra = {"memory": str(batch[0].memory_id), "reason": error.message}
+            log.warning("a memory stays without vector", extra=extra)
+            return 0
+        return sum(_embed_and_insert(model, [memory]) for memory in batch)
+    _insert_vectors(model.id, batch, vectors)
+    return len(batch)
+
+
+def _insert_vectors(model_id: int, batch: Sequence[_Pending], vectors: np.ndarray) -> None:
+    places = [(memory, passage) for memory in batch for passage in range(len(memory.passages))]
+    # Joined to the memory as it is now and stays: it may have been erased, archived or edited meanwhile. Locked in the
+    # order of ids, as everyone locks memories.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH input AS (
+                SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::bytea[], %s::text[], %s::text[], %s::text[],
+                                     %s::smallint[], %s::text[])
+                    AS v (memory_id, namespace_id, content_hash, retired, speaker, context, passage, embedding)
+            ), own AS MATERIALIZED (
+                SELECT m.namespace_id, m.id, m.state, m.embedded FROM input i
+                JOIN memory_memory m
+                  ON m.namespace_id = i.namespace_id AND m.id = i.memory_id AND m.content_hash = i.content_hash
+                 AND m.retired_spans = i.retired::int[] AND m.speaker = i.speaker AND m.context = i.context
+                WHERE i.passage = 0
+                ORDER BY m.id
+                FOR NO KEY UPDATE OF m
+            ), vectors AS (
+                INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+                SELECT o.namespace_id, %s, o.id, i.passage, i.embedding::halfvec, o.state = %s
+                FROM own o JOIN input i ON i.namespace_id = o.namespace_id AND i.memory_id = o.id
+                ON CONFLICT DO NOTHING
+            )
+            UPDATE memory_memory m SET embedded = true FROM own o
+            WHERE m.namespace_id = o.namespace_id AND m.id = o.id AND NOT o.embedded
+              AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %s AND state = %s)
+            """,
+            [
+                [memory.memory_id for memory, _ in places],
+                [memory.namespace_id for memory, _ in places],
+                [memory.content_hash for memory, _ in places],
+                ["{" + ",".join(map(str, memory.retired_spans)) + "}" for memory, _ in places],
+                [memory.speaker for memory, _ in places],
+                [memory.context for memory, _ in places],
+                [passage for _, passage in places],
+                [halfvec_literal(vector) for vector in vectors],
+                *(model_id, MemoryState.ACTIVE),
+                *(model_id, EmbeddingState.ACTIVE),
+            ],
+        )

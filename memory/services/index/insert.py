@@ -1,0 +1,232 @@
+"""The one statement that makes memories durable and findable."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from memory import deadline
+from memory.enums import AuditEvent, EmbeddingState, MemoryState, Review, Tier
+from memory.governance.importance import importance
+from memory.models import NamespaceStat
+from memory.models.keys import new_id
+from memory.models.memory import content_hash
+from memory.models.sql import fetch
+from memory.services.index.embedding import Embedded, embedded_text
+from memory.services.tenancy.policy import in_force
+from memory.text.analysis import terms
+from memory.text.json_values import encode
+from memory.text.tokens import count_tokens
+from memory.text.vectors import halfvec_literal
+from memory.types import NewMemory, Scope
+
+# A term said more often than this in one memory says nothing more.
+MAX_FREQUENCY = 32_767
+
+
+@dataclass(frozen=True, slots=True)
+class LetIn:
+    """What the gate says of a turn that it lets in.
+
+    `working_hours`: how long working memory shows it, 0 for not at all. `noted` goes into its audit event.
+    `suspected`: it may try to steer its readers, weighs less and waits for review.
+    """
+
+    small_talk: bool = False
+    working_hours: int = 0
+    noted: dict[str, Any] = field(default_factory=dict)
+    suspected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory ready to be written."""
+
+    id: uuid.UUID
+    scope: Scope
+    memory: NewMemory
+    frequencies: Counter[str]
+    length: int
+    tokens: int
+    let_in: LetIn
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session after the write; `summary_due`: it has enough new messages for a summary that nobody asked for yet."""
+
+    namespace_id: int
+    name: str
+    message_count: int
+    summary_due: bool
+
+
+def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[Row]:
+    """Gives every item its id (in order) and its index terms. No I/O."""
+    return [prepared(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
+
+
+def prepared(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
+    """A memory that has its id and its index terms. No I/O."""
+    deadline.check()
+    found = terms(embedded_text(memory.text, memory.speaker))
+    tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
+    return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
+
+
+# Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
+# row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
+# writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
+_WRITE = """
+WITH input AS (
+    SELECT * FROM unnest(
+        %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
+        %(speaker)s::text[], %(text)s::text[], %(metadata)s::text[], %(occurred_at)s::timestamptz[],
+        %(content_hash)s::bytea[], %(terms)s::text[], %(frequencies)s::text[], %(length)s::int[], %(tokens)s::int[],
+        %(importance)s::float8[], %(review)s::text[], %(refresh)s::int[]
+    ) AS i (id, namespace_id, session, from_end, role, speaker, text, metadata, occurred_at, content_hash, terms,
+            frequencies, length, tokens, importance, review, refresh)
+), sessions AS (
+    INSERT INTO memory_session AS s (namespace_id, name, message_count, summarised_turn, first_message_at,
+                                     last_message_at)
+    SELECT namespace_id, session, count(*), 0, %(now)s::timestamptz, %(now)s::timestamptz
+    FROM input GROUP BY namespace_id, session ORDER BY namespace_id, session
+    ON CONFLICT (namespace_id, name) DO UPDATE SET
+        message_count = s.message_count + EXCLUDED.message_count,
+        last_message_at = greatest(s.last_message_at, EXCLUDED.last_message_at)
+    RETURNING namespace_id, name, message_count,
+              message_count - summarised_turn >= (
+                  SELECT i.refresh FROM input i WHERE i.namespace_id = s.namespace_id LIMIT 1)
+              AND (summary_requested_at IS NULL OR summary_requested_at < %(request_expired)s::timestamptz)
+              AS summary_due
+), memories AS (
+    INSERT INTO memory_memory (id, namespace_id, session, turn, role, speaker, text, metadata, importance, tier, state,
+                               occurred_at, created_at, content_hash, terms, length, tokens, review, embedded)
+    SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
+           i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
+           %(now)s::timestamptz, i.content_hash,
+           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens, i.review,
+           EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
+    FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
+), vectors AS (
+    INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
+    SELECT namespace_id, %(model_id)s::smallint, id, passage, embedding::halfvec, true
+    FROM unnest(%(vector_id)s::uuid[], %(vector_namespace_id)s::bigint[], %(passage)s::smallint[], %(vector)s::text[])
+         AS v (id, namespace_id, passage, embedding)
+), postings AS (
+    INSERT INTO memory_posting (namespace_id, term, memory_id, frequency, length)
+    SELECT i.namespace_id, p.term, i.id, p.frequency, i.length
+    FROM input i
+    CROSS JOIN LATERAL unnest(string_to_array(nullif(i.terms, ''), ' '), string_to_array(i.frequencies, ' ')::int[])
+         AS p (term, frequency)
+    WHERE i.terms <> ''
+), stats AS (
+    INSERT INTO memory_namespacestat AS n (namespace_id, shard, memories, terms)
+    SELECT namespace_id, pg_backend_pid() %% %(shards)s::int, count(*), sum(length)
+    FROM input GROUP BY namespace_id ORDER BY namespace_id
+    ON CONFLICT (namespace_id, shard) DO UPDATE
+        SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
+), audited AS (
+    INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
+                                 created_at)
+    SELECT a.id, i.namespace_id, a.namespace, i.session, %(event)s::text, %(actor)s::text, i.id::text,
+           a.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
+    FROM unnest(%(audit_id)s::uuid[], %(id)s::uuid[], %(namespace)s::text[], %(details)s::text[])
+         AS a (id, memory_id, namespace, details)
+    JOIN input i ON i.id = a.memory_id
+)
+SELECT namespace_id, name, message_count, summary_due FROM sessions
+"""
+
+
+def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
+    """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
+
+    One statement: all or nothing also outside a transaction.
+    """
+    return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
+
+
+def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
+    columns = {
+        "id": [row.id for row in rows],
+        "namespace_id": [row.scope.namespace_id for row in rows],
+        "session": [row.memory.session for row in rows],
+        "from_end": _distances_from_end(rows),
+        "role": [row.memory.role for row in rows],
+        "speaker": [row.memory.speaker for row in rows],
+        "text": [row.memory.text for row in rows],
+        "metadata": [encode(row.memory.metadata).decode() for row in rows],
+        "occurred_at": [row.memory.occurred_at or now for row in rows],
+        "content_hash": [content_hash(row.memory.text) for row in rows],
+        # Terms hold no white space, so a joined string stands for the array of arrays that unnest cannot take.
+        "terms": [" ".join(row.frequencies) for row in rows],
+        "frequencies": [" ".join(str(min(count, MAX_FREQUENCY)) for count in row.frequencies.values()) for row in rows],
+        "length": [row.length for row in rows],
+        "tokens": [row.tokens for row in rows],
+        "importance": [_importance(row) for row in rows],
+        "review": [Review.SUSPECTED.value if row.let_in.suspected else "" for row in rows],
+        # A query asks earlier. Ingest asks before a message leaves the window that no summary covers.
+        "refresh": [
+            max(in_force(row.scope.namespace_id).policy.summary_messages, settings.MEMOS_WINDOW_MESSAGES)
+            for row in rows
+        ],
+        "namespace": [row.scope.namespace for row in rows],
+        "audit_id": [new_id() for _ in rows],
+        "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
+    }
+    places = embedded.places if embedded else []
+    return {
+        **columns,
+        "vector_id": [rows[memory].id for memory, _ in places],
+        "vector_namespace_id": [rows[memory].scope.namespace_id for memory, _ in places],
+        "passage": [passage for _, passage in places],
+        "vector": [halfvec_literal(vector) for vector in embedded.vectors] if embedded else [],
+        "model_id": embedded.model_id if embedded else None,
+        "in_use": EmbeddingState.ACTIVE.value,
+        "now": now,
+        "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
+        "tier": Tier.L2.value,
+        "state": MemoryState.ACTIVE.value,
+        "shards": NamespaceStat.SHARDS,
+        "event": AuditEvent.INGEST.value,
+        "actor": rows[0].scope.actor,
+        "request_id": rows[0].scope.request_id,
+    }
+
+
+def _importance(row: Row) -> float:
+    let_in = row.let_in
+    return importance(
+        row.memory.text, row.memory.role, row.frequencies, small_talk=let_in.small_talk, suspected=let_in.suspected
+    ).value
+
+
+def _distances_from_end(rows: Sequence[Row]) -> list[int]:
+    """For each row, how many later rows of the batch belong to the same session."""
+    later: Counter[tuple[int, str]] = Counter()
+    distances = []
+    for row in reversed(rows):
+        place = (row.scope.namespace_id, row.memory.session)
+        distances.append(later[place])
+        later[place] += 1
+    return distances[::-1]
+
+
+def _audit_details(row: Row, *, embedded: bool) -> str:
+    return encode(
+        {
+            "memory_id": str(row.id),
+            "role": row.memory.role,
+            "characters": len(row.memory.text),
+            "tokens": row.tokens,
+            "embedded": embedded,
+            **row.let_in.noted,
+        }
+    ).decode()

@@ -1,0 +1,145 @@
+"""Memories near a text or another memory in meaning: for people who curate, and for what compares in the background."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db.models import Q
+
+from memory.enums import EmbeddingState, Sameness
+from memory.errors import NotFound
+from memory.governance.duplicates import NEAR_COSINE, sameness
+from memory.models import EmbeddingModel, Memory, MemoryVector
+from memory.models.memory import MemoryQuerySet, content_hash
+from memory.models.sql import limited
+from memory.retrieval.arms import dense
+from memory.retrieval.question import Question, Wants, question
+from memory.retrieval.size import is_large
+from memory.services.index.embedding import active_model
+from memory.types import Access, Scope
+
+# Namespaces that one search by meaning looks through: each costs a search of its own.
+MAX_NAMESPACES = 20
+# Nearest memories that are compared word by word, to see whether they say the same.
+_COMPARED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A memory and the cosine of its nearest passage, −1 to 1."""
+
+    memory: Memory
+    score: float
+
+
+def near_text(scopes: Sequence[Scope], *, text: str, limit: int, now: datetime) -> list[uuid.UUID]:
+    """The `limit` searchable memories of the namespaces that mean what `text` says, nearest first. Stores nothing.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    model = active_model(choose=False)
+    [vector] = model.embed([text])
+    asked = question(text, vector=vector, model_id=model.id, familiarity=1.0, now=now)
+    with limited():
+        hits = [hit for scope in scopes for hit in dense.search(scope, asked, limit=limit)]
+    hits.sort(key=lambda hit: -hit.score)
+    return [uuid.UUID(str(hit.memory_id)) for hit in hits[:limit]]
+
+
+def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: datetime) -> list[Near]:
+    """The `limit` searchable memories of the same namespace that are nearest to a memory, without itself.
+
+    Empty while it has no vector of the active model. Raises NotFound, SearchTimedOut.
+    """
+    memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_related("namespace").only(
+        "id", "namespace__name"
+    ).first()  # fmt: skip
+    if memory is None:
+        raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    if model is None:
+        return []
+    own = MemoryVector.objects.filter(
+        namespace_id=memory.namespace_id, model_id=model.pk, memory_id=memory.pk, passage=0
+    ).first()
+    if own is None:
+        return []
+    asked = _asked(own.embedding, model.pk)
+    scope = Scope(memory.namespace_id, memory.namespace.name, access.actor)
+    with limited():
+        hits = dense.search(scope, asked, limit=limit + 1)
+    scores = {uuid.UUID(str(hit.memory_id)): hit.score for hit in hits if str(hit.memory_id) != str(memory_id)}
+    rows = Memory.objects.in_scope(scope).filter(pk__in=scores).defer("terms", "metadata", "content_hash")
+    found = {row.pk: row for row in rows}
+    return [Near(found[pk], score) for pk, score in scores.items() if pk in found][:limit]
+
+
+def near_any(scope: Scope, texts: Sequence[str], *, limit: int) -> set[uuid.UUID]:
+    """The `limit` memories nearest to each of `texts` in meaning. Raises EmbeddingUnavailable."""
+    if not texts:
+        return set()
+    model = active_model()
+    found: set[uuid.UUID] = set()
+    for vector in model.embed(texts):
+        hits = dense.search(scope, _asked(vector, model.id), limit=limit)
+        found.update(uuid.UUID(hit.memory_id) for hit in hits)
+    return found
+
+
+def restated(scope: Scope, memory: Memory) -> list[uuid.UUID]:
+    """The earlier memories that say the same by the same speaker: letter by letter, or in nearly the same words.
+
+    In a large namespace only the former are looked for: its nearest neighbours cost a search each.
+    """
+    rows = (
+        Memory.objects.in_scope(scope)
+        .active()
+        .filter(
+            Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk),
+            speaker=memory.speaker,
+            role=memory.role,
+            superseded_by=None,
+        )
+    )
+    exact = rows.filter(content_hash=content_hash(memory.text)).order_by("pk").values_list("pk", flat=True)
+    if first := exact.first():
+        return [first]
+    return [] if is_large(scope) else _nearly(scope, memory, rows)
+
+
+def _nearly(scope: Scope, memory: Memory, rows: MemoryQuerySet) -> list[uuid.UUID]:
+    own = MemoryVector.objects.in_scope(scope).filter(memory_id=memory.pk, model_id=active_model().id)
+    vectors = list(own.order_by("passage").values_list("embedding", flat=True)[:2])
+    if len(vectors) != 1:
+        # Without a vector yet, or too long to be said twice by chance.
+        return []
+    question = _asked(vectors[0], active_model().id)
+    hits = {
+        uuid.UUID(hit.memory_id): hit.score
+        for hit in dense.search(scope, question, limit=_COMPARED + 1)
+        if hit.score >= NEAR_COSINE
+    }
+    return [
+        one.pk
+        for one in rows.filter(pk__in=hits.keys() - {memory.pk})
+        if sameness(memory.text, one.text, cosine=hits[one.pk]) in (Sameness.EXACT, Sameness.RESTATES)
+    ]
+
+
+def _asked(vector: Sequence[float] | np.ndarray, model_id: int) -> Question:
+    return Question(
+        text="",
+        terms=[],
+        embedded=np.asarray(vector, dtype=np.float32),
+        model_id=model_id,
+        familiarity=1.0,
+        predicate=None,
+        wants=Wants(),
+        spans=[],
+        holding_at=None,
+        as_of=None,
+    )

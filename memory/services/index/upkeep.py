@@ -1,0 +1,72 @@
+"""Keeps up what a search of a large namespace relies on: cells of its vectors, counts of its common terms."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import connection
+
+from memory.enums import EmbeddingState
+from memory.models.locks import alone
+from memory.services.index import common_terms, ivf
+from memory.services.index.ivf import Place
+
+# PostgreSQL advisory lock of the one run that changes cells and counts.
+CELLS_LOCK = 0x6D656D6F74
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run did: vectors filed in cells, cells split, joined or compared, namespaces whose terms were counted."""
+
+    filed: int = 0
+    cells: int = 0
+    counted: int = 0
+
+
+def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
+    """Brings cells and counts of every large namespace up to date; a second run finds nothing to do.
+
+    Ends after about `seconds` and goes on in the next run. One run at a time, another does nothing. Searches and
+    writers are not stopped at any moment.
+    """
+    deadline = time.monotonic() + seconds
+    filed = cells = counted = 0
+    with alone(CELLS_LOCK) as first:
+        if not first:
+            return Kept()
+        for namespace_id, memories in large():
+            counted += common_terms.count(namespace_id, memories=memories)
+            for model_id in _models():
+                place = Place(namespace_id, model_id)
+                filed += ivf.file(place, now=now, deadline=deadline)
+                cells += ivf.even_out(place, now=now, deadline=deadline)
+            if time.monotonic() > deadline:
+                break
+    return Kept(filed, cells, counted)
+
+
+def large() -> list[tuple[int, int]]:
+    """(namespace id, searchable memories) of the large namespaces."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT namespace_id, sum(memories)::bigint FROM memory_namespacestat
+            GROUP BY namespace_id HAVING sum(memories) > %s ORDER BY namespace_id
+            """,
+            [settings.MEMOS_LARGE_NAMESPACE_MEMORIES],
+        )
+        return cursor.fetchall()
+
+
+def _models() -> list[int]:
+    """The models whose vectors are searched, or will be."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM memory_embeddingmodel WHERE state IN (%s, %s) ORDER BY id",
+            [EmbeddingState.ACTIVE.value, EmbeddingState.BUILDING.value],
+        )
+        return [row[0] for row in cursor.fetchall()]

@@ -1,0 +1,305 @@
+"""Asks the gate about every turn and document, and keeps apart what it does not let in."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memory import audit, deadline
+from memory.enums import AuditEvent, GateDecision, Role
+from memory.errors import InvalidInput
+from memory.gate.fields import FieldsVerdict, judge_fields
+from memory.gate.judge import judge, severest
+from memory.gate.judgement import Judgement, Reason
+from memory.models import QuarantinedItem
+from memory.models.keys import new_id
+from memory.models.memory import content_hash
+from memory.services.index.insert import LetIn
+from memory.services.tenancy import quota
+from memory.services.tenancy.notes import refuse, refuse_ids, told_reasons
+from memory.services.tenancy.policy import in_force
+from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
+
+# The name under which metadata tell who gave a second opinion, when, and which: no client may write it.
+VERDICT_KEY = "memos_gate"
+SUSPECTED = Reason(
+    "suspected", "It may try to steer the reader: it is let in, quoted in packs, and listed for review.", 1.0
+)
+# Working memory shows what the gate is so sure about, and finds worth keeping.
+CONFIDENT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A turn with its id and the gate's judgement; `memory.text` is what may be kept of it, unless it is rejected."""
+
+    id: uuid.UUID
+    scope: Scope
+    memory: NewMemory
+    judgement: Judgement
+    let_in: LetIn
+
+    @property
+    def admitted(self) -> bool:
+        return self.judgement.decision.lets_in
+
+    @property
+    def outcome(self) -> Outcome:
+        """What its sender is told."""
+        rejected = self.judgement.decision == GateDecision.REJECT
+        return Outcome(self.judgement.decision, None if rejected else self.id, told(self.judgement))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDocument:
+    """As `Judged`; `id` is that of the item, if it is quarantined."""
+
+    id: uuid.UUID
+    scope: Scope
+    document: NewDocument
+    judgement: Judgement
+
+
+def judged(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
+    """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy.
+
+    `place` ("items[3].") stands before the names of its fields. Raises InvalidInput for a session id that the gate
+    does not let in.
+    """
+    deadline.check()
+    policy = in_force(scope.namespace_id)
+    refuse_ids({f"{place}session_id": memory.session}, gate=policy.gate)
+    judgement = judge(memory.text, role=memory.role, speaker=memory.speaker, policy=policy.gate)
+    fields = {"speaker": memory.speaker, "metadata": without_verdict(memory.metadata)}
+    verdict = judge_fields(fields, policy=policy.gate)
+    judgement = _together(judgement, verdict)
+    small_talk = judgement.worth < policy.policy.worth_threshold
+    confident = judgement.confidence >= CONFIDENT and not small_talk and not judgement.suspected
+    let_in = LetIn(
+        small_talk=small_talk,
+        working_hours=policy.policy.working_memory_hours if confident else 0,
+        noted={"gate": _noted(judgement)} if judgement.reasons else {},
+        suspected=judgement.suspected,
+    )
+    if judgement.decision != GateDecision.REJECT:
+        memory = replace(memory, text=judgement.text, **verdict.values)
+    return Judged(new_id(), scope, memory, judgement, let_in)
+
+
+def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
+    """A changed text as the policy in force lets it in, perhaps redacted, and whether it is suspected. Staff decide for
+    themselves.
+
+    A change cannot wait in quarantine: raises InvalidInput, which names the rules, where a new turn would.
+    """
+    if access.actor.startswith("staff:"):
+        return text, False
+    # What is worth little as a turn of its own may be a good correction.
+    gate = replace(in_force(namespace_id).gate, worth_threshold=0.0)
+    judgement = judge(text, role=role, speaker=speaker, policy=gate)
+    if not judgement.decision.lets_in:
+        why = "; ".join(f"{reason.rule}: {reason.says}" for reason in judgement.reasons)
+        raise InvalidInput(
+            f"The gate does not let this text in ({why}). Change the text, or have staff make the change.",
+            detail={"field": "text", "reasons": told(judgement)},
+        )
+    return judgement.text, judgement.suspected
+
+
+def allowed_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Changed fields (by their paths: `speaker`, `metadata`) as the policy in force lets them in, as `allowed_text`.
+
+    Raises InvalidInput, which names the field and the rules.
+    """
+    if access.actor.startswith("staff:"):
+        return dict(fields), False
+    verdict = judge_fields(fields, policy=in_force(namespace_id).gate)
+    refuse(verdict)
+    return verdict.values, verdict.suspected
+
+
+def without_verdict(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata without a second opinion that its sender made up."""
+    return {name: value for name, value in metadata.items() if name != VERDICT_KEY}
+
+
+def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
+    """The judgement of a text together with that of its fields; what is suspected says so last."""
+    decision = severest((judgement.decision, verdict.decision))
+    suspected = decision.lets_in and (judgement.suspected or verdict.suspected)
+    ordered = (
+        (*verdict.reasons, *judgement.reasons)
+        if decision != judgement.decision
+        else (
+            *judgement.reasons,
+            *verdict.reasons,
+        )
+    )
+    return replace(
+        judgement,
+        decision=decision,
+        text="" if decision == GateDecision.REJECT else judgement.text,
+        reasons=(*ordered, SUSPECTED) if suspected else ordered,
+        confidence=judgement.confidence
+        if decision == judgement.decision
+        else max((reason.score for reason in verdict.reasons), default=judgement.confidence),
+        suspected=suspected,
+    )
+
+
+def judged_document(scope: Scope, document: NewDocument) -> JudgedDocument:
+    """As `judged`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never worth
+    too little; in everything else the rules are those of a user's words.
+    """
+    deadline.check()
+    gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
+    refuse_ids({"session_id": document.session, "document_id": document.document_id}, gate=gate)
+    judgement = judge(document.text, role=Role.SYSTEM, speaker=document.title, policy=gate)
+    fields = {"title": document.title, "source": document.source, "metadata": without_verdict(document.metadata)}
+    verdict = judge_fields(fields, policy=gate)
+    judgement = _together(judgement, verdict)
+    if judgement.decision != GateDecision.REJECT:
+        document = replace(document, text=judgement.text, **verdict.values)
+    return JudgedDocument(new_id(), scope, document, judgement)
+
+
+def within_quota(turns: Sequence[Judged], *, now: datetime) -> list[Judged]:
+    """The turns again; those that a quota leaves no room for are quarantined. Belongs inside the writing transaction.
+
+    Of each namespace the first are let in.
+    """
+    wanted = Counter(turn.scope.namespace_id for turn in turns if turn.admitted)
+    granted = quota.take(wanted, now=now)
+    left = {namespace_id: grant.memories for namespace_id, grant in granted.items()}
+    found = []
+    for turn in turns:
+        namespace_id = turn.scope.namespace_id
+        if turn.admitted and namespace_id in left:
+            if left[namespace_id] > 0:
+                left[namespace_id] -= 1
+            else:
+                turn = replace(turn, judgement=over_quota(turn.judgement, granted[namespace_id]))  # noqa: PLW2901
+        found.append(turn)
+    return found
+
+
+def over_quota(judgement: Judgement, granted: quota.Granted) -> Judgement:
+    """The judgement of what there is no room for."""
+    reason = Reason(granted.rule, granted.says, 1.0)
+    return replace(judgement, decision=GateDecision.QUARANTINE, reasons=(reason, *judgement.reasons), confidence=1.0)
+
+
+def keep_out(turns: Iterable[Judged], *, now: datetime) -> None:
+    """Stores what is quarantined, and says of it and of what is rejected that it was. Inside the transaction."""
+    events = []
+    items = []
+    for turn in turns:
+        if turn.admitted:
+            continue
+        memory, judgement = turn.memory, turn.judgement
+        if judgement.decision == GateDecision.QUARANTINE:
+            fields = _fields(turn.id, turn.scope, memory.text, memory.occurred_at or now, judgement, now=now)
+            items.append(
+                QuarantinedItem(
+                    session=memory.session,
+                    role=memory.role,
+                    speaker=memory.speaker,
+                    metadata=memory.metadata,
+                    **fields,
+                )
+            )
+        details = {"memory_id": str(turn.id), "role": memory.role, "characters": len(memory.text)}
+        events.append(_event(turn.id, turn.scope, memory.session, judgement, details, now=now))
+    QuarantinedItem.objects.bulk_create(items)
+    audit.record_many(events)
+
+
+def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> None:
+    """As `keep_out`, for a document; `version` is that of the text in force (0: there is none)."""
+    document, judgement = kept.document, kept.judgement
+    if judgement.decision == GateDecision.QUARANTINE:
+        fields = _fields(kept.id, kept.scope, document.text, document.occurred_at or now, judgement, now=now)
+        QuarantinedItem.objects.create(
+            session=document.session,
+            role=Role.SYSTEM,
+            speaker="",
+            metadata=document.metadata,
+            document={
+                "document_id": document.document_id,
+                "title": document.title,
+                "source": document.source,
+                "format": document.format,
+                "version": version,
+            },
+            **fields,
+        )
+    details = {"document_id": document.document_id, "characters": len(document.text)}
+    audit.record_many([_event(kept.id, kept.scope, document.session, judgement, details, now=now)])
+
+
+def told(judgement: Judgement) -> list[dict[str, str]]:
+    """The gate's reasons as clients see them."""
+    return told_reasons(judgement.reasons)
+
+
+def noted_of(judgement: Judgement) -> dict[str, Any]:
+    """The judgement as an audit event keeps it; empty when there is nothing to say."""
+    return {"gate": _noted(judgement)} if judgement.reasons else {}
+
+
+def _fields(
+    identity: uuid.UUID, scope: Scope, text: str, occurred_at: datetime, judgement: Judgement, *, now: datetime
+) -> dict[str, Any]:
+    """The columns that turns and documents share."""
+    return {
+        "id": identity,
+        "namespace_id": scope.namespace_id,
+        "text": text,
+        "characters": len(text),
+        "occurred_at": occurred_at,
+        "rule": judgement.reasons[0].rule,
+        "reasons": [
+            {"rule": reason.rule, "says": reason.says, "score": reason.score, "spans": len(reason.spans)}
+            for reason in judgement.reasons
+        ],
+        "confidence": judgement.confidence,
+        "content_hash": content_hash(text),
+        "created_at": now,
+    }
+
+
+def _event(
+    identity: uuid.UUID,
+    scope: Scope,
+    session: str,
+    judgement: Judgement,
+    details: Mapping[str, Any],
+    *,
+    now: datetime,
+) -> dict[str, Any]:
+    rejected = judgement.decision == GateDecision.REJECT
+    return audit.fields(
+        scope,
+        AuditEvent.INGEST_REJECT if rejected else AuditEvent.QUARANTINE,
+        session=session,
+        subject=str(identity),
+        details={**details, "rule": judgement.reasons[0].rule, "gate": _noted(judgement)},
+        now=now,
+    )
+
+
+def _noted(judgement: Judgement) -> dict[str, Any]:
+    """Verdict, and each rule with the number of places where it applies: never the text."""
+    rules: defaultdict[str, int] = defaultdict(int)
+    for reason in judgement.reasons:
+        rules[reason.rule] += len(reason.spans)
+    return {
+        "verdict": judgement.decision.value,
+        "rules": dict(rules),
+        "worth": judgement.worth,
+        "confidence": judgement.confidence,
+    }

@@ -1,0 +1,410 @@
+"""Documents: long texts that are cut into chunks, each a memory that knows its document and its place in it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count
+
+from memory import audit, deadline
+from memory.enums import AuditEvent, DocumentFormat, GateDecision, Review, Role
+from memory.errors import InvalidInput, NotFound
+from memory.gate.judgement import Judgement
+from memory.governance.importance import importance
+from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
+from memory.models.keys import new_id
+from memory.models.memory import content_hash
+from memory.models.paging import page_of
+from memory.models.sql import fetch
+from memory.services.index import entries as index
+from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.index.entries import Indexed
+from memory.services.ingestion.admission import (
+    JudgedDocument,
+    judged_document,
+    keep_document_out,
+    noted_of,
+    over_quota,
+    told,
+)
+from memory.services.ingestion.ingest import EMBEDDING_DELAYED
+from memory.services.ingestion.second_opinion import hear_model
+from memory.services.jobs import queue
+from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy import quota
+from memory.services.tenancy.quota import Granted
+from memory.text.documents import Chunk, chunks
+from memory.text.json_values import encode
+from memory.text.tokens import count_tokens
+from memory.types import Idempotency, NewDocument, Scope, StoredDocument
+
+# A request waits for the vectors of so many chunks (a few seconds of the bundled model), of more the worker makes them.
+INLINE_CHUNKS = 128
+MAX_SPEAKER_CHARS = 128
+# The name under which a chunk's metadata tells of its document.
+METADATA_KEY = "document"
+
+
+def put_document(
+    scope: Scope, *, document: NewDocument, now: datetime, idempotency: Idempotency | None = None
+) -> StoredDocument:
+    """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
+
+    Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
+    the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
+    says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force.
+
+    Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
+    is under a legal hold.
+    """
+    if idempotency and (record := answers.answered(idempotency)):
+        return StoredDocument(**record.answer)
+    [checked], unheard = hear_model([judged_document(scope, document)], now=now)
+    ready = prepared_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
+    deadline.check()
+    with transaction.atomic():
+        if idempotency and not answers.claim(idempotency, memory_ids=[checked.id], now=now):
+            record = answers.answered(idempotency)
+            assert record is not None
+            return StoredDocument(**record.answer)
+        if ready is not None:
+            granted = _room_for(scope, ready, now=now)
+            if granted is not None:
+                checked = replace(checked, judgement=over_quota(checked.judgement, granted))
+        if ready is not None and checked.judgement.decision.lets_in:
+            stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
+        else:
+            stored = _kept_out(scope, checked, now=now)
+        stored = replace(stored, degraded=[*stored.degraded, *unheard])
+        if idempotency:
+            # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
+            keys = Document.objects.in_scope(scope).filter(document_id=stored.document_id).values_list("id", flat=True)
+            ids = [checked.id] if stored.quarantine_id else list(keys)
+            answers.amend(
+                idempotency,
+                answer=_fields(stored),
+                degraded=stored.degraded,
+                memory_ids=[str(identity) for identity in ids],
+            )
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document ready to be written: its chunks, their terms and places, and vectors (None: the worker makes them)."""
+
+    document: NewDocument
+    memories: list[Memory]
+    entries: list[Indexed]
+    places: list[Chunk]
+    embedded: Embedded | None
+
+
+def prepared_document(scope: Scope, document: NewDocument, *, now: datetime) -> PreparedDocument:
+    """Cuts, indexes and embeds; writes nothing. Raises InvalidInput for a text of white space."""
+    places = chunks(document.text, markdown=document.format == DocumentFormat.MARKDOWN)
+    if not places:
+        raise InvalidInput("The document's text holds only white space.", detail={"field": "text"})
+    memories = [_chunk_memory(scope, document, place, now=now) for place in places]
+    entries = [Indexed.of(memory, text=memory.text) for memory in memories]
+    embedded = None
+    if len(memories) <= INLINE_CHUNKS:
+        texts = [embedded_passages(memory.text, memory.speaker, memory.context) for memory in memories]
+        embedded = embed_or_none(texts)
+    return PreparedDocument(document, memories, entries, places, embedded)
+
+
+def insert_document(
+    scope: Scope, ready: PreparedDocument, *, judgement: Judgement | None = None, now: datetime
+) -> StoredDocument:
+    """Writes a document that is let in, in place of its former version. Inside the caller's transaction.
+
+    Raises Conflict when a chunk of the former version is under a legal hold.
+    """
+    document = ready.document
+    row = _upsert(scope, document, now=now)
+    replaced = index.remove_chunks(scope, documents=[row.id], now=now)
+    _insert(row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_suspected(ready, judgement))
+    stored = StoredDocument(
+        document_id=row.document_id,
+        version=row.version,
+        chunks=len(ready.places),
+        characters=len(document.text),
+        degraded=[] if ready.embedded is not None else [EMBEDDING_DELAYED],
+        verdict=judgement.decision.value if judgement else GateDecision.ACCEPT.value,
+        reasons=told(judgement) if judgement else [],
+    )
+    if ready.embedded is None:
+        queue.enqueue(queue.EMBED_PENDING)
+    audit.record(
+        scope,
+        AuditEvent.DOCUMENT_INGEST,
+        session=document.session,
+        subject=row.document_id,
+        details={
+            "document_id": row.document_id,
+            "version": row.version,
+            "chunks": stored.chunks,
+            "characters": stored.characters,
+            "degraded": stored.degraded,
+            "replaced_chunks": replaced,
+            "embedded": ready.embedded is not None,
+            **(noted_of(judgement) if judgement else {}),
+        },
+        now=now,
+    )
+    return stored
+
+
+def _suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
+    """The chunks where the gate suspects the document; all of them where it cannot say which."""
+    if judgement is None or not judgement.suspected:
+        return set()
+    spans = [span for reason in judgement.reasons if reason.family in ("injection", "hidden") for span in reason.spans]
+    places = list(zip(ready.memories, ready.places, strict=True))
+    redacted = judgement.decision == GateDecision.ACCEPT_REDACTED
+    if redacted or not spans:
+        return {memory.pk for memory, _ in places}
+    return {
+        memory.pk for memory, place in places if any(start < place.end and end > place.start for start, end in spans)
+    }
+
+
+def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
+    """Counts the chunks against the namespace's quota, if it has one; what they replace makes room."""
+    if not quota.limited(scope.namespace_id):
+        return None
+    of_former = Document.objects.in_scope(scope).filter(document_id=ready.document.document_id)
+    former = DocumentChunk.objects.in_scope(scope).filter(document_key__in=of_former.values("id")).count()
+    wanted = {scope.namespace_id: len(ready.places)}
+    return quota.take(wanted, whole=True, freed=former, enforce=enforce, now=now).get(scope.namespace_id)
+
+
+def version_in_force(scope: Scope, document_id: str) -> int:
+    """The version of the document that is there; 0 for none."""
+    found = Document.objects.in_scope(scope).filter(document_id=document_id).values_list("version", flat=True)
+    return found.first() or 0
+
+
+def _room_for(scope: Scope, ready: PreparedDocument, *, now: datetime) -> Granted | None:
+    """The limit that the document would break, if it would."""
+    granted = count_document(scope, ready, enforce=True, now=now)
+    return granted if granted is not None and granted.memories < len(ready.places) else None
+
+
+def _kept_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
+    """Stores what is quarantined, under a name that it keeps, and says that it was."""
+    document_id = checked.document.document_id or str(checked.id)
+    version = version_in_force(scope, document_id)
+    named = replace(checked, document=replace(checked.document, document_id=document_id))
+    keep_document_out(named, version=version, now=now)
+    quarantined = checked.judgement.decision == GateDecision.QUARANTINE
+    return StoredDocument(
+        document_id=document_id,
+        version=version,
+        chunks=0,
+        characters=len(checked.document.text),
+        degraded=[],
+        verdict=checked.judgement.decision.value,
+        reasons=told(checked.judgement),
+        quarantine_id=str(checked.id) if quarantined else None,
+    )
+
+
+def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
+    """Deletes a document, its chunks and all that hangs on them; returns how many chunks, None if there is none.
+
+    Raises Conflict when a chunk is under a legal hold.
+    """
+    with transaction.atomic():
+        found = Document.objects.in_scope(scope).filter(document_id=document_id)
+        row = found.select_for_update().first()
+        if row is None:
+            return None
+        removed = index.remove_chunks(scope, documents=[row.id], now=now)
+        found.delete()
+        audit.record(
+            scope,
+            AuditEvent.DOCUMENT_DELETE,
+            session=row.session,
+            subject=row.document_id,
+            details={"document_id": row.document_id, "version": row.version, "chunks": removed},
+            now=now,
+        )
+    return removed
+
+
+def documents(
+    scope: Scope, *, session: str | None, cursor: uuid.UUID | None, limit: int
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """The namespace's documents, newest first, from `cursor` on; and the cursor of the next page, if there is one."""
+    rows = Document.objects.in_scope(scope)
+    if session is not None:
+        rows = rows.filter(session=session)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page, following = page_of(rows.order_by("-id"), limit)
+    counts = _chunk_counts(scope, [row.id for row in page])
+    return [_shown(row, counts.get(row.id, 0)) for row in page], following.id if following else None
+
+
+def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
+    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on. Raises NotFound."""
+    row = Document.objects.in_scope(scope).filter(document_id=document_id).first()
+    if row is None:
+        raise NotFound(
+            f"There is no document {document_id!r} in the namespace {scope.namespace!r}.",
+            detail={"field": "document_id"},
+        )
+    of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
+    page = of_document.filter(index__gte=cursor).order_by("index").select_related("memory")
+    chunks, following = page_of(page, limit)
+    memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
+    pending = memories.awaiting_vector().count()
+    return {
+        "document": {**_shown(row, of_document.count()), "pending_embeddings": pending},
+        "chunks": [
+            {
+                "memory_id": str(chunk.memory_id),
+                "index": chunk.index,
+                "start": chunk.start,
+                "end": chunk.end,
+                "heading": chunk.memory.context,
+                "text": chunk.memory.text,
+                "tokens": chunk.memory.tokens,
+                "state": chunk.memory.state,
+            }
+            for chunk in chunks
+        ],
+        "next_cursor": following.index if following else None,
+    }
+
+
+def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
+    """A chunk as a memory that is not stored yet; the document speaks for itself, so its title is the speaker."""
+    deadline.check()
+    text = document.text[place.start : place.end]
+    return Memory(
+        id=new_id(),
+        namespace_id=scope.namespace_id,
+        role=Role.SYSTEM,
+        speaker=document.title[:MAX_SPEAKER_CHARS],
+        text=text,
+        context=place.heading,
+        occurred_at=document.occurred_at or now,
+        created_at=now,
+        content_hash=content_hash(text),
+        tokens=count_tokens(text, settings.MEMOS_TOKENIZER),
+    )
+
+
+# One statement, so that of two first versions at once one becomes the second.
+_UPSERT = """
+INSERT INTO memory_document AS d (namespace_id, id, document_id, session, version, title, source, format, metadata,
+                                  characters, occurred_at, created_at, updated_at)
+VALUES (%(namespace_id)s, %(id)s, %(document_id)s, %(session)s, 1, %(title)s, %(source)s, %(format)s,
+        %(metadata)s::jsonb, %(characters)s, %(occurred_at)s, %(now)s, %(now)s)
+ON CONFLICT (namespace_id, document_id) DO UPDATE SET
+    session = EXCLUDED.session, version = d.version + 1, title = EXCLUDED.title, source = EXCLUDED.source,
+    format = EXCLUDED.format, metadata = EXCLUDED.metadata, characters = EXCLUDED.characters,
+    occurred_at = EXCLUDED.occurred_at, updated_at = EXCLUDED.updated_at
+RETURNING id, version
+"""
+
+
+def _upsert(scope: Scope, document: NewDocument, *, now: datetime) -> Document:
+    """The document's row in its new version, locked until the transaction ends."""
+    identity = new_id()
+    row = Document(
+        namespace_id=scope.namespace_id,
+        id=identity,
+        document_id=document.document_id or str(identity),
+        session=document.session,
+        title=document.title,
+        source=document.source,
+        format=document.format,
+        metadata=document.metadata,
+        characters=len(document.text),
+        occurred_at=document.occurred_at or now,
+    )
+    names = ("namespace_id", "id", "document_id", "session", "title", "source", "format", "characters", "occurred_at")
+    values = {name: getattr(row, name) for name in names}
+    metadata = encode(row.metadata).decode()
+    [(row.id, row.version)] = fetch(_UPSERT, {**values, "metadata": metadata, "now": now}, prepared=True)
+    return row
+
+
+def _insert(
+    row: Document,
+    memories: Sequence[Memory],
+    entries: Sequence[Indexed],
+    places: Sequence[Chunk],
+    embedded: Embedded | None,
+    *,
+    suspected: Collection[uuid.UUID],
+) -> None:
+    """Writes the chunks of a document that has none, with their postings, vectors and counts; `suspected` ones wait for
+    review.
+    """
+    own = {"document_id": row.document_id, "title": row.title, "source": row.source, "version": row.version}
+    made = embedded is not None and EmbeddingModel.objects.in_use(embedded.model_id)
+    for position, (memory, entry, place) in enumerate(zip(memories, entries, places, strict=True)):
+        memory.session = row.chunk_session
+        memory.turn = position - len(memories)
+        memory.terms, memory.length = list(entry.frequencies), entry.length
+        memory.importance = importance(memory.text, memory.role, memory.terms, suspected=memory.pk in suspected).value
+        memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
+        memory.embedded = made
+        memory.review = Review.SUSPECTED if memory.pk in suspected else ""
+    Memory.objects.bulk_create(memories, batch_size=500)
+    DocumentChunk.objects.bulk_create(
+        [
+            DocumentChunk(
+                namespace_id=row.namespace_id,
+                document_key=row.id,
+                index=position,
+                memory_id=memory.pk,
+                start=place.start,
+                end=place.end,
+            )
+            for position, (memory, place) in enumerate(zip(memories, places, strict=True))
+        ],
+        batch_size=1000,
+    )
+    index.insert_postings(entries)
+    if embedded is not None:
+        index.insert_vectors(memories, embedded, searchable=True)
+    index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
+
+
+def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    rows = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
+    return dict(rows.values_list("document_key").annotate(Count("index")))
+
+
+def _shown(row: Document, chunk_count: int) -> dict[str, Any]:
+    """A document as clients see it."""
+    return {
+        "document_id": row.document_id,
+        "version": row.version,
+        "title": row.title,
+        "source": row.source,
+        "format": row.format,
+        "session_id": row.session or None,
+        "metadata": row.metadata,
+        "characters": row.characters,
+        "chunk_count": chunk_count,
+        "occurred_at": row.occurred_at.isoformat(),
+        "created_at": row.created_at.isoformat(),
+        "updated_at": row.updated_at.isoformat(),
+    }
+
+
+def _fields(stored: StoredDocument) -> dict[str, Any]:
+    return {name: getattr(stored, name) for name in StoredDocument.__slots__}

@@ -1,0 +1,179 @@
+"""Takes in what was said: asks the gate, embeds, makes durable and findable, and asks for a summary when one is due."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError, transaction
+
+from memory import deadline
+from memory.enums import GateDecision
+from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.index.insert import Row, SessionState, prepared, write
+from memory.services.ingestion.admission import Judged, judged, keep_out, within_quota
+from memory.services.ingestion.second_opinion import hear_model
+from memory.services.summaries import refresh
+from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy import quota
+from memory.stores import window, working
+from memory.stores.redis import RedisAway, together
+from memory.types import Idempotency, Ingested, NewMemory, Outcome, Scope, WindowMessage
+
+log = logging.getLogger("memos.ingest")
+
+EMBEDDING_DELAYED = "embedding_delayed"
+WINDOW_SKIPPED = "session_window_unavailable"
+
+
+def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:
+    """Remembers one turn. See `ingest_batch`."""
+    return ingest_batch([(scope, memory)], now=now, idempotency=idempotency)
+
+
+def ingest_batch(
+    items: Sequence[tuple[Scope, NewMemory]], *, now: datetime, idempotency: Idempotency | None = None
+) -> Ingested:
+    """Remembers turns, in their order, as far as the gate lets them in. When it returns, they are durable and both
+    search arms find them, and what is quarantined is kept where no search looks; all of that or, on an error, none.
+
+    With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
+    and found by words; the worker embeds them later. With Redis away they miss session window and working memory only.
+    Both are named in `degraded`. All items are of one caller.
+
+    Raises IdempotencyConflict when the key came with another body before.
+    """
+    if not items:
+        return Ingested([], [])
+    if idempotency and (answered := _answered(idempotency)):
+        return answered
+    turns = [judged(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)]
+    turns, unheard = hear_model(turns, now=now)
+    rows = _rows(turns)
+    embedded = embed_or_none([embedded_passages(row.memory.text, row.memory.speaker) for row in rows]) if rows else None
+    deadline.check()
+    if idempotency or len(rows) < len(turns) or any(quota.limited(row.scope.namespace_id) for row in rows):
+        with transaction.atomic():
+            if idempotency and not answers.claim(
+                idempotency, memory_ids=[turn.id for turn in turns], answer=_remembered(turns), now=now
+            ):
+                answered = _answered(idempotency)
+                assert answered is not None
+                return answered
+            allowed = within_quota(turns, now=now)
+            if allowed != turns:
+                turns, kept = allowed, _places(rows, allowed)
+                rows = [rows[place] for place in kept]
+                embedded = embedded.only(kept) if embedded else None
+                if idempotency:
+                    answers.amend(idempotency, answer=_remembered(turns))
+            keep_out(turns, now=now)
+            sessions = write(rows, embedded, now=now) if rows else []
+    else:
+        sessions = write(rows, embedded, now=now)
+    degraded = finish(rows, sessions, embedded, now=now) + unheard
+    if idempotency and degraded:
+        answers.amend(idempotency, degraded=degraded)
+    return Ingested([turn.outcome for turn in turns], degraded)
+
+
+def finish(
+    rows: Sequence[Row], sessions: Sequence[SessionState], embedded: Embedded | None, *, now: datetime
+) -> list[str]:
+    """What follows the write of memories, outside its transaction; returns what did not work fully."""
+    if not rows:
+        return []
+    ask_for_summaries(rows, sessions, now=now)
+    degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
+    if not append_to_windows(rows, now=now):
+        degraded.append(WINDOW_SKIPPED)
+    return degraded
+
+
+def _place(number: int, count: int) -> str:
+    """What stands before the names of an item's fields in a refusal."""
+    return f"items[{number}]." if count > 1 else ""
+
+
+def _rows(turns: Sequence[Judged]) -> list[Row]:
+    return [prepared(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in) for turn in turns if turn.admitted]
+
+
+def _places(rows: Sequence[Row], turns: Sequence[Judged]) -> list[int]:
+    """Which of `rows` the turns still let in."""
+    admitted = {turn.id for turn in turns if turn.admitted}
+    return [place for place, row in enumerate(rows) if row.id in admitted]
+
+
+def ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, now: datetime) -> None:
+    """Asks for the summaries that are due. The memories are stored already: what fails here the schedule finds."""
+    scopes = {row.scope.namespace_id: row.scope for row in rows}
+    due = [session for session in sessions if session.summary_due]
+    try:
+        for session in due:
+            with transaction.atomic():
+                refresh.request_if_due(scopes[session.namespace_id], session=session.name, has_summary=True, now=now)
+    except DatabaseError as error:
+        log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
+
+
+def _remembered(turns: Sequence[Judged]) -> dict[str, Any]:
+    """What an idempotency record keeps beside the ids: verdicts and reasons, of those turns that have any."""
+    told = {
+        str(place): {"verdict": turn.outcome.verdict.value, "reasons": turn.outcome.reasons}
+        for place, turn in enumerate(turns)
+        if turn.judgement.reasons
+    }
+    return {"outcomes": told} if told else {}
+
+
+def _answered(idempotency: Idempotency) -> Ingested | None:
+    """The answer already given to this key, if any."""
+    record = answers.answered(idempotency)
+    if record is None:
+        return None
+    told = record.answer.get("outcomes", {})
+    outcomes = []
+    for place, value in enumerate(record.memory_ids):
+        found = told.get(str(place), {"verdict": GateDecision.ACCEPT, "reasons": []})
+        verdict = GateDecision(found["verdict"])
+        outcomes.append(
+            Outcome(verdict, None if verdict == GateDecision.REJECT else uuid.UUID(value), found["reasons"])
+        )
+    return Ingested(outcomes, record.degraded, replayed=True)
+
+
+def append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
+    """Adds the rows to their session windows, and those that are worth it to working memory; False (logged) when Redis
+    is away.
+    """
+    messages: dict[tuple[int, str], list[WindowMessage]] = defaultdict(list)
+    noted: dict[int, list[uuid.UUID]] = defaultdict(list)
+    hours: dict[int, int] = {}
+    for row in rows:
+        memory = row.memory
+        namespace_id = row.scope.namespace_id
+        messages[namespace_id, memory.session].append(
+            WindowMessage(
+                str(row.id),
+                memory.role,
+                memory.speaker,
+                memory.text,
+                row.tokens,
+                (memory.occurred_at or now).isoformat(),
+                row.let_in.suspected,
+            )
+        )
+        if row.let_in.working_hours:
+            noted[namespace_id].append(row.id)
+            hours[namespace_id] = row.let_in.working_hours
+    try:
+        together(window.appending(messages), working.noting(noted, hours=hours, now=now))
+    except RedisAway as error:
+        log.warning("session window skipped", extra={"reason": str(error), "memories": len(rows)})
+        return False
+    return True

@@ -1,0 +1,279 @@
+"""What the gate kept apart: listed, released into memory, or discarded."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from memory import audit
+from memory.enums import AuditEvent, QuarantineState
+from memory.errors import Conflict, InvalidInput, NotFound
+from memory.models import QuarantinedItem
+from memory.models.paging import Filter, narrow, page_of
+from memory.services.index.embedding import embed_or_none, embedded_passages
+from memory.services.index.insert import LetIn, prepared, write
+from memory.services.ingestion.documents import (
+    PreparedDocument,
+    count_document,
+    insert_document,
+    prepared_document,
+)
+from memory.services.ingestion.ingest import finish
+from memory.services.tenancy import holds, quota
+from memory.services.tenancy.notes import allowed_note
+from memory.types import Access, NewDocument, NewMemory, Scope
+
+MAX_NOTE_CHARS = 300
+EXCERPT_CHARS = 200
+# Rows that one transaction deletes.
+BATCH = 500
+RESET_NOTE = "The session was reset."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the listing is narrowed to; None is all. `cursor`: where the page begins."""
+
+    namespace: str | None
+    state: QuarantineState | None
+    rule: str | None
+    cursor: uuid.UUID | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The item after the decision. `degraded` is as in `Ingested`."""
+
+    item: QuarantinedItem
+    degraded: Sequence[str] = ()
+
+
+def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """Items that the caller reaches, newest first, with the beginning of their texts; and the next page's cursor.
+
+    Raises NotFound for a namespace that it does not reach.
+    """
+    of_namespace = Filter(wanted.namespace, None, wanted.limit)
+    rows = narrow(QuarantinedItem.objects.reachable_by(access), access, of_namespace)
+    if wanted.state is not None:
+        rows = rows.filter(state=wanted.state)
+    if wanted.rule is not None:
+        rows = rows.filter(rule=wanted.rule)
+    if wanted.cursor is not None:
+        rows = rows.filter(pk__lte=wanted.cursor)
+    page, following = page_of(rows.select_related("namespace"), wanted.limit)
+    shown = [{**_shown(item), "excerpt": item.text[:EXCERPT_CHARS]} for item in page]
+    return shown, following.pk if following else None
+
+
+def item(access: Access, *, item_id: uuid.UUID) -> dict[str, Any]:
+    """One item, with its whole text and metadata. Raises NotFound."""
+    return whole(_found(access, item_id))
+
+
+def whole(found: QuarantinedItem) -> dict[str, Any]:
+    """An item as its reviewers see it."""
+    return {**_shown(found), "text": found.text, "metadata": found.metadata}
+
+
+def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
+    """Makes the item the memory or document that it would have been; it keeps its id and when it happened.
+
+    A turn becomes the newest of its session. Quotas count it, and do not stop it: a person decides. Raises NotFound,
+    InvalidInput, and Conflict when it was decided already, or when its document has a newer version.
+    """
+    note = checked_note(note)
+    found = _found(access, item_id)
+    _refuse_decided(found)
+    scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
+    if found.document:
+        return _release_document(scope, found, note, now=now)
+    memory = NewMemory(
+        session=found.session,
+        role=found.role,
+        text=found.text,
+        speaker=found.speaker,
+        metadata=found.metadata,
+        occurred_at=found.occurred_at,
+    )
+    rows = [prepared(scope, memory, identity=found.pk, let_in=LetIn())]
+    embedded = embed_or_none([embedded_passages(found.text, found.speaker)])
+    with transaction.atomic():
+        locked = _locked(scope, item_id)
+        quota.take({scope.namespace_id: 1}, enforce=False, now=now)
+        sessions = write(rows, embedded, now=now)
+        _decide(scope, locked, QuarantineState.RELEASED, note, {"embedded": embedded is not None}, now=now)
+    return Reviewed(locked, finish(rows, sessions, embedded, now=now))
+
+
+def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
+    """Deletes the item's text and metadata; that it was there, and why, stays. Raises NotFound, InvalidInput, and
+    Conflict when it was decided already, or when its namespace is under a legal hold.
+    """
+    note = checked_note(note)
+    found = _found(access, item_id)
+    scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
+    with transaction.atomic():
+        locked = _locked(scope, item_id)
+        holds.refuse_namespace(scope.namespace_id)
+        _decide(scope, locked, QuarantineState.DISCARDED, note, {}, now=now)
+    return Reviewed(locked)
+
+
+def discard_session(scope: Scope, *, session: str, now: datetime) -> int:
+    """Discards what the session has pending; returns how much that was. Inside the caller's transaction.
+
+    Raises Conflict when the namespace is under a legal hold.
+    """
+    holds.refuse_namespace(scope.namespace_id)
+    rows = QuarantinedItem.objects.in_scope(scope).pending().filter(session=session)
+    pending = list(rows.order_by("pk").select_for_update())
+    for found in pending:
+        _decide(scope, found, QuarantineState.DISCARDED, RESET_NOTE, {}, now=now)
+    return len(pending)
+
+
+def expired(namespace_id: int, *, days: int, now: datetime) -> Any:
+    """Pending and discarded items that are older than `days`. What was released has no text, and stays as a record."""
+    return QuarantinedItem.objects.filter(namespace_id=namespace_id, created_at__lt=now - timedelta(days=days)).exclude(
+        state=QuarantineState.RELEASED
+    )
+
+
+def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -> int:
+    """Deletes what is expired, a batch a transaction, until `deadline` (of time.monotonic); returns how many.
+
+    Nothing from when the policy holds the namespace.
+    """
+    deleted = 0
+    while time.monotonic() < deadline:
+        with transaction.atomic():
+            if holds.on_namespace(scope.namespace_id):
+                break
+            rows = expired(scope.namespace_id, days=days, now=now).order_by("pk")
+            # What somebody decides on right now is left for the next time.
+            old = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
+            count = QuarantinedItem.objects.in_scope(scope).filter(pk__in=old).delete()[0]
+            if count:
+                details = {"quarantined": count, "older_than_days": days}
+                audit.record(scope, AuditEvent.RETENTION_DELETE, details=details, now=now)
+        deleted += count
+        if len(old) < BATCH:
+            break
+    return deleted
+
+
+def checked_note(note: str) -> str:
+    """The note without white space around it and without secrets; it may be empty. Raises InvalidInput."""
+    note = note.strip()
+    if len(note) > MAX_NOTE_CHARS or "\0" in note:
+        raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
+    return allowed_note(note, field="note")
+
+
+def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: datetime) -> Reviewed:
+    fields = dict(found.document)
+    version = fields.pop("version")
+    document = NewDocument(
+        text=found.text, session=found.session, metadata=found.metadata, occurred_at=found.occurred_at, **fields
+    )
+    ready: PreparedDocument = prepared_document(scope, document, now=now)
+    with transaction.atomic():
+        locked = _locked(scope, found.pk)
+        count_document(scope, ready, enforce=False, now=now)
+        stored = insert_document(scope, ready, now=now)
+        if stored.version != version + 1:
+            # Raised inside the transaction, so that nothing of this is written.
+            raise Conflict(
+                f"The document {stored.document_id!r} was at version {version} when this was kept apart, and is at "
+                f"{stored.version - 1} now: discard the text, or put the document anew.",
+                detail={"document_id": stored.document_id},
+            )
+        details = {"document_id": stored.document_id, "version": stored.version, "chunks": stored.chunks}
+        _decide(scope, locked, QuarantineState.RELEASED, note, details, now=now)
+    return Reviewed(locked, stored.degraded)
+
+
+def _found(access: Access, item_id: uuid.UUID) -> QuarantinedItem:
+    found = QuarantinedItem.objects.reachable_by(access).filter(pk=item_id).select_related("namespace").first()
+    if found is None:
+        raise NotFound(f"The quarantine has no item {item_id} that this key reaches.", detail={"field": "id"})
+    return found
+
+
+def _locked(scope: Scope, item_id: uuid.UUID) -> QuarantinedItem:
+    """The item, still pending, once its row is ours: of two reviewers at once, one gets it. Raises Conflict."""
+    rows = QuarantinedItem.objects.in_scope(scope).filter(pk=item_id).select_related("namespace")
+    found = rows.select_for_update(of=("self",)).first()
+    if found is None:
+        raise NotFound(f"The quarantine has no item {item_id} any more.", detail={"field": "id"})
+    _refuse_decided(found)
+    return found
+
+
+def _refuse_decided(found: QuarantinedItem) -> None:
+    if found.state != QuarantineState.PENDING:
+        raise Conflict(
+            f"The item was {found.state} already by {found.reviewer}: a decision is made once.",
+            detail={"state": found.state, "reviewer": found.reviewer},
+        )
+
+
+def _decide(
+    scope: Scope,
+    found: QuarantinedItem,
+    state: QuarantineState,
+    note: str,
+    details: Mapping[str, Any],
+    *,
+    now: datetime,
+) -> None:
+    """Writes the decision and empties the item: its text is a memory's now, or nobody's."""
+    found.state, found.reviewer, found.note, found.reviewed_at = state, scope.actor, note, now
+    found.text, found.metadata = "", {}
+    found.save(update_fields=["state", "reviewer", "note", "reviewed_at", "text", "metadata"])
+    released = state == QuarantineState.RELEASED
+    audit.record(
+        scope,
+        AuditEvent.QUARANTINE_RELEASE if released else AuditEvent.QUARANTINE_DISCARD,
+        session=found.session,
+        subject=str(found.pk),
+        details={
+            "rule": found.rule,
+            "reviewer": scope.actor,
+            "note": note,
+            "before": {"state": QuarantineState.PENDING.value},
+            "after": {"state": state.value},
+            **details,
+        },
+        now=now,
+    )
+
+
+def _shown(found: QuarantinedItem) -> dict[str, Any]:
+    document = {name: value for name, value in found.document.items() if name != "version"}
+    return {
+        "id": str(found.pk),
+        "namespace": found.namespace.name,
+        "session_id": found.session or None,
+        "role": found.role,
+        "speaker": found.speaker,
+        "document": document or None,
+        "characters": found.characters,
+        "rule": found.rule,
+        "reasons": found.reasons,
+        "confidence": found.confidence,
+        "state": found.state,
+        "reviewer": found.reviewer,
+        "note": found.note,
+        "reviewed_at": found.reviewed_at.isoformat() if found.reviewed_at else None,
+        "occurred_at": found.occurred_at.isoformat(),
+        "created_at": found.created_at.isoformat(),
+    }

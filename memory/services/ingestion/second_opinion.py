@@ -1,0 +1,95 @@
+"""Asks a configured language model about what the gate's rules suspect, and keeps what it says.
+
+Only what is let in as suspected is asked about: what is held or refused stays so, whatever a model would say. A model
+that does not answer changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+import orjson
+
+from memory.enums import GateAction, GateDecision
+from memory.errors import LLMUnavailable
+from memory.gate.judgement import Judgement, Reason
+from memory.providers.llm_gate import configured_gate
+from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, Judged, JudgedDocument, noted_of
+from memory.services.tenancy.policy import in_force
+
+log = logging.getLogger("memos.gate")
+
+# The word for "the model did not answer" in `degraded`.
+NO_SECOND_OPINION = "gate_model_unavailable"
+# Texts that one request has judged; of more the first.
+MOST_TEXTS = 8
+AnyJudged = TypeVar("AnyJudged", Judged, JudgedDocument)
+
+
+def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJudged], list[str]]:
+    """The items with the model's verdict on those that are suspected, and what did not work (`degraded`).
+
+    An attempt is kept apart, unless the policy lets in what is found; what is none is suspected no longer.
+    """
+    gate = configured_gate()
+    asked = [place for place, one in enumerate(items) if one.judgement.suspected][:MOST_TEXTS]
+    if gate is None or not asked:
+        return list(items), []
+    try:
+        verdicts = gate.judge([_text_of(items[place]) for place in asked])
+    except LLMUnavailable as error:
+        log.warning("the language model gave no second opinion", extra={"reason": error.message, "model": gate.name})
+        return list(items), [NO_SECOND_OPINION]
+    heard = list(items)
+    for place, attempt in zip(asked, verdicts, strict=True):
+        kept = {"judge": gate.name, "at": now.isoformat(), "verdict": "attack" if attempt else "harmless"}
+        heard[place] = _decided(items[place], attempt, kept)
+    return heard, []
+
+
+def _text_of(one: Judged | JudgedDocument) -> str:
+    """What the model is shown: the text, and the fields that were judged with it."""
+    if isinstance(one, Judged):
+        text, fields = one.memory.text, {"speaker": one.memory.speaker, "metadata": one.memory.metadata}
+    else:
+        document = one.document
+        text = document.text
+        fields = {"title": document.title, "source": document.source, "metadata": document.metadata}
+    told = {name: value for name, value in fields.items() if value}
+    return f"{text}\n\n{orjson.dumps(told).decode()}" if told else text
+
+
+def _decided(one: AnyJudged, attempt: bool, kept: dict[str, Any]) -> AnyJudged:
+    judgement = _judgement(one, attempt, str(kept["judge"]))
+    if isinstance(one, JudgedDocument):
+        metadata = {**one.document.metadata, VERDICT_KEY: kept}
+        return replace(one, document=replace(one.document, metadata=metadata), judgement=judgement)
+    noted = noted_of(judgement)
+    noted["gate"]["second_opinion"] = kept
+    return replace(
+        one,
+        memory=replace(one.memory, metadata={**one.memory.metadata, VERDICT_KEY: kept}),
+        judgement=judgement,
+        let_in=replace(one.let_in, noted=noted, suspected=judgement.suspected),
+    )
+
+
+def _judgement(one: Judged | JudgedDocument, attempt: bool, name: str) -> Judgement:
+    judgement = one.judgement
+    action = in_force(one.scope.namespace_id).gate.injection
+    if not attempt:
+        reasons = tuple(reason for reason in judgement.reasons if reason is not SUSPECTED)
+        cleared = Reason("injection.cleared", f"The language model {name} takes it for no attempt to steer.", 1.0)
+        return replace(judgement, suspected=False, reasons=(*reasons, cleared))
+    reason = Reason("injection.model", f"The language model {name} takes it for an attempt to steer its reader.", 1.0)
+    if action == GateAction.ACCEPT:
+        return replace(judgement, reasons=(reason, *judgement.reasons))
+    # What a model says is for a person to look at: it is kept apart also where the policy refuses what is found.
+    rest = tuple(other for other in judgement.reasons if other is not SUSPECTED)
+    return replace(
+        judgement, decision=GateDecision.QUARANTINE, suspected=False, reasons=(reason, *rest), confidence=1.0
+    )

@@ -1,0 +1,152 @@
+"""How one memory is changed: on the caller's terms, once for each Idempotency-Key, with a revision and an audit event.
+
+Every verb of one memory (edit, archive, restore, supersede, pin, feedback) is a deed that `change` carries out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memory import audit, deadline
+from memory.enums import AuditEvent
+from memory.errors import InvalidInput, NotFound, PreconditionFailed
+from memory.models import Memory
+from memory.models.keys import new_id
+from memory.services.tenancy import holds
+from memory.services.tenancy import idempotency as answers
+from memory.services.tenancy.notes import allowed_note
+from memory.types import Access, ChangeTerms, Idempotency, Scope
+
+MAX_REASON_CHARS = 300
+AS_IT_COMES = ChangeTerms()
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What was done to a memory: the `columns` to store, in words `changed`, and the audit event with its details."""
+
+    event: AuditEvent
+    changed: Sequence[str]
+    columns: Sequence[str]
+    details: dict[str, Any]
+    degraded: Sequence[str] = field(default=())
+
+
+def change(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    terms: ChangeTerms,
+    now: datetime,
+    deed: Callable[[Memory], Deed | None],
+) -> dict[str, Any]:
+    """Locks the memory, lets `deed` change it, and stores what it names; None: there was nothing to change.
+
+    Returns the memory's standing (`standing`) with `changed` and `degraded`. Raises NotFound, PreconditionFailed,
+    IdempotencyConflict, Conflict for a memory under a legal hold, and what `deed` raises.
+    """
+
+    def act() -> dict[str, Any]:
+        memory = held(access, [memory_id], terms=terms)[memory_id]
+        return finished(access, memory, deed(memory), terms=terms, now=now)
+
+    return once(terms.idempotency, act, now=now)[0]
+
+
+def once(
+    idempotency: Idempotency | None, act: Callable[[], dict[str, Any]], *, now: datetime
+) -> tuple[dict[str, Any], bool]:
+    """The answer of `act`, run in a transaction, and whether it ran: a key that came before gets the former answer.
+
+    The answer must hold no memory text: it is kept. Raises IdempotencyConflict.
+    """
+    deadline.check()
+    if idempotency is None:
+        with transaction.atomic():
+            return act(), True
+    if record := answers.answered(idempotency):
+        return record.answer, False
+    with transaction.atomic():
+        if answers.claim(idempotency, memory_ids=[new_id()], now=now):
+            answer = act()
+            answers.amend(idempotency, answer=answer)
+            return answer, True
+    record = answers.answered(idempotency)
+    assert record is not None
+    return record.answer, False
+
+
+def held(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms) -> dict[uuid.UUID, Memory]:
+    """The memories, locked in the order of their ids; the first one named must be in a revision of `terms`.
+
+    Raises NotFound, PreconditionFailed.
+    """
+    wanted = list(memory_ids)
+    rows = Memory.objects.reachable_by(access).filter(pk__in=wanted).order_by("pk").select_for_update(of=("self",))
+    found = {memory.pk: memory for memory in rows.select_related("namespace")}
+    for memory_id in wanted:
+        if memory_id not in found:
+            raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    revision = found[wanted[0]].revision
+    if terms.revisions is not None and revision not in terms.revisions:
+        raise PreconditionFailed(
+            "The memory was changed since you read it: read it again, and send its ETag as If-Match.",
+            detail={"etag": f'"{revision}"'},
+        )
+    return found
+
+
+def finished(access: Access, memory: Memory, deed: Deed | None, *, terms: ChangeTerms, now: datetime) -> dict[str, Any]:
+    """Stores what the deed changed, as a new revision with an audit event; the answer to it.
+
+    Raises Conflict when the deed archives a memory under a legal hold or changes what it says.
+    """
+    if deed is None:
+        return {**standing(memory), "changed": [], "degraded": []}
+    if deed.event is AuditEvent.MEMORY_ARCHIVE or not holds.SAID.isdisjoint(deed.changed):
+        holds.refuse(memory.namespace_id, [memory.pk])
+    memory.revision += 1
+    memory.save(update_fields=[*deed.columns, "revision"])
+    audit.record(
+        Scope(memory.namespace_id, memory.namespace.name, access.actor, terms.request_id),
+        deed.event,
+        session=memory.session,
+        subject=str(memory.pk),
+        details={**deed.details, "revision": memory.revision},
+        now=now,
+    )
+    return {**standing(memory), "changed": list(deed.changed), "degraded": list(deed.degraded)}
+
+
+def standing(memory: Memory) -> dict[str, Any]:
+    """How a memory stands: all that decisions change of it, without what it says."""
+    return {
+        "id": str(memory.pk),
+        "namespace": memory.namespace.name,
+        "revision": memory.revision,
+        "state": str(memory.state),
+        "importance": memory.importance,
+        "pinned": memory.pinned,
+        "review": memory.review or None,
+        "occurred_at": memory.occurred_at.isoformat(),
+        "valid_from": memory.valid_from.isoformat() if memory.valid_from else None,
+        "valid_to": memory.valid_to.isoformat() if memory.valid_to else None,
+        "superseded_by": str(memory.superseded_by) if memory.superseded_by else None,
+    }
+
+
+def checked_reason(reason: str) -> str:
+    """The reason without white space around it and without secrets.
+
+    Raises InvalidInput when it says nothing, is too long or tries to steer its reader.
+    """
+    reason = reason.strip()
+    if not reason or len(reason) > MAX_REASON_CHARS or "\0" in reason:
+        raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
+    return allowed_note(reason, field="reason")

@@ -1,0 +1,393 @@
+"""What staff do to memories that are there already: archive, restore, correct. Every change says who and why."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from memory import audit
+from memory.enums import AccessScope, AuditEvent, MemoryState, Review
+from memory.errors import Forbidden, InvalidInput, NotFound
+from memory.governance.importance import SUSPECTED_SHARE
+from memory.models import Memory, Namespace, RetiredStatement
+from memory.models.memory import content_hash
+from memory.services.index import entries as index
+from memory.services.index.embedding import embed_or_none, embedded_passages
+from memory.services.index.entries import Indexed
+from memory.services.index.searchable_text import searched_texts
+from memory.services.ingestion.admission import allowed_fields, allowed_text
+from memory.services.ingestion.documents import METADATA_KEY
+from memory.services.ingestion.ingest import EMBEDDING_DELAYED
+from memory.services.jobs import queue
+from memory.services.memories import recompare, usage
+from memory.services.memories.change import AS_IT_COMES, Deed, change, checked_reason
+from memory.services.memories.versions import keep_version
+from memory.services.tenancy import holds
+from memory.text.json_values import fault_of
+from memory.text.tokens import count_tokens
+from memory.types import Access, ChangeTerms, Scope
+
+REWRITTEN = (*sorted(holds.SAID), "importance", "review", "content_hash", "terms", "length", "tokens", "retired_spans")
+# Memories that one transaction changes: few enough to hold its locks for a moment only.
+BATCH = 500
+MAX_TEXT_CHARS = 20_000
+MAX_METADATA_BYTES = 65_536
+MAX_METADATA_DEPTH = 16
+
+
+def archive(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> int:
+    """Takes memories out of retrieval, of every namespace that the caller reaches; returns how many that were.
+
+    Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
+    again. The session window and summaries made before are not changed. Raises InvalidInput, and Conflict for a batch
+    (of which nothing is archived) with a memory under a legal hold.
+    """
+    return len(archived(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+
+
+def archived(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> list[uuid.UUID]:
+    """As `archive`; returns which memories that were."""
+    reason = checked_reason(reason)
+    done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
+    return [identity for batch in done for identity in batch]
+
+
+def restore(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> int:
+    """Brings archived memories back into retrieval, with the terms that today's analyser finds; returns how many.
+
+    Idempotent and kept batch by batch, as `archive`. Raises InvalidInput.
+    """
+    return len(restored(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+
+
+def restored(
+    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
+) -> list[uuid.UUID]:
+    """As `restore`; returns which memories that were."""
+    reason = checked_reason(reason)
+    done = [_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
+    return [identity for batch in done for identity in batch]
+
+
+def edit(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    reason: str,
+    now: datetime,
+    text: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    speaker: str | None = None,
+    occurred_at: datetime | None = None,
+    importance: float | None = None,
+    reviewed: bool = False,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """Corrects a memory; None leaves a value as it is. What it said before is kept as a version.
+
+    A new text or speaker is embedded and indexed anew; with the embedding provider away the memory is found by its
+    words at once and by its meaning when the worker has embedded it (`degraded`). A new text, and `reviewed`, take it
+    off the review list. Without a difference nothing is written. Answers as `change` does. Raises NotFound,
+    InvalidInput, PreconditionFailed, IdempotencyConflict, Conflict.
+    """
+    if reviewed and not access.may(AccessScope.ADMIN):
+        _refuse_clearing(access, memory_id)
+    if importance is not None and not 0 <= importance <= 1:
+        raise InvalidInput("The importance is a number from 0 to 1.", detail={"field": "importance"})
+    return rewrite(
+        access,
+        memory_id=memory_id,
+        wanted={
+            "text": None if text is None else checked_text(text),
+            "metadata": None if metadata is None else checked_metadata(metadata),
+            "speaker": speaker,
+            "occurred_at": occurred_at,
+            "importance": importance,
+            "review": "" if reviewed else None,
+        },
+        event=AuditEvent.MEMORY_EDIT,
+        details={"reason": checked_reason(reason)},
+        now=now,
+        terms=terms,
+    )
+
+
+def _refuse_clearing(access: Access, memory_id: uuid.UUID) -> None:
+    """Raises Forbidden for a memory that is suspected: whoever can write it could free it else."""
+    if Memory.objects.reachable_by(access).filter(pk=memory_id, review=Review.SUSPECTED).exists():
+        raise Forbidden(
+            "The memory may try to steer its readers: only staff, or a key with the scope admin, may say that it does "
+            "not. Leave `reviewed` out.",
+            detail={"field": "reviewed"},
+        )
+
+
+def rewrite(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    wanted: Mapping[str, Any],
+    event: AuditEvent,
+    details: Mapping[str, Any],
+    now: datetime,
+    terms: ChangeTerms,
+) -> dict[str, Any]:
+    """Gives a memory other values of its columns (None: as they are), checked already; `details` has the reason."""
+    columns = ("namespace_id", "text", "role", "speaker", "context")
+    before = Memory.objects.reachable_by(access).filter(pk=memory_id).only(*columns).first()
+    if before is None:
+        raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    namespace_id, suspected = before.namespace_id, False
+    if wanted["text"] not in (None, before.text):
+        speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
+        text, suspected = allowed_text(
+            access, namespace_id=namespace_id, text=wanted["text"], role=before.role, speaker=speaker
+        )
+        wanted = {**wanted, "text": text}
+    fields = {name: wanted[name] for name in ("speaker", "metadata") if wanted[name] is not None}
+    if fields:
+        allowed, doubtful = allowed_fields(access, namespace_id=namespace_id, fields=fields)
+        wanted, suspected = {**wanted, **allowed}, suspected or doubtful
+    said = (
+        before.text if wanted["text"] is None else wanted["text"],
+        before.speaker if wanted["speaker"] is None else wanted["speaker"],
+    )
+    embedded = None
+    if said != (before.text, before.speaker):
+        embedded = embed_or_none([embedded_passages(*said, before.context)])
+
+    def deed(memory: Memory) -> Deed | None:
+        new = {name: value for name, value in wanted.items() if value is not None}
+        if memory.turn < 0 and "metadata" in new:
+            # A chunk goes on knowing its document and place.
+            new["metadata"] = {**new["metadata"], METADATA_KEY: memory.metadata.get(METADATA_KEY)}
+        if memory.review == Review.SUSPECTED and not suspected and ("text" in new or new.get("review") == ""):
+            # What was taken off for the suspicion is given back with it.
+            new.setdefault("importance", min(1.0, round(memory.importance - SUSPECTED_SHARE, 4)))
+        changed = [name for name, value in new.items() if value != getattr(memory, name)]
+        if not changed:
+            return None
+        if "occurred_at" in changed and memory.valid_to is not None and new["occurred_at"] > memory.valid_to:
+            raise InvalidInput(
+                f"The memory holds until {memory.valid_to.isoformat()}: it cannot have happened after that. Take back "
+                "what supersedes it first (restore with undo_supersede).",
+                detail={"field": "occurred_at"},
+            )
+        former = _measured(memory, changed)
+        if not holds.SAID.isdisjoint(changed):
+            keep_version(access, memory, str(details["reason"]), now=now)
+        degraded = False
+        if "text" in changed:
+            memory.review = ""
+        if suspected:
+            memory.review = Review.SUSPECTED
+        if "text" in changed or "speaker" in changed:
+            # When someone changed what it said between our look and the lock, the worker makes the vectors.
+            current = embedded if (new.get("text", memory.text), new.get("speaker", memory.speaker)) == said else None
+            memory.speaker = new.get("speaker", memory.speaker)
+            _put_text(memory, new.get("text", memory.text))
+            index.forget_entities(memory)
+            queue.enqueue(queue.SETTLE, memory.namespace_id, str(memory.pk))
+            index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
+            degraded = current is None
+            if degraded and memory.state == MemoryState.ACTIVE:
+                queue.enqueue(queue.EMBED_PENDING)
+        for name in changed:
+            setattr(memory, name, new[name])
+        return Deed(
+            event,
+            changed,
+            REWRITTEN,
+            {**details, "changed": changed, "before": former, "after": _measured(memory, changed)},
+            [EMBEDDING_DELAYED] if degraded else [],
+        )
+
+    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+
+
+def checked_text(text: str) -> str:
+    """The text as it may be stored. Raises InvalidInput."""
+    if not text.strip() or len(text) > MAX_TEXT_CHARS or "\0" in text:
+        raise InvalidInput(
+            f"A memory's text has 1 to {MAX_TEXT_CHARS} characters, not only white space and no NUL.",
+            detail={"field": "text"},
+        )
+    return text
+
+
+def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata as it may be stored. Raises InvalidInput."""
+    if fault := fault_of(metadata, most_levels=MAX_METADATA_DEPTH):
+        place = f"metadata.{fault.place}" if fault.place else "metadata"
+        raise InvalidInput(f"{place}: {fault.problem}", detail={"field": place})
+    if len(orjson.dumps(metadata)) > MAX_METADATA_BYTES:
+        raise InvalidInput(f"Metadata has at most {MAX_METADATA_BYTES} bytes as JSON.", detail={"field": "metadata"})
+    return dict(metadata)
+
+
+def _archive_batch(
+    access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
+) -> list[uuid.UUID]:
+    with transaction.atomic():
+        memories = _locked(access, memory_ids, MemoryState.ACTIVE)
+        if not memories:
+            return []
+        put_away(memories)
+        _look_again(memories)
+        _record(access, AuditEvent.MEMORY_ARCHIVE, memories, reason, now=now, request_id=request_id)
+    return [memory.pk for memory in memories]
+
+
+def _restore_batch(
+    access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
+) -> list[uuid.UUID]:
+    with transaction.atomic():
+        memories = _locked(access, memory_ids, MemoryState.ARCHIVED)
+        if not memories:
+            return []
+        _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
+        bring_back(memories, now=now)
+        _look_again(memories, all_of_them=True)
+        _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
+    return [memory.pk for memory in memories]
+
+
+def put_away(memories: Sequence[Memory]) -> None:
+    """Archives active memories, locked by the caller. What they took the place of stays as it is.
+
+    Raises Conflict when one is under a legal hold.
+    """
+    for namespace_id in sorted({memory.namespace_id for memory in memories}):
+        holds.refuse(namespace_id, [memory.pk for memory in memories if memory.namespace_id == namespace_id])
+    take_out(memories)
+    _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
+
+
+def take_out(memories: Sequence[Memory]) -> None:
+    """Takes active memories, locked by the caller, out of the search index."""
+    index.delete_postings(memories)
+    index.mark_searchable(memories, searchable=False)
+    index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
+
+
+def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
+    """Brings memories, locked by the caller and active again, back into the search index."""
+    usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
+    names, texts = index.names_of(memories), searched_texts(memories)
+    entries = [Indexed.of(memory, text=texts[memory.pk], names=names.get(memory.pk, ())) for memory in memories]
+    index.insert_postings(entries)
+    index.mark_searchable(memories, searchable=True)
+    _keep_new_terms(memories, entries)
+    index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
+    if _rows(memories).filter(embedded=False).exists():
+        queue.enqueue(queue.EMBED_PENDING)
+
+
+def _look_again(memories: Sequence[Memory], *, all_of_them: bool = False) -> None:
+    """Has those compared anew that took something from others, or that are back; all are locked."""
+    own: dict[int, list[uuid.UUID]] = {}
+    for memory in memories:
+        own.setdefault(memory.namespace_id, []).append(memory.pk)
+    for namespace_id, ids in sorted(own.items()):
+        if all_of_them:
+            recompare.ask(namespace_id, ids)
+        else:
+            recompare.ask_of_authors(namespace_id, ids)
+
+
+def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
+    ordered = sorted(set(memory_ids))
+    return [ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH)]
+
+
+def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
+    """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
+    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length", "retired_spans"]
+    if state == MemoryState.ARCHIVED:
+        wanted.append("text")
+    return list(
+        Memory.objects.reachable_by(access)
+        .filter(pk__in=memory_ids, state=state)
+        .order_by("pk")
+        .select_for_update()
+        .only(*wanted)
+    )
+
+
+def _rows(memories: Sequence[Memory]) -> Any:
+    """The memories' rows, by their whole key."""
+    namespace_ids = {memory.namespace_id for memory in memories}
+    return Memory.objects.filter(namespace_id__in=namespace_ids, pk__in=[memory.pk for memory in memories])
+
+
+def _keep_new_terms(memories: Sequence[Memory], entries: Sequence[Indexed]) -> None:
+    """Stores the terms of memories that another version of the analyser had indexed."""
+    differing = []
+    for memory, entry in zip(memories, entries, strict=True):
+        if memory.length != entry.length or set(memory.terms) != entry.frequencies.keys():
+            memory.terms, memory.length = list(entry.frequencies), entry.length
+            differing.append(memory)
+    Memory.objects.bulk_update(differing, ["terms", "length"])
+
+
+def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
+    """The memory's standing for the audit log, with what is `changed` of it, but nothing of what it says."""
+    shown: dict[str, Any] = {
+        "state": str(memory.state),
+        "importance": memory.importance,
+        "characters": len(memory.text),
+    }
+    if "occurred_at" in changed:
+        shown["occurred_at"] = memory.occurred_at.isoformat()
+    if "review" in changed or memory.review:
+        shown["review"] = memory.review
+    return shown
+
+
+def _put_text(memory: Memory, text: str) -> None:
+    """Gives the memory its new text in memory, and the index its new terms."""
+    entry = Indexed.of(memory, text=text)
+    if memory.state == MemoryState.ACTIVE:
+        index.index_anew(memory, entry)
+    memory.text = text
+    memory.content_hash = content_hash(text)
+    memory.terms, memory.length = list(entry.frequencies), entry.length
+    RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk).delete()
+    memory.retired_spans = []
+    memory.tokens = count_tokens(text, settings.MEMOS_TOKENIZER)
+
+
+def _record(
+    access: Access, event: AuditEvent, memories: Sequence[Memory], reason: str, *, now: datetime, request_id: str
+) -> None:
+    names = Namespace.objects.in_bulk({memory.namespace_id for memory in memories})
+    archived = event == AuditEvent.MEMORY_ARCHIVE
+    before, after = (
+        (MemoryState.ACTIVE, MemoryState.ARCHIVED) if archived else (MemoryState.ARCHIVED, MemoryState.ACTIVE)
+    )
+    audit.record_many(
+        [
+            audit.fields(
+                Scope(memory.namespace_id, names[memory.namespace_id].name, access.actor, request_id),
+                event,
+                session=memory.session,
+                subject=str(memory.pk),
+                details={"reason": reason, "before": {"state": before}, "after": {"state": after}},
+                now=now,
+            )
+            for memory in memories
+        ]
+    )

@@ -1,0 +1,103 @@
+"""Gives back what the machine took from older memories for a newer one that says something else now, or is away.
+
+What a person decided stays: supersessions by hand, and parts that were taken back already. What is given back was
+decided by nobody, so it may be retired again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from memory.enums import AuditEvent, LinkKind, PairVerdict
+from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
+from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.memories import retire, supersede
+from memory.services.memories.change import AS_IT_COMES, Deed, finished
+from memory.services.memories.retire import ACTOR
+from memory.services.summaries.stale import mark
+from memory.types import Scope, system_access
+
+# Older memories that one transaction changes.
+AT_ONCE = 50
+GONE = "The newer memory is away or says something else now."
+_COLUMNS = ("valid_to", "superseded_by", "superseded_at", "retired_spans", "terms", "length")
+
+
+def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) -> list[uuid.UUID]:
+    """Takes back all that the machine did for these memories, whether they are there or not; returns of which."""
+    namespace_id, by = scope.namespace_id, list(newer_ids)
+    statements = RetiredStatement.objects.in_scope(scope).filter(by__in=by, withdrawn_at=None)
+    superseded = Memory.objects.in_scope(scope).filter(superseded_by__in=by)
+    links = MemoryLink.objects.in_scope(scope).filter(memory_id__in=by, kind=LinkKind.SUPERSEDES, actor=ACTOR)
+    older = sorted(
+        {
+            *statements.values_list("memory_id", flat=True),
+            *superseded.values_list("pk", flat=True),
+            *links.values_list("other_id", flat=True),
+        }
+    )
+    changed = []
+    for start in range(0, len(older), AT_ONCE):
+        made = _embedded(scope, older[start : start + AT_ONCE], by)
+        with transaction.atomic():
+            rows = Memory.objects.in_scope(scope).filter(pk__in=older[start : start + AT_ONCE]).order_by("pk")
+            locked = list(rows.select_related("namespace").select_for_update(of=("self",)))
+            supersede.one_at_a_time(namespace_id)
+            ours = by_machine(namespace_id, [one.pk for one in locked if one.superseded_by in by])
+            for memory in locked:
+                deed = _deed(memory, by, ends=memory.pk in ours, made=made)
+                if deed is not None:
+                    finished(system_access(scope.actor), memory, deed, terms=AS_IT_COMES, now=now)
+                    changed.append(memory.pk)
+            links.filter(other_id__in=[one.pk for one in locked]).delete()
+            # What a language model had replaced is asked about anew, should the newer one come back.
+            judged = UnsurePair.objects.in_scope(scope).filter(newer_id__in=by, verdict=PairVerdict.REPLACES)
+            judged.filter(older_id__in=[one.pk for one in locked]).delete()
+    return changed
+
+
+def by_machine(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """Those of superseded memories that the machine superseded: their last such event says who did.
+
+    The link between the two says so as well, but goes with the newer one.
+    """
+    events = AuditLog.objects.filter(
+        namespace_id=namespace_id,
+        subject__in=[str(identity) for identity in memory_ids],
+        event_type=AuditEvent.MEMORY_SUPERSEDE.value,
+    )
+    last = events.order_by("subject", "-id").distinct("subject").values_list("subject", "actor")
+    return {uuid.UUID(subject) for subject, actor in last if actor == ACTOR}
+
+
+_Said = tuple[uuid.UUID, int]
+
+
+def _embedded(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UUID]) -> dict[_Said, Embedded]:
+    """The vectors of what the memories say afterwards, by id and revision; before a transaction opens. The worker makes
+    those that cannot be made now."""
+    found: dict[_Said, Embedded] = {}
+    for memory in Memory.objects.in_scope(scope).filter(pk__in=older):
+        if memory.retired_spans:
+            text = retire.left_after(memory, by=by)
+            embedded = embed_or_none([embedded_passages(text, memory.speaker, memory.context)])
+            if embedded is not None:
+                found[memory.pk, memory.revision] = embedded
+    return found
+
+
+def _deed(memory: Memory, by: Collection[uuid.UUID], *, ends: bool, made: Mapping[_Said, Embedded]) -> Deed | None:
+    before = supersede.validity(memory)
+    count = retire.give_back(memory, by=by, embedded=made.get((memory.pk, memory.revision)))
+    if ends:
+        memory.valid_to = memory.superseded_by = memory.superseded_at = None
+        mark(memory)
+    if not count and not ends:
+        return None
+    changed = [*(["valid_to", "superseded_by"] if ends else []), *(["retired_statements"] if count else [])]
+    details = {"reason": GONE, "statements": count, "before": before, "after": supersede.validity(memory)}
+    return Deed(AuditEvent.MEMORY_REINSTATE, changed, _COLUMNS, details)

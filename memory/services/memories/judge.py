@@ -1,0 +1,287 @@
+"""Asks a configured language model about the pairs that the rules of settling are unsure of, and does what it says
+where its answer stands the check. Runs in the background only.
+
+It is asked of nothing but what the rules proposed, and can do nothing but what they can: a verdict that the newer
+statement replaces the older goes the way that a rule's goes (`settling.carry_out`), with the same guards and undone in
+the same ways. Words are data to it; those of one namespace and the same people only go into one question, so that what
+somebody writes cannot decide about what others said.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
+from memory.errors import InvalidInput, LLMUnavailable
+from memory.governance.conflicts import Decision
+from memory.governance.supersession import Linked, Retired, Settled, may_stand
+from memory.models import Memory, MemoryLink, UnsurePair
+from memory.models.locks import alone
+from memory.models.memory import spans_of
+from memory.models.sql import fetch
+from memory.providers.llm_settling import LLMJudge, Said, Verdict, configured_judge
+from memory.services.memories import settle
+from memory.services.memories.change import MAX_REASON_CHARS, checked_reason
+from memory.services.memories.retire import ACTOR, JUDGED
+from memory.services.memories.unsure_pairs import texts_hash
+from memory.services.tenancy.policy import in_force
+from memory.stores import model_calls
+from memory.text.utterances import Statement
+from memory.types import Scope
+
+log = logging.getLogger("memos.settling")
+
+# PostgreSQL advisory lock of the one run that judges.
+_RUN_LOCK = 0x6D656D6A64
+# Pairs of one question to the model, and characters of what stood before a statement that it is shown.
+AT_ONCE = 5
+BEFORE_CHARS = 300
+# How sure a checked verdict is: as a rule that another one could contradict.
+CONFIDENCE = 0.8
+# A pair without an answer is asked again after 2 minutes, then twice as late each time, so often at most (some 17 h).
+MOST_ATTEMPTS = 10
+FIRST_DELAY = timedelta(minutes=2)
+# What the gate suspects of steering its readers waits until a person has looked at it.
+SUSPECTED_DELAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A pair with its memories, its statements and those around them, as they are now."""
+
+    pair: UnsurePair
+    scope: Scope
+    older: Memory
+    newer: Memory
+    old: Statement
+    said: Statement
+    earlier: Sequence[Statement]
+    new: Sequence[Statement]
+
+    @property
+    def words(self) -> str:
+        """What may hold no longer."""
+        return " ".join(self.older.text[self.pair.start : self.pair.end].split())
+
+    @property
+    def people(self) -> tuple[int, frozenset[tuple[str, str]]]:
+        """Whose words it is made of: pairs are judged together only when that is the same."""
+        both = ((one.speaker, str(one.metadata.get("user_id", one.metadata.get("user")))) for one in self.memories)
+        return self.scope.namespace_id, frozenset(both)
+
+    @property
+    def memories(self) -> tuple[Memory, Memory]:
+        return self.older, self.newer
+
+
+def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
+    """Has the pairs that wait judged, MEMOS_LLM_SETTLING_PER_RUN at most; returns how many got a verdict.
+
+    Begins no further question after `seconds`, nor after one without an answer. One run at a time; another does
+    nothing, as does one without a model.
+    """
+    judge = configured_judge()
+    deadline = time.monotonic() + seconds
+    total = 0
+    if judge is None:
+        return total
+    with alone(_RUN_LOCK) as only:
+        for cases in _questions(_due(now)) if only else ():
+            if time.monotonic() > deadline:
+                break
+            try:
+                verdicts = judge.judge([_shown(case) for case in cases])
+            except LLMUnavailable as error:
+                log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
+                _ask_later([case.pair for case in cases], now=now)
+                break
+            model_calls.answered(model_calls.LANGUAGE)
+            for case, verdict in zip(cases, verdicts, strict=True):
+                total += _take(case, verdict, judge, now=now)
+    return total
+
+
+# In turns of the namespaces, so that one with many pairs keeps nobody waiting.
+_DUE = """
+SELECT id FROM (
+    SELECT id, due_at, row_number() OVER (PARTITION BY namespace_id ORDER BY due_at, id) AS place
+    FROM memory_unsurepair
+    WHERE verdict = '' AND due_at <= %(now)s AND NOT namespace_id = ANY(%(off)s::bigint[])
+) AS waiting ORDER BY place, due_at, id LIMIT %(limit)s
+"""
+
+
+def _due(now: datetime) -> list[_Case]:
+    """The pairs that may be judged now. Those that are none any more are forgotten: comparing finds them again."""
+    open_pairs = UnsurePair.objects.filter(verdict="", due_at__lte=now)
+    spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
+    off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
+    limit = settings.MEMOS_LLM_SETTLING_PER_RUN
+    found = [pk for (pk,) in fetch(_DUE, {"now": now, "off": off, "limit": limit}, prepared=False)]
+    pairs = UnsurePair.objects.filter(pk__in=found).select_related("namespace")
+    named = {one for pair in pairs for one in (pair.older_id, pair.newer_id)}
+    memories = {one.pk: one for one in Memory.objects.filter(pk__in=named, namespace_id__in={*spaces})}
+    cases = []
+    for pair in sorted(pairs, key=lambda one: found.index(one.pk)):
+        case = _case(pair, memories)
+        if case is None:
+            _row(pair).delete()
+        elif any(one.review == Review.SUSPECTED for one in case.memories):
+            _row(pair).update(due_at=now + SUSPECTED_DELAY)
+        else:
+            cases.append(case)
+    return cases
+
+
+def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | None:
+    """The pair as it stands now; None when one of the two says something else, holds no longer or is away, or when a
+    person has said that both hold."""
+    older, newer = memories.get(pair.older_id), memories.get(pair.newer_id)
+    scope = Scope(pair.namespace_id, pair.namespace.name, ACTOR)
+    if older is None or newer is None or {older.namespace_id, newer.namespace_id} != {pair.namespace_id}:
+        return None
+    if any(one.state != MemoryState.ACTIVE or one.superseded_by is not None for one in (older, newer)):
+        return None
+    if bytes(pair.texts_hash) != texts_hash(older, newer) or settle.agreed(scope, newer.pk, older.pk):
+        return None
+    if any(first < pair.end and pair.start < last for first, last in spans_of(older.retired_spans)):
+        return None
+    earlier, new = settle.statements_of(older), settle.statements_of(newer)
+    old = next((one for one in earlier if one.start <= pair.start and pair.end <= one.end), None)
+    said = next((one for one in new if (one.start, one.end) == (pair.by_start, pair.by_end)), None)
+    return _Case(pair, scope, older, newer, old, said, earlier, new) if old and said else None
+
+
+def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
+    """The cases as they are put to the model: AT_ONCE at most, of the same people."""
+    groups: dict[tuple[int, frozenset[tuple[str, str]]], list[_Case]] = {}
+    for case in cases:
+        groups.setdefault(case.people, []).append(case)
+    for group in groups.values():
+        for first in range(0, len(group), AT_ONCE):
+            yield group[first : first + AT_ONCE]
+
+
+def _shown(case: _Case) -> tuple[Said, Said]:
+    """The older words and the newer statement as the model reads them."""
+    return _said(case.older, case.words, case.pair.start), _said(case.newer, case.said.text, case.said.start)
+
+
+def _said(memory: Memory, words: str, start: int) -> Said:
+    before = " ".join(memory.text[max(0, start - BEFORE_CHARS) : start].split())
+    return Said(memory.speaker or memory.role, memory.occurred_at.date().isoformat(), before, words)
+
+
+def _take(case: _Case, verdict: Verdict | None, judge: LLMJudge, *, now: datetime) -> bool:
+    """Does what the verdict says, if it stands the check; whether the pair is decided."""
+    if verdict is None:
+        _ask_later([case.pair], now=now)
+        return False
+    problem, reason = _problem(case, verdict), ""
+    if not problem:
+        try:
+            reason = checked_reason(verdict.reason[:MAX_REASON_CHARS])
+        except InvalidInput:
+            problem = "its reason is none that may be shown"
+    if problem:
+        log.warning("a verdict was dropped", extra={"reason": problem, "model": judge.name, "pair": str(case.pair.pk)})
+        _decide(case.pair, PairVerdict.REFUSED, judge, now=now)
+        return True
+    with transaction.atomic():
+        if verdict.replaces and not _replace(case, judge, now=now):
+            return False
+        if not verdict.replaces and not _keep_both(case):
+            return False
+        decided = PairVerdict.REPLACES if verdict.replaces else PairVerdict.BOTH_HOLD
+        _decide(case.pair, decided, judge, reason=reason, now=now)
+    return True
+
+
+def _problem(case: _Case, verdict: Verdict) -> str:
+    """Why a verdict is not believed; empty when it stands: its values are words of the two statements, and nothing in
+    them speaks of another holder or thing."""
+    if not verdict.replaces:
+        return ""
+    if not any(character.isalnum() for character in verdict.old_value):
+        return "it names no value that holds no longer"
+    if not _says(case.words, verdict.old_value):
+        return "the value that holds no longer does not stand in the older words"
+    if verdict.new_value and not _says(case.said.text, verdict.new_value):
+        return "the value that holds now does not stand in the newer statement"
+    if verdict.old_value == verdict.new_value:
+        return "both values are the same"
+    values = {"former_value": verdict.old_value, "value": verdict.new_value}
+    if not may_stand(case.said, case.new, case.old, case.earlier, **values):
+        return "the clauses with these values speak of another holder, thing or time, or end nothing"
+    return ""
+
+
+def _says(words: str, value: str) -> bool:
+    """Whether `value` stands in `words`, letter by letter and not as a part of a longer word."""
+    at = words.find(value)
+    while at >= 0:
+        end = at + len(value)
+        if not _joins(words[at - 1 : at], value[0]) and not _joins(value[-1], words[end : end + 1]):
+            return True
+        at = words.find(value, at + 1)
+    return False
+
+
+def _joins(first: str, second: str) -> bool:
+    return all(one.isascii() and one.isalnum() for one in (first, second))
+
+
+def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
+    """Does what a rule would do that is sure; False when one of the two was changed meanwhile."""
+    pair, decision = case.pair, Decision(Relation.UPDATES, JUDGED, (), CONFIDENCE)
+    settled: Settled[uuid.UUID] = Settled()
+    settled.linked.append(Linked(pair.older_id, pair.start, pair.end, case.said, decision))
+    if pair.can_cut:
+        settled.retired.append(Retired(pair.older_id, pair.start, pair.end, case.said, decision, frozenset()))
+    read = {one.pk: one for one in case.memories}
+    if not settle.carry_out(case.scope, case.newer, settled, (), read=read, judge=judge.name, now=now):
+        return False
+    _links(pair).update(reason=JUDGED, confidence=CONFIDENCE)
+    return True
+
+
+def _keep_both(case: _Case) -> bool:
+    """Takes away that the newer is said to come in the place of these words; False when one was changed meanwhile."""
+    pair = case.pair
+    rows = Memory.objects.in_scope(case.scope).filter(pk__in=[pair.older_id, pair.newer_id]).order_by("pk")
+    locked = {one.pk: one for one in rows.select_for_update(of=("self",))}
+    if _case(pair, locked) is None:
+        return False
+    _links(pair).delete()
+    return True
+
+
+def _links(pair: UnsurePair) -> QuerySet[MemoryLink]:
+    """The link that the rules made of the pair."""
+    links = MemoryLink.objects.filter(namespace_id=pair.namespace_id, memory_id=pair.newer_id, other_id=pair.older_id)
+    return links.filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, start=pair.start)
+
+
+def _ask_later(pairs: Sequence[UnsurePair], *, now: datetime) -> None:
+    """No answer came: each pair is asked again later, MOST_ATTEMPTS times at most. What the rules made of it stays."""
+    for pair in pairs:
+        attempts = pair.attempts + 1
+        verdict = PairVerdict.UNANSWERED if attempts >= MOST_ATTEMPTS else ""
+        _row(pair).update(attempts=attempts, verdict=verdict, due_at=now + FIRST_DELAY * 2 ** (attempts - 1))
+
+
+def _decide(pair: UnsurePair, verdict: PairVerdict, judge: LLMJudge, *, reason: str = "", now: datetime) -> None:
+    _row(pair).update(verdict=verdict, explanation=reason, judge=judge.name[:100], judged_at=now)
+
+
+def _row(pair: UnsurePair) -> QuerySet[UnsurePair]:
+    return UnsurePair.objects.filter(namespace_id=pair.namespace_id, pk=pair.pk)

@@ -1,0 +1,117 @@
+"""Takes one memory out of retrieval and back, to a former version if wanted, and pins it."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from memory.enums import AuditEvent, MemoryState
+from memory.errors import NotFound
+from memory.models import Memory, MemoryVersion
+from memory.services.memories import recompare
+from memory.services.memories.change import AS_IT_COMES, Deed, change, checked_reason
+from memory.services.memories.edit import bring_back, rewrite, take_out
+from memory.types import Access, ChangeTerms
+
+
+def archive_one(
+    access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
+) -> dict[str, Any]:
+    """Takes a memory out of retrieval; one that is out already stays so. Answers and raises as `change` does."""
+    reason = checked_reason(reason)
+
+    def deed(memory: Memory) -> Deed | None:
+        if memory.state != MemoryState.ACTIVE:
+            return None
+        take_out([memory])
+        recompare.ask_of_authors(memory.namespace_id, [memory.pk])
+        return _moved(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
+
+    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+
+
+def restore_one(
+    access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
+) -> dict[str, Any]:
+    """Brings an archived memory back into retrieval. Answers and raises as `change` does."""
+    reason = checked_reason(reason)
+
+    def deed(memory: Memory) -> Deed | None:
+        if memory.state != MemoryState.ARCHIVED:
+            return None
+        done = _moved(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
+        # The index looks at the row for whether it needs a vector.
+        memory.save(update_fields=["state"])
+        bring_back([memory], now=now)
+        recompare.ask(memory.namespace_id, [memory.pk])
+        return done
+
+    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+
+
+def restore_version(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    version_id: uuid.UUID,
+    reason: str,
+    now: datetime,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """Has a memory say again what it said in a former version; what it says now is kept as another.
+
+    Its state and importance stay. Answers and raises as `change` does; NotFound also for a version of another memory.
+    """
+    version = MemoryVersion.objects.reachable_by(access).filter(pk=version_id, memory_id=memory_id).first()
+    if version is None:
+        raise NotFound(
+            f"The memory {memory_id} has no version {version_id}: its history lists them.",
+            detail={"field": "version_id"},
+        )
+    return rewrite(
+        access,
+        memory_id=memory_id,
+        wanted={
+            "text": version.text,
+            "metadata": version.metadata,
+            "speaker": version.speaker,
+            "occurred_at": version.occurred_at,
+        },
+        event=AuditEvent.MEMORY_RESTORE,
+        details={"reason": checked_reason(reason), "version": str(version_id)},
+        now=now,
+        terms=terms,
+    )
+
+
+def pin(
+    access: Access,
+    *,
+    memory_id: uuid.UUID,
+    pinned: bool,
+    reason: str,
+    now: datetime,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """Exempts a memory from every sweep, or no longer. Answers and raises as `change` does."""
+    reason = checked_reason(reason)
+
+    def deed(memory: Memory) -> Deed | None:
+        if memory.pinned == pinned:
+            return None
+        memory.pinned = pinned
+        return Deed(
+            AuditEvent.MEMORY_PIN if pinned else AuditEvent.MEMORY_UNPIN,
+            ["pinned"],
+            ["pinned"],
+            {"reason": reason, "before": {"pinned": not pinned}, "after": {"pinned": pinned}},
+        )
+
+    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+
+
+def _moved(memory: Memory, state: MemoryState, event: AuditEvent, reason: str) -> Deed:
+    details = {"reason": reason, "before": {"state": str(memory.state)}, "after": {"state": state.value}}
+    memory.state = state
+    return Deed(event, ["state"], ["state"], details)

@@ -1,0 +1,278 @@
+"""Reads memories one by one and in pages, and tells what happened to one of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
+from django.db.models.lookups import Exact
+from psycopg.errors import QueryCanceled
+
+from memory.enums import MemoryState
+from memory.errors import InvalidInput, NotFound, SearchTimedOut
+from memory.models import (
+    HOLDS_ON,
+    AuditLog,
+    Memory,
+    MemoryFeedback,
+    MemoryLink,
+    MemoryVersion,
+    Posting,
+    RetiredStatement,
+)
+from memory.models.audit import FREQUENT
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.models.paging import page_of
+from memory.services.memories import unsure_pairs
+from memory.services.memories.change import standing
+from memory.services.memories.retire import JUDGED
+from memory.text.analysis import terms
+from memory.types import Access, Scope
+
+# How long after its id was made the event of a memory's ingest may have been written: embedding a batch takes time.
+_INGEST_WITHIN = timedelta(minutes=15)
+# So many postings of a word are counted, to see which word of several is the rarest.
+_COUNTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a list of memories is narrowed to; None is all. `words` must all be in it, in any of their forms.
+
+    `since` and `until` bound when it happened, `until` not included. `current`: whether it still holds.
+    """
+
+    session: str | None = None
+    speaker: str | None = None
+    role: str | None = None
+    tier: str | None = None
+    state: str | None = MemoryState.ACTIVE
+    since: datetime | None = None
+    until: datetime | None = None
+    words: str | None = None
+    pinned: bool | None = None
+    review: bool | None = None
+    current: bool | None = None
+    cursor: uuid.UUID | None = None
+    limit: int = 50
+
+
+def listed(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """A page of the namespace's memories, newest recorded first, and the cursor of the next one (None: there is none).
+
+    Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
+    through.
+    """
+    rows = _narrowed(Memory.objects.in_scope(scope), wanted, now=now)
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
+            if wanted.words is not None:
+                rows = _with_words(rows, scope, wanted)
+            rows = rows.select_related("namespace").defer("terms", "content_hash").order_by("-pk")
+            page, following = page_of(rows, wanted.limit)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, QueryCanceled):
+            raise
+        raise SearchTimedOut(
+            f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
+            "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+        ) from error
+    return [shown(memory) for memory in page], page[-1].pk if following else None
+
+
+def found(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
+    """One memory, in whatever state. Raises NotFound."""
+    return shown(_reached(access, memory_id))
+
+
+def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
+    """What happened to a memory, newest first: former versions, audit events, links, opinions and statements
+    that were retired, `limit` of each.
+
+    Raises NotFound.
+    """
+    memory = _reached(access, memory_id)
+    own = {"namespace_id": memory.namespace_id, "memory_id": memory.pk}
+    links = MemoryLink.objects.filter(Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id)
+    retired = list(RetiredStatement.objects.filter(**own)[:limit])
+    shown_links = list(links[:limit])
+    said = _judged(memory, retired, shown_links)
+    return {
+        "memory": shown(memory),
+        "versions": [
+            {
+                "id": str(version.pk),
+                "revision": version.revision,
+                "text": version.text,
+                "metadata": version.metadata,
+                "speaker": version.speaker,
+                "occurred_at": version.occurred_at.isoformat() if version.occurred_at else None,
+                "reason": version.reason,
+                "actor": version.actor,
+                "replaced_at": version.replaced_at.isoformat(),
+            }
+            for version in MemoryVersion.objects.filter(**own)[:limit]
+        ],
+        "events": [
+            {
+                "id": str(event.pk),
+                "event_type": event.event_type,
+                "details": event.details,
+                "actor": event.actor,
+                "request_id": event.request_id,
+                "created_at": event.created_at.isoformat(),
+            }
+            for event in _events(memory, limit)
+        ],
+        "links": [
+            {
+                "memory_id": str(link.memory_id),
+                "kind": link.kind,
+                "other_id": str(link.other_id),
+                "reason": _why(link.reason, said, link.other_id, link.memory_id, None),
+                "confidence": link.confidence,
+                "actor": link.actor,
+                "created_at": link.created_at.isoformat(),
+            }
+            for link in shown_links
+        ],
+        "retired": [
+            {
+                "start": row.start,
+                "end": row.end,
+                "text": memory.text[row.start : row.end],
+                "by": str(row.by),
+                "by_start": row.by_start,
+                "by_end": row.by_end,
+                "reason": _why(row.reason, said, memory.pk, row.by, row.start),
+                "confidence": row.confidence,
+                "valid_to": row.valid_to.isoformat() if row.valid_to < HOLDS_ON else None,
+                "retired_at": row.retired_at.isoformat(),
+                "withdrawn_at": row.withdrawn_at.isoformat() if row.withdrawn_at else None,
+            }
+            for row in retired
+        ],
+        "feedback": [
+            {
+                "kind": opinion.kind,
+                "note": opinion.note,
+                "actor": opinion.actor,
+                "created_at": opinion.created_at.isoformat(),
+            }
+            for opinion in MemoryFeedback.objects.filter(**own).order_by("-created_at")[:limit]
+        ],
+    }
+
+
+def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> str:
+    """A stored reason, or what the language model said that judged."""
+    return said.get((place[0], place[1], place[2]), reason) if reason == JUDGED else reason
+
+
+def _judged(
+    memory: Memory, retired: Sequence[RetiredStatement], links: Sequence[MemoryLink]
+) -> dict[unsure_pairs.Place, str]:
+    """What a language model said of those that it judged."""
+    pairs = [(memory.namespace_id, memory.pk, row.by) for row in retired if row.reason == JUDGED]
+    pairs += [(memory.namespace_id, link.other_id, link.memory_id) for link in links if link.reason == JUDGED]
+    return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
+
+
+def shown(memory: Memory) -> dict[str, Any]:
+    """A memory as clients see it."""
+    return {
+        **standing(memory),
+        "session_id": memory.session,
+        "turn": memory.turn,
+        "role": memory.role,
+        "speaker": memory.speaker,
+        "text": memory.text,
+        "metadata": memory.metadata,
+        "tier": memory.tier,
+        "tokens": memory.tokens,
+        "retired_statements": [list(span) for span in spans_of(memory.retired_spans)],
+        "created_at": memory.created_at.isoformat(),
+    }
+
+
+def _reached(access: Access, memory_id: uuid.UUID) -> Memory:
+    memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_related("namespace").first()
+    if memory is None:
+        raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
+    return memory
+
+
+def _narrowed(rows: MemoryQuerySet, wanted: Wanted, *, now: datetime) -> MemoryQuerySet:
+    """The rows of the list but for its words."""
+    equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
+    rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
+    if wanted.since is not None:
+        rows = rows.filter(occurred_at__gte=wanted.since)
+    if wanted.until is not None:
+        rows = rows.filter(occurred_at__lt=wanted.until)
+    if wanted.review is not None:
+        rows = rows.exclude(review="") if wanted.review else rows.filter(review="")
+    if wanted.current is not None:
+        holds = Q(valid_to=None) | Q(valid_to__gt=now)
+        rows = rows.filter(holds if wanted.current else ~holds)
+    if wanted.cursor is not None:
+        rows = rows.filter(pk__lt=wanted.cursor)
+    return rows
+
+
+def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: Wanted) -> MemoryQuerySet:
+    """Those of the page that have all the words; part of a transaction, whose planning it changes."""
+    found = set(terms(wanted.words or ""))
+    if not found:
+        raise InvalidInput(
+            "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
+        )
+    if wanted.state != MemoryState.ACTIVE:
+        # Only active memories have postings; each keeps its terms.
+        return rows.filter(terms__contains=sorted(found))
+    postings = Posting.objects.in_scope(scope)
+    if wanted.cursor is not None:
+        postings = postings.filter(memory_id__lt=wanted.cursor)
+    # The postings of a term are in the order of the list. PostgreSQL, which has no statistics of a namespace, would
+    # gather and sort all of them (measured with a word in each of 200,000 memories: 1.3 s).
+    _plan(in_order=True)
+    rarest, *others = sorted(found)
+    if others:
+        rarest, *others = sorted(found, key=lambda term: (postings.filter(term=term)[:_COUNTED].count(), term))
+    page = postings.filter(Exists(rows.filter(pk=OuterRef("memory_id"))), term=rarest)
+    if others:
+        # Counted, not EXISTS: that would be joined, in an order of the planner's own.
+        own = postings.filter(term__in=others, memory_id=OuterRef("memory_id")).values("namespace_id")
+        page = page.filter(Exact(Subquery(own.annotate(number=Count("term")).values("number")), len(others)))
+    identities = list(page.order_by("-memory_id").values_list("memory_id", flat=True)[: wanted.limit + 1])
+    _plan(in_order=False)
+    return Memory.objects.in_scope(scope).filter(pk__in=identities)
+
+
+def _plan(*, in_order: bool) -> None:
+    """Has PostgreSQL read in the order of an index and probe for the rest, or as it likes; within the transaction."""
+    names = ("enable_sort", "enable_hashjoin", "enable_mergejoin", "enable_bitmapscan")
+    with connection.cursor() as cursor:
+        cursor.execute("; ".join(f"SET LOCAL {name} = {'off' if in_order else 'DEFAULT'}" for name in names))
+
+
+def _events(memory: Memory, limit: int) -> list[AuditLog]:
+    """The decisions about the memory, newest first, and at the end that it was ingested, when that is still there."""
+    mine = AuditLog.objects.filter(namespace_id=memory.namespace_id, subject=str(memory.pk))
+    decisions = list(mine.exclude(event_type__in=FREQUENT).order_by("-pk")[:limit])
+    # No index holds the events that every turn makes by their subject, but ids sort by time.
+    made = mine.filter(session=memory.session, pk__gt=memory.pk, pk__lt=_later(memory.pk, _INGEST_WITHIN))
+    return [*decisions, *made.filter(event_type="INGEST")[:1]][:limit]
+
+
+def _later(identity: uuid.UUID, by: timedelta) -> uuid.UUID:
+    """The smallest id made `by` after `identity`: a UUIDv7 (RFC 9562) begins with 48 bits of milliseconds."""
+    milliseconds = (identity.int >> 80) + int(by.total_seconds() * 1000)
+    return uuid.UUID(int=milliseconds << 80)

@@ -1,0 +1,170 @@
+"""Takes parts of a memory's text out of search and back; the rest of the memory stays in it.
+
+A legal hold does not stop it: the text stays as it is, and `withdraw` brings every statement back.
+
+Every function changes rows only and belongs inside the transaction that locks the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from memory.enums import ChangeKind, MemoryState
+from memory.governance.conflicts import Decision
+from memory.models import HOLDS_ON, Memory, RetiredStatement
+from memory.models.memory import spans_of
+from memory.services.index import entries
+from memory.services.index.embedding import Embedded, embedded_text
+from memory.services.index.entries import Indexed
+from memory.services.index.searchable_text import searched_text, unsearched_spans
+from memory.services.jobs import queue
+from memory.services.memories.change import MAX_REASON_CHARS
+from memory.services.summaries import stale
+from memory.text.analysis import terms
+from memory.text.translatable import gettext_noop as _
+from memory.text.utterances import Statement, live_text
+
+# Who retires and supersedes without being asked, in links and in the audit log.
+ACTOR = "rule:supersession"
+
+_REASONS = {
+    ChangeKind.RETRACTS: _("A newer memory takes it back."),
+    ChangeKind.CLOSES: _("A newer memory says that it is done."),
+    ChangeKind.REPLACES: _("A newer memory puts something else in its place."),
+}
+
+
+# Why, when a language model decided what the rules were unsure of; its own sentence is with the pair (UnsurePair).
+JUDGED = _("A language model judged that a newer memory takes its place.")
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A statement that is to leave search, at [start, end); `by` is what the newer memory says. `holds`: it leaves
+    nothing else."""
+
+    start: int
+    end: int
+    by: Statement
+    decision: Decision
+    names: frozenset[str] = field(default=frozenset())
+    holds: bool = False
+
+
+def reason_of(decision: Decision) -> str:
+    """Why, in a sentence that quotes neither memory: it stays when the newer one is erased."""
+    return (_REASONS[decision.change.kind] if decision.change else decision.reason)[:MAX_REASON_CHARS]
+
+
+def left_of(memory: Memory, going: Sequence[Going]) -> str:
+    """What the memory is searched by when these statements are gone too; empty when no word is left."""
+    text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in going)])
+    return text if any(character.isalnum() for character in text) else ""
+
+
+def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embedded | None, now: datetime) -> None:
+    """Takes the statements out of search; sets `retired_spans`, `terms` and `length` of the memory.
+
+    `embedded`: the vectors of what is left; None: the worker makes them.
+    """
+    gone = [(one.start, one.end) for one in going if not one.holds]
+    for start, end in gone:
+        _rows(memory).filter(valid_to=HOLDS_ON, start__lt=end, end__gt=start).delete()
+    RetiredStatement.objects.bulk_create(
+        [
+            RetiredStatement(
+                namespace_id=memory.namespace_id,
+                memory_id=memory.pk,
+                start=one.start,
+                end=one.end,
+                by=by.pk,
+                by_start=one.by.start,
+                by_end=one.by.end,
+                reason=reason_of(one.decision),
+                confidence=one.decision.confidence,
+                terms=sorted(set(terms(embedded_text(memory.text[one.start : one.end], memory.speaker)))),
+                names=sorted(one.names),
+                valid_to=HOLDS_ON if one.holds else max(by.holds_from, memory.holds_from),
+                retired_at=now,
+            )
+            for one in going
+        ]
+    )
+    memory.retired_spans = [place for span in sorted([*spans_of(memory.retired_spans), *gone]) for place in span]
+    _index_what_is_left(memory, embedded)
+    stale.mark(memory)
+
+
+def search_what_holds(memory: Memory, going: Sequence[Going]) -> bool:
+    """Has what left search only count again if nothing else would be left to find the memory by; whether it did."""
+    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)]
+    if left_of(memory, going) or not any(character.isalnum() for character in live_text(memory.text, spans)):
+        return False
+    return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
+
+
+def withdraw(memory: Memory, *, now: datetime, starts: Collection[int] | None = None) -> int:
+    """Has what was retired of the memory count again, for good: all of it, or what begins at `starts`.
+
+    Sets `retired_spans`, `terms` and `length` of the memory; returns how many that were.
+    """
+    rows = _rows(memory).filter(withdrawn_at=None)
+    count = (rows if starts is None else rows.filter(start__in=starts)).update(withdrawn_at=now)
+    if count:
+        _follow_rows(memory)
+    return count
+
+
+def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None) -> int:
+    """As `withdraw`, for what these newer memories retired; it may be retired again, for nobody has decided it.
+
+    `embedded`: the vectors of what `left_after` says; None: the worker makes them.
+    """
+    count = _rows(memory).filter(withdrawn_at=None, by__in=by).delete()[0]
+    if count:
+        _follow_rows(memory, embedded)
+    return count
+
+
+def left_after(memory: Memory, *, by: Collection[UUID]) -> str:
+    """What the memory is searched by when what these newer memories retired counts again."""
+    rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
+    return live_text(memory.text, rows.values_list("start", "end"))
+
+
+def retire_again(memory: Memory, *, starts: Collection[int]) -> int:
+    """Takes back that what begins at `starts` was withdrawn; sets what `withdraw` sets and returns how many."""
+    count = _rows(memory).filter(withdrawn_at__isnull=False, start__in=starts).update(withdrawn_at=None)
+    if count:
+        _follow_rows(memory)
+    return count
+
+
+def _rows(memory: Memory) -> QuerySet[RetiredStatement]:
+    return RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
+
+
+def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
+    """Has the memory say what is left without what its rows retire now."""
+    rows = _rows(memory).filter(withdrawn_at=None, valid_to__lt=HOLDS_ON)
+    spans = rows.order_by("start").values_list("start", "end")
+    memory.retired_spans = [place for span in spans for place in span]
+    _index_what_is_left(memory, embedded)
+    stale.mark(memory)
+
+
+def _index_what_is_left(memory: Memory, embedded: Embedded | None) -> None:
+    names = entries.names_of([memory]).get(memory.pk, ())
+    entry = Indexed.of(memory, text=searched_text(memory), names=names)
+    if memory.state == MemoryState.ACTIVE:
+        entries.index_anew(memory, entry)
+    else:
+        memory.terms, memory.length = list(entry.frequencies), entry.length
+    entries.replace_vectors(memory, embedded, searchable=memory.state == MemoryState.ACTIVE)
+    if embedded is None:
+        queue.enqueue(queue.EMBED_PENDING)

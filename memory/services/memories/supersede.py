@@ -1,0 +1,213 @@
+"""Has a memory take the place of an older one, which stays, linked, and holds no longer.
+
+A legal hold does not stop it: nothing of what the older memory says is changed, and `reinstate` undoes it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from memory.enums import AuditEvent, LinkKind, MemoryState, Review
+from memory.errors import Conflict, InvalidInput, NotFound
+from memory.models import Memory, MemoryLink
+from memory.services.index.embedding import embed_or_none, embedded_passages
+from memory.services.index.insert import LetIn, prepare, write
+from memory.services.ingestion.admission import allowed_fields, allowed_text
+from memory.services.ingestion.ingest import EMBEDDING_DELAYED, WINDOW_SKIPPED, append_to_windows, ask_for_summaries
+from memory.services.memories.change import AS_IT_COMES, Deed, checked_reason, finished, held, once
+from memory.services.memories.edit import checked_metadata, checked_text
+from memory.services.summaries.stale import mark
+from memory.services.tenancy import idempotency as answers
+from memory.types import Access, ChangeTerms, NewMemory, Scope
+
+
+def left(review: str) -> str:
+    """Why a superseded memory waits for review still: that it may steer its readers, who can ask for former times."""
+    return review if review == Review.SUSPECTED else ""
+
+
+def supersede(
+    access: Access,
+    *,
+    older_id: uuid.UUID,
+    newer_id: uuid.UUID,
+    reason: str,
+    now: datetime,
+    confidence: float = 1.0,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """Says that the newer memory holds in place of the older one, which ends when the newer begins.
+
+    The older one keeps its text and state, gets `valid_to` and leaves the review list. `terms` are about it, and the
+    answer is its standing, as of `change`. Doing it again changes nothing. Raises, besides what `change` raises,
+    InvalidInput for the same memory, NotFound for one of another namespace, and Conflict when the older one was
+    superseded by another, when the newer is archived, or when it was itself superseded by the older.
+    """
+    reason = checked_reason(reason)
+    if older_id == newer_id:
+        raise InvalidInput("A memory cannot supersede itself.", detail={"field": "by"})
+
+    def act() -> dict[str, Any]:
+        found = held(access, [older_id, newer_id], terms=terms)
+        older, newer = found[older_id], found[newer_id]
+        if older.namespace_id != newer.namespace_id:
+            raise NotFound(f"There is no memory {newer_id} in the namespace of the older one.", detail={"field": "by"})
+        one_at_a_time(older.namespace_id)
+        deed = ended(older, newer, reason, confidence, access.actor, now=now)
+        return finished(access, older, deed, terms=terms, now=now)
+
+    return once(terms.idempotency, act, now=now)[0]
+
+
+def supersede_by_text(
+    access: Access,
+    *,
+    older_id: uuid.UUID,
+    text: str,
+    reason: str,
+    now: datetime,
+    metadata: Mapping[str, Any] | None = None,
+    occurred_at: datetime | None = None,
+    terms: ChangeTerms = AS_IT_COMES,
+) -> dict[str, Any]:
+    """As `supersede`, by a memory that is made of `text`: the next turn of the same session, by the same speaker.
+
+    Both or neither: it is remembered as an ingested turn is, in the same transaction. A document's chunk is superseded
+    by a memory that is there, for its session is none that has turns.
+    """
+    reason, text = checked_reason(reason), checked_text(text)
+    older = Memory.objects.reachable_by(access).filter(pk=older_id).select_related("namespace").first()
+    if older is None:
+        raise NotFound(f"There is no memory {older_id} that this key reaches.", detail={"field": "memory_id"})
+    if older.turn < 0:
+        raise InvalidInput(
+            "This is a chunk of a document: put the document anew, or name the memory that supersedes it as `by`.",
+            detail={"field": "text"},
+        )
+    namespace_id, role, speaker = older.namespace_id, older.role, older.speaker
+    text, suspected = allowed_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
+    allowed, doubtful = allowed_fields(
+        access, namespace_id=namespace_id, fields={"metadata": checked_metadata(metadata or {})}
+    )
+    new = NewMemory(
+        session=older.session,
+        role=older.role,
+        text=text,
+        speaker=older.speaker,
+        metadata=allowed["metadata"],
+        occurred_at=occurred_at,
+    )
+    rows = prepare(
+        [(Scope(older.namespace_id, older.namespace.name, access.actor, terms.request_id), new)],
+        let_in=LetIn(suspected=suspected or doubtful),
+    )
+    embedded = embed_or_none([embedded_passages(text, older.speaker)])
+
+    def act() -> dict[str, Any]:
+        # The session's row is locked before the memory's, as a reset does.
+        sessions.extend(write(rows, embedded, now=now))
+        found = held(access, [older_id, rows[0].id], terms=terms)
+        one_at_a_time(older.namespace_id)
+        deed = ended(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
+        answer = finished(access, found[older_id], deed, terms=terms, now=now)
+        return {**answer, "degraded": [] if embedded is not None else [EMBEDDING_DELAYED]}
+
+    sessions: list = []
+    answer, made = once(terms.idempotency, act, now=now)
+    if made:
+        ask_for_summaries(rows, sessions, now=now)
+        if not append_to_windows(rows, now=now):
+            answer["degraded"].append(WINDOW_SKIPPED)
+            if terms.idempotency:
+                answers.amend(terms.idempotency, answer=answer)
+    return answer
+
+
+def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
+    """Ends the older memory where the newer begins, and links the two; both are locked, and `one_at_a_time` holds.
+
+    Raises Conflict as `supersede` does.
+    """
+    if older.superseded_by == newer.pk:
+        return None
+    if older.superseded_by is not None:
+        raise Conflict(
+            f"The memory was superseded by {older.superseded_by} already: supersede that one, or take it back first "
+            "(restore with undo_supersede).",
+            detail={"superseded_by": str(older.superseded_by)},
+        )
+    if newer.state != MemoryState.ACTIVE:
+        raise Conflict(
+            f"The memory {newer.pk} is {newer.state}: restore it first, or nothing would hold.", detail={"field": "by"}
+        )
+    if older.pk in _successors(newer):
+        raise Conflict(
+            f"The memory {newer.pk} was itself superseded by this one: take that back first (restore it with "
+            "undo_supersede).",
+            detail={"field": "by"},
+        )
+    before = {**validity(older), "review": older.review}
+    mark(older)
+    # Never before it began: what was never right held for no time.
+    older.valid_to = max(newer.holds_from, older.holds_from)
+    older.superseded_by, older.superseded_at, older.review = newer.pk, now, left(older.review)
+    MemoryLink.objects.filter(
+        namespace_id=older.namespace_id, memory_id=newer.pk, kind=LinkKind.BOTH_HOLD, other_id=older.pk
+    ).delete()
+    # They are linked already when the newer one had taken the place of a part of it.
+    MemoryLink.objects.update_or_create(
+        namespace_id=older.namespace_id,
+        memory_id=newer.pk,
+        kind=LinkKind.SUPERSEDES,
+        other_id=older.pk,
+        defaults={"reason": reason, "confidence": confidence, "actor": actor, "created_at": now},
+    )
+    return Deed(
+        AuditEvent.MEMORY_SUPERSEDE,
+        ["valid_to", "superseded_by"],
+        ["valid_to", "superseded_by", "superseded_at", "review"],
+        {
+            "reason": reason,
+            "confidence": confidence,
+            "before": before,
+            "after": {**validity(older), "review": older.review},
+        },
+    )
+
+
+# A recursive query, for a chain of corrections may be long; UNION ends it even on a ring.
+_SUCCESSORS = """
+WITH RECURSIVE chain (id) AS (
+    SELECT superseded_by FROM memory_memory WHERE namespace_id = %(namespace_id)s AND id = %(id)s
+    UNION
+    SELECT m.superseded_by FROM memory_memory m JOIN chain c ON m.namespace_id = %(namespace_id)s AND m.id = c.id
+)
+SELECT id FROM chain WHERE id IS NOT NULL
+"""
+
+
+def _successors(memory: Memory) -> set[uuid.UUID]:
+    """What superseded the memory, what superseded that, and so on."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SUCCESSORS, {"namespace_id": memory.namespace_id, "id": memory.pk})
+        return {identity for (identity,) in cursor.fetchall()}
+
+
+def one_at_a_time(namespace_id: int) -> None:
+    """Until the transaction ends, nobody else supersedes in the namespace: several at once could make a ring."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memos.supersede', %s))", [namespace_id])
+
+
+def validity(memory: Memory) -> dict[str, Any]:
+    """Until when the memory holds, and how much of it was retired, for the audit log."""
+    return {
+        "valid_to": memory.valid_to.isoformat() if memory.valid_to else None,
+        "superseded_by": str(memory.superseded_by) if memory.superseded_by else None,
+        "retired_statements": len(memory.retired_spans) // 2,
+    }

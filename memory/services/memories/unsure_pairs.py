@@ -1,0 +1,108 @@
+"""The pairs of statements that the rules of settling are unsure of: those that wait for a language model, and what it
+made of the others."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from memory.enums import PairVerdict
+from memory.governance.supersession import Unsure
+from memory.models import Memory, UnsurePair
+from memory.models.sql import capped_counts
+from memory.providers.llm_settling import configured_judge
+from memory.services.memories.change import MAX_REASON_CHARS
+from memory.types import Scope
+
+# Of one newer memory so many pairs are asked about, the most likely first.
+MOST_OF_A_MEMORY = 5
+COUNTED_AT_MOST = 10_000
+
+
+def wanted() -> bool:
+    """Whether there is a language model to ask."""
+    return configured_judge() is not None
+
+
+def note(
+    scope: Scope,
+    newer: Memory,
+    older: Mapping[uuid.UUID, Memory],
+    unsure: Sequence[Unsure[uuid.UUID]],
+    *,
+    now: datetime,
+) -> None:
+    """Has the pairs of `newer` asked about that never were with these texts; inside the transaction that locks all."""
+    likely = sorted(unsure, key=lambda one: -one.decision.confidence)[:MOST_OF_A_MEMORY]
+    for one in likely:
+        if one.key == newer.pk:
+            continue
+        asked = {
+            "end": one.end,
+            "by_start": one.by.start,
+            "by_end": one.by.end,
+            "can_cut": one.can_cut,
+            "reason": one.decision.reason[:MAX_REASON_CHARS],
+            "confidence": one.decision.confidence,
+            "texts_hash": texts_hash(older[one.key], newer),
+            "attempts": 0,
+            "due_at": now,
+            "verdict": "",
+            "explanation": "",
+            "judge": "",
+            "created_at": now,
+            "judged_at": None,
+        }
+        pairs = UnsurePair.objects.in_scope(scope).filter(newer_id=newer.pk, older_id=one.key, start=one.start)
+        known = pairs.first()
+        if known is None:
+            UnsurePair.objects.create(
+                namespace_id=scope.namespace_id, newer_id=newer.pk, older_id=one.key, start=one.start, **asked
+            )
+        elif bytes(known.texts_hash) != asked["texts_hash"] or known.verdict == PairVerdict.UNANSWERED:
+            pairs.update(**asked)
+
+
+def texts_hash(older: Memory, newer: Memory) -> bytes:
+    """SHA-256 of what both memories say."""
+    return hashlib.sha256(bytes(older.content_hash) + bytes(newer.content_hash)).digest()
+
+
+def both_hold(newer: Memory, older: Memory, *, start: int) -> bool:
+    """Whether a language model judged that what the older memory says from `start` on holds beside the newer one."""
+    judged = UnsurePair.objects.filter(
+        namespace_id=newer.namespace_id, newer_id=newer.pk, older_id=older.pk, start=start
+    )
+    return judged.filter(verdict=PairVerdict.BOTH_HOLD, texts_hash=texts_hash(older, newer)).exists()
+
+
+Place = tuple[uuid.UUID, uuid.UUID, int | None]
+
+
+def explanations(pairs: Collection[tuple[int, uuid.UUID, uuid.UUID]]) -> dict[Place, str]:
+    """Why a language model judged that something is replaced, in its own words, for `pairs` of (namespace id, older,
+    newer): by (older, newer, start), and by (older, newer, None) for all of the older. It may quote both memories."""
+    rows = UnsurePair.objects.filter(
+        namespace_id__in={namespace_id for namespace_id, _, _ in pairs},
+        older_id__in={older for _, older, _ in pairs},
+        newer_id__in={newer for _, _, newer in pairs},
+        verdict=PairVerdict.REPLACES,
+    )
+    found: dict[Place, str] = {}
+    for row in rows:
+        found[row.older_id, row.newer_id, row.start] = found[row.older_id, row.newer_id, None] = row.explanation
+    return found
+
+
+def in_words(explanation: str) -> str:
+    """The reason that a language model gave, as answers of the API say it."""
+    return f"A language model judged: {explanation}"
+
+
+def figures() -> dict[str, int]:
+    """How many pairs wait and how many have each verdict, on the whole server, each counted to COUNTED_AT_MOST."""
+    names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
+    rows = [UnsurePair.objects.filter(verdict=verdict) for verdict in names]
+    return dict(zip(names.values(), capped_counts(*rows, most=COUNTED_AT_MOST), strict=True))

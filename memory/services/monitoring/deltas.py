@@ -1,0 +1,109 @@
+"""How far the totals of the overview have moved in a span of time, and in the one before it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from memory.models import Memory, QuarantinedItem
+from memory.models.keys import first_id_of
+from memory.models.sql import capped_counts, fetch
+from memory.services.monitoring.stats import RECENT_SECONDS
+from memory.stores import figures
+from memory.types import Access
+
+COUNTED_AT_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """Rows that came in the span (and are still there), and in the one before it. Counts end at COUNTED_AT_MOST."""
+
+    now: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """By how much the span has changed the tokens that the sessions' present summaries stand for, and their own."""
+
+    original: int
+    condensed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """All of it, for one span."""
+
+    memories: Came
+    quarantined: Came
+    tokens: Gained
+
+
+def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
+    """How far all totals have moved in the last `length`, as it was at most RECENT_SECONDS ago."""
+
+    def count() -> dict[str, Any]:
+        since = now - length
+        return asdict(
+            Movement(
+                memories(access, since=since, until=now),
+                quarantined(access, since=since, until=now),
+                tokens(access, since=since),
+            )
+        )
+
+    kept = figures.counted(access, f"movement:{length.total_seconds():.0f}", count, seconds=RECENT_SECONDS)
+    return Movement(Came(**kept["memories"]), Came(**kept["quarantined"]), Gained(**kept["tokens"]))
+
+
+def memories(access: Access, *, since: datetime, until: datetime) -> Came:
+    """Memories that were learned. Ids begin with the time: the primary key finds them."""
+    return _came(Memory.objects.reachable_by(access), since, until)
+
+
+def quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
+    """Items that the gate kept apart, whatever became of them; their rows are kept as long as the policy says."""
+    return _came(QuarantinedItem.objects.reachable_by(access), since, until)
+
+
+def _came(rows: Any, since: datetime, until: datetime) -> Came:
+    begins = (since, since - (until - since))
+    spans = (rows.filter(pk__gte=first_id_of(begin), pk__lt=first_id_of(begin + (until - since))) for begin in begins)
+    return Came(*capped_counts(*spans, most=COUNTED_AT_MOST))
+
+
+# Of each session that got a summary in the span: the one it has now, and the one it had when the span began.
+_TOKENS = """
+WITH touched AS (
+    SELECT DISTINCT namespace_id, session FROM memory_condensation
+    WHERE id >= %(first)s AND created_at >= %(since)s
+      AND (%(everywhere)s::bool OR namespace_id = ANY(%(reached)s::bigint[]))
+)
+SELECT coalesce(sum(last.token_original - coalesce(former.token_original, 0)), 0),
+       coalesce(sum(last.token_condensed - coalesce(former.token_condensed, 0)), 0)
+FROM touched t
+CROSS JOIN LATERAL (
+    SELECT c.token_original, c.token_condensed FROM memory_condensation c
+    WHERE c.namespace_id = t.namespace_id AND c.session = t.session ORDER BY c.number DESC LIMIT 1
+) AS last
+LEFT JOIN LATERAL (
+    SELECT c.token_original, c.token_condensed FROM memory_condensation c
+    WHERE c.namespace_id = t.namespace_id AND c.session = t.session AND c.created_at < %(since)s
+    ORDER BY c.number DESC LIMIT 1
+) AS former ON true
+"""
+
+
+def tokens(access: Access, *, since: datetime) -> Gained:
+    """Costs two looks into an index for each session that got a summary since then."""
+    parameters = {
+        "since": since,
+        # The clock of another server may be a little off.
+        "first": first_id_of(since - timedelta(minutes=10)),
+        "everywhere": access.all_namespaces,
+        "reached": sorted(access.namespace_ids),
+    }
+    [(original, condensed)] = fetch(_TOKENS, parameters, prepared=False)
+    return Gained(int(original), int(condensed))

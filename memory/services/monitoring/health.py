@@ -1,0 +1,130 @@
+"""What works right now: asked for by load balancers, by `doctor` and by the console."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.utils import timezone
+
+from memory.enums import EmbeddingState
+from memory.errors import EmbeddingUnavailable
+from memory.models import EmbeddingModel
+from memory.services.backup import scheduled
+from memory.services.index.embedding import active_model
+from memory.services.memories import unsure_pairs
+from memory.services.monitoring import stats
+from memory.stores.redis import RedisAway, call
+from memory.types import system_access
+
+OK = "ok"
+PROBE_SECONDS = 30.0
+
+_probed: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`status` is ok, degraded (requests are served, something is missing) or unavailable; `checks` says what."""
+
+    status: str
+    checks: dict[str, str]
+
+
+def report() -> Report:
+    """Looks at the database, Redis, the embedding model, the worker and, where they are scheduled, the backups."""
+    database = _database()
+    checks = {"database": database, "redis": _redis()}
+    if database == OK:
+        checks["embedding"] = _embedding()
+        checks["worker"] = _worker()
+        if settings.MEMOS_BACKUP_DIR:
+            checks["backup"] = _backup()
+    if database != OK:
+        return Report("unavailable", checks)
+    return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks)
+
+
+def gauges() -> dict[str, tuple[str, float]]:
+    """Totals of the whole server for Prometheus: {name: (help, value)}."""
+    found = report()
+    values: dict[str, tuple[str, float]] = {
+        f"memos_{name}_up": (f"1 while the {name} works", float(state == OK)) for name, state in found.checks.items()
+    }
+    if found.status == "unavailable":
+        return values
+    totals = stats.totals(system_access("metrics"))
+    backlog = stats.backlog(system_access("metrics"))
+    queued = {entry["name"]: entry["count"] for entry in stats.queues()}
+    return {
+        **values,
+        "memos_memories": ("Searchable memories", float(totals["total_memories"])),
+        "memos_active_sessions": ("Sessions with a message in the last 15 minutes", float(totals["active_contexts"])),
+        "memos_tokens_saved": ("Tokens that the present summaries save", float(totals["token_savings"])),
+        "memos_embedding_pending": ("Memories that wait for their vector", float(backlog.pending_embeddings)),
+        **{
+            f"memos_settling_pairs_{name}": (f"Pairs that the rules of settling are unsure of: {name}", float(count))
+            for name, count in unsure_pairs.figures().items()
+        },
+        **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
+    }
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, InterfaceError):
+        return "does not answer"
+    return OK
+
+
+def _redis() -> str:
+    def ping(client: Any) -> bool:
+        return bool(client.ping())
+
+    try:
+        call(ping)
+    except RedisAway:
+        return "does not answer: queries go without the session window"
+    return OK
+
+
+def _embedding() -> str:
+    """The provider's state, asked at most once in PROBE_SECONDS: it may be slow, or cost money."""
+    global _probed  # noqa: PLW0603 - one small cache a process
+    if _probed is None or time.monotonic() - _probed[0] >= PROBE_SECONDS:
+        _probed = (time.monotonic(), _probe_embedding())
+    return _probed[1]
+
+
+def forget_probe() -> None:
+    """Makes the next report ask the provider."""
+    global _probed  # noqa: PLW0603 - one small cache a process
+    _probed = None
+
+
+def _probe_embedding() -> str:
+    if not EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).exists():
+        return "no active model yet: run manage.py bootstrap"
+    try:
+        active_model().provider.embed(["ready"])
+    except EmbeddingUnavailable:
+        # Anyone may read this; `manage.py doctor` says why.
+        return "unavailable: queries are refused until it is back"
+    return OK
+
+
+def _worker() -> str:
+    heartbeat = stats.worker_heartbeat()
+    return OK if heartbeat == "alive" else f"{heartbeat}: summaries and delayed embeddings wait"
+
+
+def _backup() -> str:
+    state = scheduled.state(now=timezone.now())
+    if state.failed:
+        return "the last one failed: manage.py doctor says why"
+    return "overdue: manage.py doctor says since when" if state.overdue else OK

@@ -1,0 +1,163 @@
+"""Numbers that the ops routes and the console show: counted now where not said otherwise, and none made up."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Min, Sum
+from django.utils import timezone
+from django_q.models import OrmQ
+from django_q.status import Stat
+from redis.exceptions import RedisError
+
+from memory.enums import JobState, MemoryState
+from memory.models import Job, Memory, NamespaceStat, Session
+from memory.models.sql import fetch
+from memory.services.jobs import queue
+from memory.stores import figures
+from memory.stores.redis import RedisAway, call
+from memory.types import Access
+
+ACTIVE_FOR = timedelta(minutes=15)
+# How old what costs most may be on pages that renew themselves.
+RECENT_SECONDS = 15
+CONDENSATION_QUEUE = "condensation"
+
+ALIVE = "alive"
+NO_HEARTBEAT = "no heartbeat"
+UNKNOWN = "unknown (Redis is away)"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of the turns that the sessions' present summaries stand for, and of those summaries."""
+
+    sessions: int
+    original: int
+    condensed: int
+
+    @property
+    def saved(self) -> int:
+        """What the summaries save together. A summary longer than its turns counts against it; never below 0."""
+        return max(0, self.original - self.condensed)
+
+    @property
+    def ratio(self) -> float:
+        """Condensed / original: smaller is better, above 1 the summaries cost more than they save; 0 without any."""
+        return round(self.condensed / self.original, 4) if self.original else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Memories out of retrieval, and those that wait for their vector."""
+
+    archived: int
+    pending_embeddings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Background jobs: waiting (and since when the oldest one), being worked on, failed for good."""
+
+    queued: int
+    in_flight: int
+    failed: int
+    oldest: datetime | None
+
+
+def totals(access: Access, *, now: datetime | None = None) -> dict[str, Any]:
+    """The four numbers of `/v1/ops/stats`, over the namespaces that the caller reaches."""
+    summaries = summary_tokens(access)
+    return {
+        "total_memories": searchable_memories(access),
+        "active_contexts": active_sessions(access, now=now or timezone.now()),
+        "token_savings": summaries.saved,
+        "compression_ratio": summaries.ratio,
+    }
+
+
+def searchable_memories(access: Access) -> int:
+    """Memories that take part in retrieval: exact, from the counts that every write keeps."""
+    stats = NamespaceStat.objects.all()
+    if not access.all_namespaces:
+        stats = stats.filter(namespace_id__in=access.namespace_ids)
+    return int(stats.aggregate(total=Sum("memories"))["total"] or 0)
+
+
+def active_sessions(access: Access, *, now: datetime) -> int:
+    """Sessions with a message in the last 15 minutes."""
+    return Session.objects.reachable_by(access).active_since(now - ACTIVE_FOR).count()
+
+
+# One look into the unique index (namespace, session, number) for each session that has a summary: 2 million memories
+# have some 100,000 sessions, but far more versions of their summaries.
+_TOKENS = """
+SELECT count(*), coalesce(sum(latest.token_original), 0), coalesce(sum(latest.token_condensed), 0)
+FROM memory_session s
+CROSS JOIN LATERAL (
+    SELECT c.token_original, c.token_condensed FROM memory_condensation c
+    WHERE c.namespace_id = s.namespace_id AND c.session = s.name
+    ORDER BY c.number DESC LIMIT 1
+) AS latest
+WHERE s.summarised_turn > 0 AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespace_ids)s::bigint[]))
+"""
+
+
+def summary_tokens(access: Access) -> Tokens:
+    """Over the present summary of every session (a later version stands for all that the earlier ones did)."""
+    parameters: dict[str, Any] = {"everywhere": access.all_namespaces, "namespace_ids": list(access.namespace_ids)}
+    [(sessions, original, condensed)] = fetch(_TOKENS, parameters, prepared=False)
+    return Tokens(int(sessions), int(original), int(condensed))
+
+
+def recent_summary_tokens(access: Access) -> Tokens:
+    """The same as it was at most RECENT_SECONDS ago."""
+    kept = figures.counted(access, "summaries", lambda: asdict(summary_tokens(access)), seconds=RECENT_SECONDS)
+    return Tokens(**kept)
+
+
+def backlog(access: Access) -> Backlog:
+    """Archived memories and memories without a vector."""
+    rows = Memory.objects.reachable_by(access)
+    archived = rows.filter(state=MemoryState.ARCHIVED).count()
+    return Backlog(archived=archived, pending_embeddings=rows.awaiting_vector().count())
+
+
+def recent_backlog(access: Access) -> Backlog:
+    """The backlog as it was at most RECENT_SECONDS ago."""
+    return Backlog(**figures.counted(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
+
+
+def queue_state(*, now: datetime) -> Queue:
+    """The background queue of the whole server. A job between two attempts counts as in flight."""
+    waiting = OrmQ.objects.filter(lock__lte=now)
+    return Queue(
+        queued=waiting.count(),
+        in_flight=OrmQ.objects.filter(lock__gt=now).count(),
+        failed=Job.objects.failed().count(),
+        oldest=waiting.aggregate(oldest=Min("lock"))["oldest"],
+    )
+
+
+def queues() -> list[dict[str, Any]]:
+    """The background queue as `/v1/ops/pipeline` lists it: summaries that wait, then all jobs by what they do."""
+    state = queue_state(now=timezone.now())
+    summaries = Job.objects.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
+    counts = {
+        CONDENSATION_QUEUE: summaries,
+        "queued": state.queued,
+        "in_flight": state.in_flight,
+        "failed": state.failed,
+    }
+    return [{"name": name, "count": count} for name, count in counts.items()]
+
+
+def worker_heartbeat() -> str:
+    """`alive`, `no heartbeat`, or that it cannot be known because the heartbeat is kept in Redis."""
+    try:
+        beating = call(lambda client: Stat.get_all())
+    except (RedisAway, RedisError):
+        return UNKNOWN
+    return ALIVE if beating else NO_HEARTBEAT

@@ -1,0 +1,148 @@
+"""How things stand this moment: what waits for a person, what works, and what condensing has saved over time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError
+from django.db.models import Min, Q, QuerySet
+from django_q.status import Stat
+from redis.exceptions import RedisError
+
+from memory.enums import JobState, Review
+from memory.models import Entity, Job, Memory, QuarantinedItem
+from memory.models.keys import first_id_of
+from memory.models.sql import capped_counts, fetch
+from memory.services.jobs.runner import beat_interval
+from memory.stores.redis import RedisAway, call
+from memory.types import Access
+
+COUNTED_AT_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for a person. `stuck`: jobs whose heartbeat has stopped. Counts end at COUNTED_AT_MOST."""
+
+    failed_jobs: int
+    stuck_jobs: int
+    queued_jobs: int
+    running_jobs: int
+    oldest_job: datetime | None
+    quarantined: int
+    contradictions: int
+    doubted: int
+
+
+@dataclass(frozen=True, slots=True)
+class TierState:
+    """A tier, asked now. `milliseconds` is None when it did not answer; `size` counts what `unit` names."""
+
+    name: str
+    milliseconds: float | None
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A running cluster of workers. It is alive: its heartbeat is kept for three seconds only."""
+
+    host: str
+    processes: int
+    since: datetime | None
+    heartbeat_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """Tokens of the turns that the summaries of one step of time took in, and of those summaries."""
+
+    at: datetime
+    original: int
+    condensed: int
+
+
+def waiting(access: Access, *, now: datetime) -> Waiting:
+    """Seven counts, each in an index that holds little else."""
+    jobs = Job.objects.reachable_by(access)
+    queued = jobs.filter(state=JobState.QUEUED)
+    running = jobs.filter(state=JobState.RUNNING)
+    silent = Q(heartbeat_at=None) | Q(heartbeat_at__lt=now - 3 * beat_interval())
+    review = Memory.objects.reachable_by(access).exclude(review="")
+    counts: dict[str, QuerySet[Any]] = {
+        "failed_jobs": jobs.failed(),
+        "stuck_jobs": running.filter(silent),
+        "queued_jobs": queued,
+        "running_jobs": running,
+        "quarantined": QuarantinedItem.objects.reachable_by(access).pending(),
+        "contradictions": review.filter(review=Review.CONTRADICTION),
+        "doubted": review.exclude(review=Review.CONTRADICTION),
+    }
+    found = dict(zip(counts, capped_counts(*counts.values(), most=COUNTED_AT_MOST), strict=True))
+    return Waiting(**found, oldest_job=queued.aggregate(oldest=Min("queued_at"))["oldest"])
+
+
+def tiers(access: Access, *, memories: int) -> list[TierState]:
+    """L1, L2 and L3, each asked one small thing and timed."""
+
+    def keys(client: Any) -> int:
+        return int(client.dbsize())
+
+    return [
+        _timed("L1", lambda: int(call(keys))),
+        _timed("L2", lambda: fetch("SELECT 1", {}, prepared=False) and memories),
+        _timed("L3", lambda: capped_counts(Entity.objects.reachable_by(access), most=COUNTED_AT_MOST)[0]),
+    ]
+
+
+def _timed(name: str, ask: Callable[[], Any]) -> TierState:
+    started = time.perf_counter()
+    try:
+        size = ask()
+    except (RedisAway, DatabaseError, InterfaceError):
+        return TierState(name, None, None)
+    return TierState(name, (time.perf_counter() - started) * 1000, int(size))
+
+
+def workers() -> list[Worker] | None:
+    """The clusters that beat; None when it cannot be known, for heartbeats are kept in Redis."""
+    try:
+        found = call(lambda client: Stat.get_all())
+    except (RedisAway, RedisError):
+        return None
+    return [Worker(stat.host, len(stat.workers), stat.tob, stat.timestamp) for stat in found]
+
+
+def running(access: Access, *, limit: int) -> list[Job]:
+    """The jobs that are being worked on, oldest first."""
+    return list(Job.objects.reachable_by(access).filter(state=JobState.RUNNING).order_by("started_at")[:limit])
+
+
+_CONDENSED = """
+SELECT date_bin(%(step)s, created_at, %(since)s), sum(token_original), sum(token_condensed)
+FROM memory_condensation
+WHERE id >= %(first)s AND created_at >= %(since)s AND created_at < %(until)s
+  AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
+GROUP BY 1
+"""
+
+
+def condensed_by_step(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
+    """What summaries took in and what they came to, for every step from `since` on, also the empty ones."""
+    since = since.replace(second=0, microsecond=0)
+    parameters = {
+        "step": step,
+        "since": since,
+        "until": until,
+        # Ids begin with the time: the index finds the rows, and the clock of another server may be a little off.
+        "first": first_id_of(since - timedelta(minutes=10)),
+        "everywhere": access.all_namespaces,
+        "namespaces": sorted(access.namespace_ids),
+    }
+    found = {at: (int(original), int(short)) for at, original, short in fetch(_CONDENSED, parameters, prepared=False)}
+    moments = [since + step * number for number in range(-((since - until) // step))]
+    return [Condensed(at, *found.get(at, (0, 0))) for at in moments]

@@ -1,0 +1,286 @@
+"""Draws the map of a namespace: axes through its vectors, a place on them for its memories, and clusters with names.
+
+The worker makes it when someone asks (`ask`). Axes stay until the namespace has grown to GROWN times what they were
+made of, or someone asks for new ones: with the same axes, new memories find their place and old ones keep theirs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+
+from memory.enums import EmbeddingState, JobState
+from memory.models import EmbeddingModel, Job, Memory, ProjectedMemory, Projection
+from memory.models.keys import new_id
+from memory.retrieval import cells
+from memory.retrieval.axes import Axes, cluster_count, naming_terms
+from memory.services.jobs import queue, runner
+from memory.text.analysis import terms
+from memory.types import Scope
+
+# Points that a browser draws at once, without a pause.
+SHOWN = 10_000
+GROWN = 2
+# Memories whose texts are read for how a cluster's words are written.
+_SPELLED_FROM = 60
+_TRIES = 3
+# First half of the PostgreSQL advisory lock of the one run that stores a namespace's map.
+_MAP_LOCK = 0x6D656D6D
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A clump of the map: the words that tell it from others (memory text: to be masked), and its points."""
+
+    number: int
+    words: list[str]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A namespace's map as it was drawn last. `memories` have a vector, `shown` of them are on it."""
+
+    version: uuid.UUID
+    explained: list[float]
+    clusters: list[Cluster]
+    memories: int
+    shown: int
+    placed_at: datetime
+    fitted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What is drawn: at most SHOWN memories, their vectors and terms, and how many there are in all."""
+
+    ids: list[uuid.UUID]
+    vectors: np.ndarray
+    terms: list[list[str]]
+    of: int
+    read_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    axes: Axes
+    centroids: np.ndarray
+    version: uuid.UUID
+    on: int
+    of: int
+    read_at: datetime
+    is_new: bool = field(default=False)
+
+
+def chart(scope: Scope) -> Chart | None:
+    """The map of the namespace under the active model; None while there is none."""
+    row = _stored(scope)
+    if row is None:
+        return None
+    shown = ProjectedMemory.objects.in_scope(scope).filter(model_id=row.model_id).values_list("cluster", flat=True)
+    sizes = Counter(shown)
+    clusters = [Cluster(number, named["words"], sizes[number]) for number, named in enumerate(row.clusters)]
+    return Chart(
+        row.version, row.explained, clusters, row.memories, sum(sizes.values()), row.placed_at, row.read_at
+    )  # fmt: skip
+
+
+def ask(scope: Scope, *, anew: bool = False) -> str:
+    """Has the worker draw the map, or bring it up to date; `anew`: with new axes. Returns the job's id."""
+    with transaction.atomic():
+        if anew:
+            # Its points stay on show until the new ones are there.
+            Projection.objects.in_scope(scope).update(fitted_of=0)
+        return queue.enqueue(queue.PROJECT, scope.namespace_id)
+
+
+def in_the_making(scope: Scope) -> Job | None:
+    """The job that draws the namespace's map, if one waits or runs."""
+    jobs = Job.objects.in_scope(scope).unfinished().filter(kind=queue.PROJECT.name)
+    return jobs.order_by("-id").first()
+
+
+def last_failure(scope: Scope) -> Job | None:
+    """The job that drew it last, if it failed."""
+    job = Job.objects.in_scope(scope).filter(kind=queue.PROJECT.name).order_by("-id").first()
+    return job if job is not None and job.state == JobState.FAILED else None
+
+
+def project(scope: Scope, *, now: datetime) -> int:
+    """Draws the map: makes the axes where there are none that fit, and places the sample; returns how many memories.
+
+    Memories that are erased while it reads leave no trace in it: then it begins anew.
+    """
+    model = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
+    for _try in range(_TRIES if model else 0):
+        assert model is not None
+        runner.report(0, 3)
+        sample = _sample(scope, model.pk, now=now)
+        if not sample.ids:
+            Projection.objects.in_scope(scope).delete()
+            return 0
+        runner.report(1, 3)
+        fitted = _fitted(_stored(scope), sample)
+        clusters = cells.nearest_centroids(sample.vectors, fitted.centroids)
+        named = _named(scope, sample, clusters, count=len(fitted.centroids))
+        runner.report(2, 3)
+        if _store(scope, model.pk, sample=sample, fitted=fitted, clusters=clusters, named=named, now=now):
+            return len(sample.ids)
+    return 0
+
+
+def _stored(scope: Scope) -> Projection | None:
+    return Projection.objects.in_scope(scope).filter(model__state=EmbeddingState.ACTIVE).first()
+
+
+# A stratum is a month of a session. Its memories are put in an order that never changes (a hash of the id), and the
+# k-th of n gets the key (k − u) / n, u from 0 to 1 by the stratum's hash: the smallest keys take from each stratum in
+# proportion to its size, and from many small ones as many as they have together.
+_SAMPLE = """
+WITH vectors AS (
+    SELECT m.id, m.session, date_trunc('month', m.occurred_at) AS month
+    FROM memory_memory m
+    JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.memory_id = m.id
+    WHERE m.namespace_id = %(namespace_id)s AND v.model_id = %(model_id)s AND v.passage = 0
+      AND NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
+), ranked AS (
+    SELECT id, (row_number() OVER stratum - (abs(hashtextextended(session || month::text, 0)::numeric) / 2^63))
+               / count(*) OVER (PARTITION BY session, month) AS key
+    FROM vectors WINDOW stratum AS (PARTITION BY session, month ORDER BY hashtextextended(id::text, 0), id)
+), chosen AS (SELECT id FROM ranked ORDER BY key, id LIMIT %(limit)s)
+SELECT m.id, m.terms, halfvec_send(v.embedding), (SELECT count(*) FROM vectors)
+FROM chosen c
+JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = c.id
+JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.model_id = %(model_id)s AND v.memory_id = m.id
+                          AND v.passage = 0
+ORDER BY m.id
+"""
+
+
+def _sample(scope: Scope, model_id: int, *, now: datetime) -> _Sample:
+    with connection.cursor() as cursor:
+        cursor.execute(_SAMPLE, {"namespace_id": scope.namespace_id, "model_id": model_id, "limit": SHOWN})
+        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    # halfvec_send writes two 16-bit numbers, then the values, big-endian.
+    values = b"".join(bytes(row[2])[4:] for row in rows)
+    vectors = np.frombuffer(values, dtype=">f2").reshape(len(rows), -1 if rows else 0).astype(np.float32)
+    return _Sample([row[0] for row in rows], vectors, [row[1] for row in rows], rows[0][3] if rows else 0, now)
+
+
+def _fitted(row: Projection | None, sample: _Sample) -> _Fitted:
+    """The axes that are stored, if they fit; else new ones."""
+    dimensions = sample.vectors.shape[1]
+    if row is not None and sample.of < GROWN * row.fitted_of:
+        axes = Axes(_floats(row.mean), _floats(row.components).reshape(-1, dimensions), row.explained)
+        centroids = _floats(row.centroids).reshape(-1, dimensions)
+        return _Fitted(axes, centroids, row.version, row.fitted_on, row.fitted_of, row.read_at)
+    centroids = cells.train(sample.vectors, cluster_count(len(sample.ids)))
+    axes = Axes.of(sample.vectors)
+    return _Fitted(axes, centroids, new_id(), len(sample.ids), sample.of, sample.read_at, is_new=True)
+
+
+def _named(scope: Scope, sample: _Sample, clusters: np.ndarray, *, count: int) -> list[dict[str, Any]]:
+    """The clusters with their words, as they are written most often in their memories."""
+    by_cluster = naming_terms(clusters.tolist(), sample.terms, count=count)
+    wanted: defaultdict[uuid.UUID, set[str]] = defaultdict(set)
+    for number, names in enumerate(by_cluster):
+        for term in names:
+            holding = [sample.ids[row] for row in np.flatnonzero(clusters == number) if term in sample.terms[row]]
+            for memory_id in holding[:_SPELLED_FROM]:
+                wanted[memory_id].add(term)
+    spelled = _spellings(scope, wanted)
+    return [{"words": [spelled.get(term, term) for term in names]} for names in by_cluster]
+
+
+def _spellings(scope: Scope, wanted: Mapping[uuid.UUID, set[str]]) -> dict[str, str]:
+    """For index terms (stems) the word that stands for them most often in these memories."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    texts = Memory.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "text")
+    for memory_id, text in texts:
+        for word in dict.fromkeys(text.split()):
+            plain = word.strip(".,;:!?\"'()[]{}<>*_`“”‘’«»。，；：！？（）").lower()
+            own = terms(plain)
+            if len(own) == 1 and own[0] in wanted[memory_id]:
+                seen[own[0]][plain] += 1
+    return {term: words.most_common(1)[0][0] for term, words in seen.items()}
+
+
+_PLACE = """
+INSERT INTO memory_projectedmemory (namespace_id, model_id, memory_id, x, y, z, cluster)
+SELECT m.namespace_id, %(model_id)s, m.id, p.x, p.y, p.z, p.cluster
+FROM unnest(%(ids)s::uuid[], %(x)s::float8[], %(y)s::float8[], %(z)s::float8[], %(clusters)s::smallint[])
+     AS p (id, x, y, z, cluster)
+JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = p.id
+WHERE NOT EXISTS (SELECT FROM memory_erasedmemory e WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.id)
+ORDER BY m.id
+FOR KEY SHARE OF m
+"""
+
+
+class _Gone(Exception):
+    """What was read is not there any more."""
+
+
+def _store(
+    scope: Scope,
+    model_id: int,
+    *,
+    sample: _Sample,
+    fitted: _Fitted,
+    clusters: np.ndarray,
+    named: list[dict[str, Any]],
+    now: datetime,
+) -> bool:
+    """Puts all of it in the place of what was there; False when a memory of the sample is gone, or the axes are."""
+    coordinates = fitted.axes.place(sample.vectors)
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_MAP_LOCK, scope.namespace_id % 2**31])
+            row = Projection.objects.in_scope(scope).select_for_update().filter(model_id=model_id).first()
+            if not fitted.is_new and (row is None or row.version != fitted.version):
+                raise _Gone
+            ProjectedMemory.objects.in_scope(scope).delete()
+            cursor.execute(
+                _PLACE,
+                {
+                    "namespace_id": scope.namespace_id,
+                    "model_id": model_id,
+                    "ids": sample.ids,
+                    **{name: coordinates[:, axis].tolist() for axis, name in enumerate("xyz")},
+                    "clusters": clusters.tolist(),
+                },
+            )
+            if cursor.rowcount != len(sample.ids):
+                raise _Gone
+            Projection.objects.in_scope(scope).exclude(model_id=model_id).delete()
+            Projection.objects.update_or_create(
+                namespace_id=scope.namespace_id,
+                model_id=model_id,
+                defaults={
+                    "version": fitted.version,
+                    "mean": fitted.axes.mean.tobytes(),
+                    "components": fitted.axes.components.tobytes(),
+                    "explained": fitted.axes.explained,
+                    "centroids": fitted.centroids.tobytes(),
+                    "clusters": named,
+                    "fitted_on": fitted.on,
+                    "fitted_of": fitted.of if fitted.is_new or row is None else row.fitted_of,
+                    "memories": sample.of,
+                    "read_at": fitted.read_at,
+                    "placed_at": now,
+                },
+            )
+    except _Gone:
+        return False
+    return True
+
+
+def _floats(stored: bytes | memoryview) -> np.ndarray:
+    return np.frombuffer(bytes(stored), dtype=np.float32)

@@ -1,0 +1,125 @@
+"""What a query hands over besides memories: the session's newest summary and the procedural registry."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from memory.enums import ProcedureKind
+from memory.models import Procedure
+from memory.models.sql import fetch
+from memory.services.summaries import refresh
+from memory.services.summaries.stale import without
+from memory.types import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The newest summary of a session: its card, and the tokens of the turns that it stands for.
+
+    The card is as it was stored, without lines that were made from what left search or came back since.
+    """
+
+    id: uuid.UUID
+    text: str
+    token_original: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """What is known of a session before the search. `summary_due`: a new summary should be asked for.
+
+    `messages` counts those of the session so far; `covered` is the last turn that the summary covers.
+    """
+
+    summary: Summary | None
+    summary_due: bool
+    messages: int
+    covered: int
+    procedural: dict[str, Any]
+
+
+_CONTEXT = """
+SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS NOT NULL THEN c.item_sources::text END,
+       coalesce(s.message_count > s.summarised_turn
+                AND (s.summary_requested_at IS NULL OR s.summary_requested_at < %(request_expired)s::timestamptz)
+                AND (c.id IS NULL OR s.message_count >= s.summarised_turn + %(refresh)s::int
+                     OR s.last_message_at < %(quiet_since)s::timestamptz
+                     OR (SELECT sum(m.tokens) FROM memory_memory m
+                         WHERE m.namespace_id = s.namespace_id AND m.session = s.name AND m.turn > s.summarised_turn
+                        ) >= %(refresh_tokens)s::int),
+                false),
+       coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
+       (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
+        FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL))
+FROM (SELECT) AS one
+LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
+LEFT JOIN LATERAL (
+    SELECT id, condensed_text, token_original, item_sources FROM memory_condensation
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+    ORDER BY number DESC LIMIT 1
+) c ON true
+LEFT JOIN LATERAL (
+    SELECT array_agg(memory_id::text) AS stale FROM memory_stalesource
+    WHERE namespace_id = %(namespace_id)s AND session = %(session)s
+      AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
+) t ON true
+"""
+
+
+def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None) -> SessionContext:
+    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools.
+
+    With `as_of` the summary is the newest that was there by then, and none is due.
+    """
+    due = refresh.governing(scope.namespace_id)
+    parameters = {
+        "namespace_id": scope.namespace_id,
+        "session": session,
+        "as_of": as_of,
+        "refresh": due.messages,
+        "refresh_tokens": due.tokens,
+        "quiet_since": now - due.idle if due.idle else None,
+        "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
+    }
+    (row,) = fetch(_CONTEXT, parameters, prepared=True)
+    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures = row
+    if identity and stale:
+        text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
+    summary = Summary(identity, text, token_original) if identity else None
+    procedural = _procedural(orjson.loads(procedures) if procedures else [])
+    return SessionContext(summary, summary_due and as_of is None, messages, covered if summary else 0, procedural)
+
+
+def procedure(entry: Procedure) -> dict[str, Any]:
+    """A registry entry as clients see it."""
+    return _shown(
+        {
+            "kind": entry.kind,
+            "name": entry.name,
+            "version": entry.version,
+            "description": entry.description,
+            "text": entry.text,
+            "parameters": entry.parameters,
+        }
+    )
+
+
+def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The prompt (the namespace's own goes before a shared one) and all tools."""
+    prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
+    tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
+    return {"prompt": _shown(prompts[0]) if prompts else None, "tools": [_shown(entry) for entry in tools]}
+
+
+def _shown(entry: dict[str, Any]) -> dict[str, Any]:
+    common = {name: entry[name] for name in ("name", "version", "description")}
+    own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
+    return {**common, own: entry[own]}

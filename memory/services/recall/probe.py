@@ -1,0 +1,261 @@
+"""Questions that staff ask in the console: answered as the API answers, without side effects, and recorded.
+
+A question is kept for a day, so that its page has an address that does not quote it. Looking at it answers it anew.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.errors import WindowUnavailable
+from memory.models import Document, Memory, RelevanceJudgement
+from memory.models.document import SESSION_PREFIX
+from memory.models.evaluation import normal_question, query_hash
+from memory.models.memory import spans_of
+from memory.retrieval.filters import Filter, parse
+from memory.retrieval.pipeline import Retrieval
+from memory.services.recall.search import Ask, Found, search
+from memory.stores import probes
+from memory.stores.redis import RedisAway
+from memory.text.utterances import live_text
+from memory.types import Access, Scope
+
+DEFAULT_TOP_K = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a question is asked: how many are wanted, which memories are searched, and as of when.
+
+    Empty texts and None narrow nothing. `since` and `until` bound when it happened. `filter` is in the filter language.
+    """
+
+    top_k: int = DEFAULT_TOP_K
+    session: str = ""
+    role: str = ""
+    speaker: str = ""
+    tier: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    filter: Mapping[str, Any] = field(default_factory=dict)
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    show_dropped: bool = True
+
+    def as_filter(self) -> dict[str, Any]:
+        """All that narrows the search, as JSON of the filter language; empty for nothing."""
+        plain = {"session_id": self.session, "role": self.role, "speaker": self.speaker, "tier": self.tier}
+        found: dict[str, Any] = {name: value for name, value in plain.items() if value}
+        times = {"gte": self.since, "lt": self.until}
+        if any(times.values()):
+            found["occurred_at"] = {name: moment.isoformat() for name, moment in times.items() if moment}
+        if not self.filter:
+            return found
+        return {**found, "and": [dict(self.filter)]} if found else dict(self.filter)
+
+    def where(self) -> Filter | None:
+        """The same as the search takes it. Raises FilterError."""
+        return parse(self.as_filter())
+
+    def ask(self, text: str, *, now: datetime) -> Ask:
+        """The question as the services take it: a dry run."""
+        return Ask(
+            text=text,
+            top_k=self.top_k,
+            now=now,
+            where=self.where(),
+            as_of=self.as_of,
+            valid_at=self.valid_at,
+            dry_run=True,
+            show_dropped=self.show_dropped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question that someone of staff asked, in one setting or in two to compare.
+
+    `session` is set when it was asked as an agent of that session would ask it: for a pack of at most `max_tokens`.
+    """
+
+    id: str
+    scope: Scope
+    asked_by: str
+    asked_at: datetime
+    text: str
+    settings: tuple[Setting, ...]
+    session: str = ""
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a memory comes from. `document` is the name of the document that it is a chunk of, empty for a turn.
+
+    `text` is what the memory says now, but for what holds no longer.
+    """
+
+    session: str
+    role: str
+    speaker: str
+    document: str
+    tokens: int
+    occurred_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a question finds, and where all that it names comes from."""
+
+    setting: Setting
+    found: Found
+    sources: dict[uuid.UUID, Source]
+
+
+def keep(
+    scope: Scope,
+    *,
+    text: str,
+    settings: Sequence[Setting],
+    session: str = "",
+    max_tokens: int | None = None,
+    now: datetime,
+) -> Probe:
+    """Keeps a question for a day. Nothing is asked yet. Raises WindowUnavailable when Redis is away."""
+    # The namespace is in the id: who does not reach it needs no look-up to be refused.
+    probe_id = f"{scope.namespace_id}-{uuid.uuid4().hex}"
+    probe = Probe(probe_id, scope, scope.actor, now, text, tuple(settings), session, max_tokens)
+    try:
+        probes.keep(scope.namespace_id, probe_id, _as_json(probe), now=now)
+    except RedisAway as error:
+        raise WindowUnavailable("Redis, which keeps the question, does not answer. Try again in a moment.") from error
+    return probe
+
+
+def kept(access: Access, probe_id: str, *, request_id: str = "") -> Probe | None:
+    """The question of that id, if it is not expired and the caller reaches its namespace. Raises WindowUnavailable."""
+    number = probe_id.partition("-")[0]
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        return None
+    namespace_id = int(number)
+    if not (access.all_namespaces or namespace_id in access.namespace_ids):
+        return None
+    try:
+        raw = probes.read(namespace_id, probe_id)
+    except RedisAway as error:
+        raise WindowUnavailable("Redis, which keeps the question, does not answer. Try again in a moment.") from error
+    if raw is None:
+        return None
+    return Probe(
+        id=probe_id,
+        scope=Scope(namespace_id, raw["namespace"], access.actor, request_id),
+        asked_by=raw["asked_by"],
+        asked_at=datetime.fromisoformat(raw["asked_at"]),
+        text=raw["text"],
+        settings=tuple(_setting(entry) for entry in raw["settings"]),
+        session=raw["session"],
+        max_tokens=raw["max_tokens"],
+    )
+
+
+def look(probe: Probe, setting: Setting, *, now: datetime) -> Seen:
+    """Answers the question in one setting, a dry run. Raises EmbeddingUnavailable, SearchTimedOut."""
+    found = search(probe.scope, setting.ask(probe.text, now=now))
+    ids = [hit.id for hit in found.hits] + [uuid.UUID(entry["id"]) for entry in found.dropped]
+    return Seen(setting, found, sources(probe.scope, ids))
+
+
+def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Source]:
+    """Where memories come from, those that are still there."""
+    rows = list(
+        Memory.objects.in_scope(scope)
+        .filter(pk__in=list(memory_ids))
+        .only("session", "turn", "role", "speaker", "text", "retired_spans", "tokens", "occurred_at")
+    )
+    documents = _documents(scope, {row.session for row in rows if row.turn < 0})
+    return {
+        row.pk: Source(
+            row.session,
+            row.role,
+            row.speaker,
+            documents.get(row.session, ""),
+            row.tokens,
+            row.occurred_at,
+            live_text(row.text, spans_of(row.retired_spans)),
+        )
+        for row in rows
+    }
+
+
+def marks(scope: Scope, text: str) -> dict[uuid.UUID, bool]:
+    """How memories are marked for this question: relevant or not."""
+    rows = RelevanceJudgement.objects.in_scope(scope).filter(query_hash=query_hash(text))
+    return dict(rows.values_list("memory_id", "relevant"))
+
+
+def record(
+    scope: Scope,
+    *,
+    text: str,
+    about: Mapping[str, Any],
+    answers: Sequence[tuple[Setting, Retrieval]],
+    now: datetime,
+) -> None:
+    """One audit event that staff looked: figures, and a hash that joins it to other events of the same question."""
+    details = {
+        **about,
+        "answers": [
+            {
+                "hits": len(retrieval.hits),
+                "considered": retrieval.considered,
+                "milliseconds": round(sum(retrieval.milliseconds.values()), 3),
+                "filtered": bool(setting.as_filter()),
+                "as_of": setting.as_of.isoformat() if setting.as_of else None,
+                "valid_at": setting.valid_at.isoformat() if setting.valid_at else None,
+            }
+            for setting, retrieval in answers
+        ],
+    }
+    audit.record(
+        scope,
+        AuditEvent.CONSOLE_PROBE,
+        subject=audit.keyed(scope, "question", normal_question(text)),
+        details=details,
+        now=now,
+    )
+
+
+def _documents(scope: Scope, sessions: Collection[str]) -> dict[str, str]:
+    """By the session that a document's chunks stand in: the document's title, or its name."""
+    ids = [session.removeprefix(SESSION_PREFIX) for session in sessions]
+    if not ids:
+        return {}
+    rows = Document.objects.in_scope(scope).filter(id__in=ids).values_list("id", "title", "document_id")
+    return {f"{SESSION_PREFIX}{identity}": title or name for identity, title, name in rows}
+
+
+_MOMENTS = ("since", "until", "as_of", "valid_at")
+
+
+def _as_json(probe: Probe) -> dict[str, Any]:
+    return {
+        "namespace": probe.scope.namespace,
+        "asked_by": probe.asked_by,
+        "asked_at": probe.asked_at.isoformat(),
+        "text": probe.text,
+        "session": probe.session,
+        "max_tokens": probe.max_tokens,
+        "settings": [asdict(setting) for setting in probe.settings],
+    }
+
+
+def _setting(raw: Mapping[str, Any]) -> Setting:
+    moments = {name: datetime.fromisoformat(raw[name]) if raw[name] else None for name in _MOMENTS}
+    return Setting(**{**raw, **moments})

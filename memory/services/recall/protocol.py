@@ -1,0 +1,99 @@
+"""The three-tier protocol: what comes in goes through the gate; what is asked is answered from hot and cold memory."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory import audit
+from memory.enums import AuditEvent, GateDecision, Role
+from memory.models.sql import limited
+from memory.retrieval.arms import dense
+from memory.services.ingestion.documents import put_document
+from memory.services.ingestion.ingest import ingest
+from memory.services.recall.search import Ask, questions
+from memory.services.recall.working_memory import newest_ids, texts_of
+from memory.types import Idempotency, NewDocument, NewMemory, Scope
+
+SESSION = "default"
+# What is longer is no turn: it is kept as a document.
+MAX_TURN_CHARS = 20_000
+HOT, COLD = "hot", "cold"
+HOT_ITEMS = 10
+COLD_ITEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What became of a content. A turn has a `memory_id`, a document a `document_id`, unless it was rejected.
+
+    The `memory_id` of quarantined content is that of its item in the quarantine.
+    """
+
+    accepted: bool
+    verdict: GateDecision
+    memory_id: uuid.UUID | None
+    document_id: str | None
+    reasons: list[dict[str, str]]
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One remembered text; `score` is 1 for what is hot, and 1 − cosine distance for what is cold."""
+
+    content: str
+    source: str
+    score: float
+
+
+def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempotency | None = None) -> TakenIn:
+    """Remembers a content in the session SESSION, as a turn or as a document. Raises as `ingest`, `put_document`."""
+    if len(content) > MAX_TURN_CHARS:
+        document = NewDocument(text=content, session=SESSION)
+        stored = put_document(scope, document=document, now=now, idempotency=idempotency)
+        verdict = GateDecision(stored.verdict)
+        return TakenIn(
+            stored.accepted,
+            verdict,
+            uuid.UUID(stored.quarantine_id) if stored.quarantine_id else None,
+            None if verdict == GateDecision.REJECT else stored.document_id,
+            stored.reasons,
+            stored.degraded,
+        )
+    memory = NewMemory(session=SESSION, role=Role.USER.value, text=content)
+    done = ingest(scope, memory=memory, now=now, idempotency=idempotency)
+    [outcome] = done.outcomes
+    return TakenIn(outcome.accepted, outcome.verdict, outcome.memory_id, None, outcome.reasons, done.degraded)
+
+
+def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
+    """The newest of working memory, and the nearest of long-term memory by meaning that are not hot already.
+
+    With Redis away nothing is hot. An audit event says that it was asked. Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    [question] = questions([Ask(query, COLD_ITEMS, now)])
+    named = newest_ids(scope, now=now)
+    with limited():
+        nearest = dense.search(scope, question, limit=HOT_ITEMS + COLD_ITEMS)
+    cold = {uuid.UUID(str(hit.memory_id)): float(hit.score) for hit in nearest}
+    texts = texts_of(scope, {*named, *cold}, now=now)
+    hot = [identity for identity in named if identity in texts][:HOT_ITEMS]
+    found = [(identity, HOT, 1.0) for identity in hot]
+    left = [(identity, COLD, score) for identity, score in cold.items() if identity not in hot and identity in texts]
+    found += left[:COLD_ITEMS]
+    details = {
+        "top_k": COLD_ITEMS,
+        "l2_hits": len(found) - len(hot),
+        "rerank": "",
+        "retrieved": len(found),
+        "l1_window": len(hot),
+        "condensation_cache_hit": False,
+        "condensation_enqueued": False,
+        "hits": len(found),
+        "hot": len(hot),
+        "memory_ids": [str(identity) for identity, _, _ in found],
+    }
+    audit.record_read(scope, AuditEvent.QUERY, details=details, now=now)
+    return [Recalled(texts[identity], source, round(score, 6)) for identity, source, score in found]

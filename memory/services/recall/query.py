@@ -1,0 +1,280 @@
+"""Brings back what a question needs: the session's window and summary, and the memories that answer it."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from memory.audit import commit_of_reads
+from memory.enums import AuditEvent
+from memory.errors import WindowUnavailable
+from memory.models import Memory
+from memory.models.keys import new_id
+from memory.models.sql import fetch, uuid_array
+from memory.retrieval.handover import Window, handover
+from memory.retrieval.pack import build, card_of, chunk
+from memory.retrieval.pipeline import Hit, Retrieval
+from memory.services.ingestion.ingest import WINDOW_SKIPPED
+from memory.services.recall.context import Summary, session_context
+from memory.services.recall.search import NOTHING_FOUND, Ask, Found, details_of, find, start
+from memory.services.summaries import refresh
+from memory.services.tenancy.policy import in_force
+from memory.stores import window as window_store
+from memory.text.json_values import encode
+from memory.text.tokens import count_tokens
+from memory.types import Scope, WindowMessage
+
+log = logging.getLogger("memos.query")
+
+FALLBACK_SUMMARY_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a query found. Tokens count the raw material and the text that is handed over instead of it.
+
+    `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `Found`.
+    """
+
+    pack_id: uuid.UUID | None
+    pack: dict[str, Any]
+    retrieval: Retrieval
+    answerable: bool
+    explanations: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
+    summary: Summary | None
+    summary_enqueued: bool
+    condensed_summary: str
+    token_original: int
+    token_condensed: int
+    degraded: list[str]
+
+    @property
+    def similarity(self) -> float:
+        """The best cosine similarity; 0 without a hit."""
+        return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
+
+
+def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
+    """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
+
+    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `ask.as_of` leaves out
+    what was recorded later of the window and the summaries too, and asks for no summary. With Redis away the window is
+    empty and `degraded` says so. A dry run keeps no pack and asks for no summary. The pack does not keep the candidates
+    that did not come back.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    now = ask.now
+    started = start(ask)
+    context = session_context(scope, session=session, now=now, as_of=ask.as_of)
+    summary = context.summary
+    messages, degraded = _window(scope, session, ask.as_of)
+    found = find(scope, ask, started=started)
+    card = card_of(summary.text) if summary else None
+    step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
+    tokenizer = settings.MEMOS_TOKENIZER
+    handed_over = handover(
+        procedural=context.procedural,
+        card=card,
+        window=Window(messages, max(0, context.messages - len(messages)), context.covered, step),
+        hits=found.hits,
+        max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
+        tokenizer=tokenizer,
+        count=partial(count_tokens, tokenizer=tokenizer),
+        answerable=found.answerable,
+    )
+    pack = build(
+        namespace=scope.namespace,
+        session=session,
+        query_text=ask.text,
+        procedural=context.procedural,
+        window=messages,
+        summary=summary.text if summary else "",
+        summary_id=str(summary.id) if summary else None,
+        chunks=[chunk(hit) for hit in found.hits],
+        answerable=found.answerable,
+        handed_over=handed_over,
+    )
+    knowledge = handed_over.knowledge if found.hits or messages else ""
+    answer = Answer(
+        pack_id=None if ask.dry_run else new_id(),
+        pack=pack,
+        retrieval=found.retrieval,
+        answerable=found.answerable,
+        explanations=found.explanations,
+        dropped=found.dropped,
+        summary=summary,
+        summary_enqueued=False,
+        condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
+        token_original=handed_over.procedural_tokens + _original_tokens(found.hits, messages, summary),
+        token_condensed=handed_over.tokens,
+        degraded=[*found.degraded, *degraded],
+    )
+    if ask.dry_run:
+        return answer
+    return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)
+
+
+def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
+    """What is answered where there is no namespace of that name: nothing, and `degraded` says so. Stores nothing."""
+    procedural: dict[str, Any] = {"prompt": None, "tools": []}
+    tokenizer = settings.MEMOS_TOKENIZER
+    handed_over = handover(
+        procedural=procedural,
+        card=None,
+        window=Window(),
+        hits=[],
+        max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
+        tokenizer=tokenizer,
+        count=partial(count_tokens, tokenizer=tokenizer),
+        answerable=False,
+    )
+    pack = build(
+        namespace=namespace,
+        session=session,
+        query_text=ask.text,
+        procedural=procedural,
+        window=[],
+        summary="",
+        summary_id=None,
+        chunks=[],
+        answerable=False,
+        handed_over=handed_over,
+    )
+    return Answer(
+        pack_id=None,
+        pack=pack,
+        retrieval=NOTHING_FOUND.retrieval,
+        answerable=False,
+        explanations=[],
+        dropped=[],
+        summary=None,
+        summary_enqueued=False,
+        condensed_summary="",
+        token_original=0,
+        token_condensed=handed_over.tokens,
+        degraded=NOTHING_FOUND.degraded,
+    )
+
+
+def _window_step(refresh_messages: int) -> int:
+    """By how many turns a full window's start moves: a third of it at most.
+
+    A new summary is asked for after so many messages, and there mostly are two, question and answer, between queries.
+    """
+    return max(1, min(refresh_messages + 2, settings.MEMOS_WINDOW_MESSAGES // 3))
+
+
+def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[WindowMessage], list[str]]:
+    try:
+        messages = window_store.read(scope.namespace_id, session)
+    except WindowUnavailable as error:
+        log.warning("session window skipped", extra={"reason": error.message})
+        return [], [WINDOW_SKIPPED]
+    if as_of is None or not messages:
+        return messages, []
+    rows = Memory.objects.in_scope(scope).filter(pk__in=[message.memory_id for message in messages])
+    recorded = {str(identity) for identity in rows.filter(created_at__lte=as_of).values_list("pk", flat=True)}
+    return [message for message in messages if message.memory_id in recorded], []
+
+
+def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summary: Summary | None) -> int:
+    """What the same knowledge costs unabridged: hits, window, and the turns that the summary stands for."""
+    held = {message.memory_id for message in window}
+    found = sum(hit.tokens for hit in hits if str(hit.id) not in held)
+    return found + sum(message.tokens for message in window) + (summary.token_original if summary else 0)
+
+
+# A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each
+# memory is looked up by itself: asked for all at once, PostgreSQL may read every erased memory of the namespace.
+_STORE = """
+WITH commit AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', coalesce(%(commit)s, current_setting('synchronous_commit')), true)
+), pack AS (
+    INSERT INTO memory_contextpack (id, namespace_id, session, query_text, session_summary_id, retrieved_count,
+                                    token_original, token_condensed, pack, memory_ids, created_at)
+    SELECT %(id)s::uuid, %(namespace_id)s::bigint, %(session)s::text, %(query_text)s::text, %(summary_id)s::uuid,
+           %(hits)s::int, %(token_original)s::int, %(token_condensed)s::int, %(pack)s::jsonb, %(memory_ids)s::uuid[],
+           %(now)s::timestamptz
+    WHERE NOT EXISTS (SELECT FROM unnest(%(memory_ids)s::uuid[]) AS held (id)
+                      WHERE (SELECT true FROM memory_erasedmemory e
+                             WHERE e.namespace_id = %(namespace_id)s AND e.memory_id = held.id LIMIT 1))
+      AND (%(summary_id)s::uuid IS NULL
+           OR EXISTS (SELECT FROM memory_condensation c
+                      WHERE c.namespace_id = %(namespace_id)s AND c.id = %(summary_id)s::uuid))
+)
+INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
+                             created_at)
+SELECT e.id, %(namespace_id)s::bigint, %(namespace)s::text, %(session)s::text, e.event_type, %(actor)s::text,
+       %(id)s::uuid::text, e.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
+FROM (VALUES (%(query_event_id)s::uuid, %(query_event)s::text, %(query_details)s::text),
+             (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details),
+     commit
+RETURNING id
+"""
+
+
+def _store(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str, summary_due: bool) -> Answer:
+    """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction."""
+    if not summary_due:
+        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+        return answer
+    with transaction.atomic():
+        enqueued = refresh.request_if_due(scope, session=session, has_summary=answer.summary is not None, now=ask.now)
+        answer = replace(answer, summary_enqueued=enqueued)
+        fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
+    return answer
+
+
+def _held(pack: dict[str, Any]) -> list[str]:
+    """The memories whose text the pack holds, each once."""
+    window, hits = pack["working_memory"]["l1_window"], pack["retrieval"]["raw_chunks"]
+    return list(dict.fromkeys([*(hit["id"] for hit in hits), *(message["memory_id"] for message in window)]))
+
+
+def _pack_row(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str) -> dict[str, Any]:
+    hits = answer.retrieval.hits
+    query_details = {
+        "context_pack_id": str(answer.pack_id),
+        **details_of(ask, found, answer.degraded),
+        "l1_window": len(answer.pack["working_memory"]["l1_window"]),
+        "condensation_cache_hit": answer.summary is not None,
+        "condensation_enqueued": answer.summary_enqueued,
+    }
+    pack_details = {
+        "memory_ids": [str(hit.id) for hit in hits],
+        "token_original": answer.token_original,
+        "token_condensed": answer.token_condensed,
+    }
+    return {
+        "id": answer.pack_id,
+        "namespace_id": scope.namespace_id,
+        "namespace": scope.namespace,
+        "session": session,
+        "query_text": ask.text,
+        "summary_id": answer.summary.id if answer.summary else None,
+        "hits": len(hits),
+        "token_original": answer.token_original,
+        "token_condensed": answer.token_condensed,
+        "pack": encode(answer.pack).decode(),
+        "memory_ids": uuid_array(_held(answer.pack)),
+        "now": ask.now,
+        "commit": commit_of_reads(),
+        "actor": scope.actor,
+        "request_id": scope.request_id,
+        "query_event_id": new_id(),
+        "query_event": AuditEvent.QUERY.value,
+        "query_details": encode(query_details).decode(),
+        "pack_event_id": new_id(),
+        "pack_event": AuditEvent.CONTEXT_PACK.value,
+        "pack_details": encode(pack_details).decode(),
+    }

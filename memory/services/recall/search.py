@@ -1,0 +1,224 @@
+"""Finds the memories that answer a question, and nothing else: no session, no pack."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from memory import audit, deadline
+from memory.enums import AuditEvent, Verdict
+from memory.models.sql import limited
+from memory.retrieval.explain import METHOD, explain, explain_dropped
+from memory.retrieval.filters import Filter
+from memory.retrieval.left_out import Dropped
+from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.predicate import Predicate, predicate
+from memory.retrieval.question import Question, question
+from memory.services.index.embedding import ActiveModel, active_model
+from memory.services.tenancy.policy import in_force
+from memory.types import Scope
+
+# How many of the candidates that did not come back are listed for who asks for them.
+DROPPED_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of a namespace's memories, already validated: the `top_k` that answer `text` best at `now`.
+
+    `where` narrows the memories that are searched. Found is what holds now; at `valid_at`, in the time of what is told;
+    or what was believed at `as_of`: all that was recorded or superseded later is as if it had not happened. A `dry_run`
+    answers the same and stores nothing. `show_dropped` lists up to DROPPED_SHOWN candidates that did not come back.
+    Hits whose relevance is below `min_relevance` (0..1) are left out.
+    """
+
+    text: str
+    top_k: int
+    now: datetime
+    where: Filter | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    dry_run: bool = False
+    show_dropped: bool = False
+    min_relevance: float = 0.0
+
+    @property
+    def among(self) -> Predicate | None:
+        """What the memories that are searched must meet."""
+        return predicate(self.where, as_of=self.as_of, valid_at=self.valid_at)
+
+    @property
+    def holding_at(self) -> datetime | None:
+        """When a memory must hold still, if `among` does not say it."""
+        return self.now if self.as_of is None and self.valid_at is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a question found, and where each hit's score comes from, in the hits' order.
+
+    `answerable`: whether a hit's relevance reaches the policy's `retrieval.relevance_floor`; False without a hit.
+    `dropped`: the best candidates that did not come back, and why, when they were asked for.
+    `retrieval.milliseconds` has the reading of the question too. `degraded` names what did not work fully. `narrowed`
+    says, for the audit, whether a filter or a moment narrowed the search.
+    """
+
+    retrieval: Retrieval
+    explanations: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
+    degraded: list[str]
+    narrowed: dict[str, Any]
+    answerable: bool
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits, best first."""
+        return self.retrieval.hits
+
+
+# What is found where there is no namespace of that name.
+NAMESPACE_UNKNOWN = "namespace_unknown"
+NOTHING_FOUND = Found(
+    Retrieval(
+        hits=[],
+        considered=0,
+        weights={},
+        milliseconds={},
+    ),
+    explanations=[],
+    dropped=[],
+    degraded=[NAMESPACE_UNKNOWN],
+    narrowed={},
+    answerable=False,
+)
+
+
+def questions(asks: Sequence[Ask]) -> list[Question]:
+    """Questions as the search arms take them, embedded together. Raises EmbeddingUnavailable."""
+    deadline.check()
+    model = active_model(choose=not all(ask.dry_run for ask in asks))
+    vectors = model.embed_questions([ask.text for ask in asks])
+    return [question_of(ask, model, vector) for ask, vector in zip(asks, vectors, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A question whose vector is being made by `model` while other work goes on."""
+
+    model: ActiveModel
+    vector: Future[np.ndarray]
+
+
+def start(ask: Ask) -> Started:
+    """Has the question embedded beside what the caller does next. Raises EmbeddingUnavailable."""
+    model = active_model(choose=not ask.dry_run)
+    return Started(model, model.start_embedding(ask.text))
+
+
+def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
+    """The memories that answer best, among those that `ask` allows.
+
+    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    began = time.perf_counter()
+    started = started or start(ask)
+    question = question_of(ask, started.model, started.vector)
+    reading = round((time.perf_counter() - began) * 1000, 3)
+    deadline.check()
+    with limited():
+        shown = DROPPED_SHOWN if ask.show_dropped else 0
+        policy = in_force(scope.namespace_id).policy
+        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
+    retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
+    return Found(
+        retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
+        explanations=[explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits],
+        dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
+        degraded=list(retrieval.degraded),
+        narrowed={
+            "filtered": ask.where is not None,
+            "as_of": ask.as_of.isoformat() if ask.as_of else None,
+            "valid_at": ask.valid_at.isoformat() if ask.valid_at else None,
+        },
+        answerable=any(hit.relevance >= policy.relevance_floor for hit in retrieval.hits),
+    )
+
+
+def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Retrieval:
+    """The hits with at least that relevance; the others stand among the `shown` that did not come back."""
+    kept = [hit for hit in retrieval.hits if hit.relevance >= least]
+    if len(kept) == len(retrieval.hits):
+        return retrieval
+    irrelevant = [
+        Dropped(
+            hit.candidate,
+            hit.rank,
+            Verdict.IRRELEVANT,
+            retrieval.hits[-1].score,
+            None,
+            f"Its relevance is {hit.relevance:.4f}; `min_relevance` asks for {least:g}.",
+        )
+        for hit in retrieval.hits
+        if hit.relevance < least
+    ]
+    return replace(
+        retrieval,
+        hits=[replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1)],
+        dropped=[*irrelevant, *retrieval.dropped][:shown],
+    )
+
+
+def search(scope: Scope, ask: Ask) -> Found:
+    """The memories that `find` finds; an audit event says that it was asked, unless `ask.dry_run`.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    found = find(scope, ask)
+    if not ask.dry_run:
+        details = {**details_of(ask, found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
+        audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)
+    return found
+
+
+def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.ndarray]) -> Question:
+    """What is asked, as the search arms take it; `vector` is `model`'s of `ask.text`."""
+    return question(
+        ask.text,
+        vector=vector,
+        model_id=model.id,
+        familiarity=model.provider.familiarity(ask.text),
+        now=ask.now,
+        predicate=ask.among,
+        holding_at=ask.holding_at,
+        as_of=ask.as_of,
+        valid_at=ask.valid_at,
+    )
+
+
+def details_of(ask: Ask, found: Found, degraded: list[str]) -> dict[str, Any]:
+    """What the audit keeps of a question: figures, no text. `query` adds what it knows of the session."""
+    retrieval = found.retrieval
+    return {
+        "top_k": ask.top_k,
+        "l2_hits": len(retrieval.hits),
+        "rerank": METHOD,
+        "retrieved": len(retrieval.hits),
+        "l1_window": 0,
+        "condensation_cache_hit": False,
+        "condensation_enqueued": False,
+        "hits": len(retrieval.hits),
+        "answerable": found.answerable,
+        "considered": retrieval.considered,
+        **found.narrowed,
+        "weights": retrieval.weights,
+        "milliseconds": retrieval.milliseconds,
+        "degraded": degraded,
+    }

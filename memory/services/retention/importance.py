@@ -1,0 +1,130 @@
+"""Computes importance anew where something that it is made of has changed: uses, marks, repetition."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+
+from django.db import connection, transaction
+
+from memory.enums import Review
+from memory.gate.worth import worth
+from memory.governance.importance import MOST_REPEATS, NOTHING_LEARNED, Importance, Learned, importance
+from memory.models import Memory, MemoryUpkeep, RelevanceJudgement
+from memory.services.tenancy.policy import in_force
+
+BATCH = 500
+# What memories were given before importance was computed.
+UNRATED = 0.5
+_SAME = 0.0005
+
+# Texts are told apart by their hash, which an index holds: no text is read.
+_REPEATS = """
+WITH repeated AS (
+    SELECT content_hash, least(count(*), %(most)s)::smallint AS repeats
+    FROM memory_memory WHERE namespace_id = %(namespace_id)s GROUP BY content_hash HAVING count(*) > 1
+)
+INSERT INTO memory_memoryupkeep AS k (namespace_id, memory_id, repeats, stale)
+SELECT m.namespace_id, m.id, r.repeats, true
+FROM repeated r JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.content_hash = r.content_hash
+LEFT JOIN memory_memoryupkeep u ON u.namespace_id = m.namespace_id AND u.memory_id = m.id
+WHERE coalesce(u.repeats, 1) <> r.repeats
+ORDER BY m.id FOR KEY SHARE OF m
+ON CONFLICT (namespace_id, memory_id) DO UPDATE SET repeats = EXCLUDED.repeats, stale = true
+"""
+
+
+_RATED = """
+UPDATE memory_memory m SET importance = v.importance
+FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
+WHERE m.namespace_id = %s AND m.id = v.memory_id
+"""
+_SETTLED = """
+UPDATE memory_memoryupkeep u SET importance = v.importance, stale = false
+FROM unnest(%s::uuid[], %s::float8[]) AS v (memory_id, importance)
+WHERE u.namespace_id = %s AND u.memory_id = v.memory_id
+"""
+
+
+def rate(namespace_id: int, *, deadline: float) -> int:
+    """Brings the importance of the namespace's memories up to date; returns how many got another one.
+
+    What a person has set stays. Ends at `deadline` (of time.monotonic) and goes on in the next run.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_REPEATS, {"namespace_id": namespace_id, "most": MOST_REPEATS})
+    changed = 0
+    after: uuid.UUID | None = uuid.UUID(int=0)
+    while after is not None and time.monotonic() < deadline:
+        written, after = _rate_batch(namespace_id, after=after)
+        changed += written
+    return changed
+
+
+def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
+    """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
+    return importance(
+        memory.text,
+        memory.role,
+        memory.terms,
+        learned,
+        small_talk=small_talk,
+        suspected=memory.review == Review.SUSPECTED,
+    )
+
+
+def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
+    """How many memories got another importance, and where the next batch starts."""
+    with transaction.atomic():
+        rows = {
+            row.memory_id: row
+            for row in MemoryUpkeep.objects.filter(namespace_id=namespace_id, memory_id__gt=after, stale=True)
+            .order_by("memory_id")
+            .select_for_update(skip_locked=True, no_key=True)[:BATCH]
+        }
+        # Others lock a memory before its upkeep: whoever has it now goes first, and it stays stale until the next run.
+        memories = (
+            Memory.objects.filter(namespace_id=namespace_id, pk__in=rows)
+            .only("id", "turn", "text", "role", "terms", "importance", "review")
+            .select_for_update(skip_locked=True, no_key=True)
+        )
+        threshold = in_force(namespace_id).policy.worth_threshold
+        useful, not_useful = _marks(namespace_id, list(rows))
+        changed: dict[uuid.UUID, float] = {}
+        settled: dict[uuid.UUID, float | None] = {}
+        for memory in memories:
+            row = rows[memory.pk]
+            learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
+            # A document is given on purpose: no chunk of it is small talk.
+            small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
+            value = rated(memory, learned, small_talk=small_talk).value
+            if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
+                changed[memory.pk] = row.importance = value
+            settled[memory.pk] = row.importance
+        _write(_RATED, namespace_id, changed)
+        _write(_SETTLED, namespace_id, settled)
+    return len(changed), max(rows) if len(rows) == BATCH else None
+
+
+def _write(statement: str, namespace_id: int, values: Mapping[uuid.UUID, float | None]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [list(values), list(values.values()), namespace_id])
+
+
+def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
+    if row.importance is not None:
+        return abs(memory.importance - row.importance) > _SAME
+    # What counts as small talk may have changed since, with the policy.
+    at_first = [rated(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
+    return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME
+
+
+def _marks(namespace_id: int, memory_ids: list) -> tuple[Counter, Counter]:
+    found = RelevanceJudgement.objects.filter(namespace_id=namespace_id, memory_id__in=memory_ids)
+    useful: Counter = Counter()
+    not_useful: Counter = Counter()
+    for memory_id, relevant in found.values_list("memory_id", "relevant"):
+        (useful if relevant else not_useful)[memory_id] += 1
+    return useful, not_useful

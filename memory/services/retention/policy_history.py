@@ -1,0 +1,125 @@
+"""How a namespace came to its policy, and what the last sweep did under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+
+from memory.enums import AuditEvent, JobState, SweepRule
+from memory.governance.policy import BY_KEY, Value
+from memory.models import AuditLog, NamespacePolicy, UpkeepMark
+from memory.models.keys import first_id_of
+from memory.models.sql import fetch
+from memory.services.jobs.schedules import schedule_states
+from memory.services.retention.sweep import SWEEP
+from memory.types import Access, Scope
+
+SCHEDULE = "memos: sweep"
+SHOWN_VERSIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a policy. `changed`: what was in force before and after, by key, as the audit log has it."""
+
+    number: int
+    overrides: Mapping[str, Value]
+    changed: Mapping[str, tuple[Value | None, Value | None]]
+    reason: str
+    actor: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A namespace in the list of policies. `version` 0: it sets nothing itself."""
+
+    namespace: str
+    version: int
+    own: int
+    actor: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """The last sweep of all, and how many memories of one namespace it archived. `doubted`: it stands still since."""
+
+    state: JobState | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    next_at: datetime | None
+    doubted_at: datetime | None
+    decayed: int
+    expired: int
+
+
+_STANDINGS = """
+SELECT n.name, coalesce(p.version, 0), coalesce(p.overrides, '{}')::text,
+       coalesce(p.updated_by, ''), p.updated_at
+FROM memory_namespace n
+LEFT JOIN LATERAL (
+    SELECT * FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY p.version DESC LIMIT 1
+) p ON true
+WHERE %(everywhere)s::bool OR n.id = ANY(%(namespaces)s::bigint[])
+ORDER BY n.name LIMIT %(limit)s
+"""
+
+
+def standings(access: Access, *, limit: int) -> list[Standing]:
+    """The namespaces that the caller reaches, by name, with how far each has a policy of its own."""
+    parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
+    return [
+        Standing(name, version, len(orjson.loads(overrides).keys() & BY_KEY.keys()), actor, at)
+        for name, version, overrides, actor, at in fetch(_STANDINGS, parameters, prepared=False)
+    ]
+
+
+def versions(scope: Scope) -> list[Version]:
+    """The newest versions of the namespace's policy, newest first, with what the audit log says they changed."""
+    rows = list(NamespacePolicy.objects.in_scope(scope).order_by("-version")[:SHOWN_VERSIONS])
+    events = AuditLog.objects.in_scope(scope).filter(
+        event_type=AuditEvent.POLICY_CHANGE.value, subject__in=[str(row.version) for row in rows]
+    )
+    details: dict[str, dict[str, Any]] = dict(events.values_list("subject", "details"))
+    return [
+        Version(
+            row.version,
+            {key: value for key, value in row.overrides.items() if key in BY_KEY},
+            {key: (pair[0], pair[1]) for key, pair in details.get(str(row.version), {}).get("changed", {}).items()},
+            row.reason,
+            row.updated_by,
+            row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+def last_sweep(scope: Scope, *, now: datetime) -> SweepResult:
+    """When memories were swept last, and what that did in the namespace: counted in the audit log of that time."""
+    schedule = next((one for one in schedule_states(now=now) if one.name == SCHEDULE), None)
+    mark = UpkeepMark.objects.filter(name=SWEEP).first()
+    started = schedule.last_run_at if schedule else None
+    decayed = expired = 0
+    if started is not None:
+        until = (schedule.finished_at if schedule and schedule.finished_at else now) + timedelta(seconds=1)
+        rows = AuditLog.objects.in_scope(scope).filter(
+            id__gte=first_id_of(started - timedelta(seconds=1)),
+            id__lt=first_id_of(until),
+            event_type=AuditEvent.MEMORY_ARCHIVE.value,
+        )
+        rules = list(rows.values_list("details__rule", flat=True))
+        decayed, expired = rules.count(SweepRule.DECAYED.value), rules.count(SweepRule.EXPIRED.value)
+    return SweepResult(
+        state=JobState(schedule.state) if schedule and schedule.state else None,
+        started_at=started,
+        finished_at=schedule.finished_at if schedule else None,
+        next_at=schedule.next_run_at if schedule else None,
+        doubted_at=mark.doubted_at if mark else None,
+        decayed=decayed,
+        expired=expired,
+    )

@@ -1,0 +1,45 @@
+"""What a change of policy would do now, before it is saved. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from memory.governance.policy import nested
+from memory.services.index import entries
+from memory.services.retention import due
+from memory.services.retention.sweep import Tally, would_do
+from memory.services.tenancy.policy import governing, proposed
+from memory.types import Scope
+
+SHOWN = 50
+
+
+def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What the next sweep would archive and delete if the namespace set `wanted`, and what it would do as things are.
+
+    The first SHOWN memories by id are named, with rule and strength. Uses of the last minutes may not be counted yet.
+    Raises InvalidInput.
+    """
+    would_be = proposed(wanted)
+    policy, present = would_be.policy, governing(scope.namespace_id).effective.policy
+    # Each of these computes the strength of every memory.
+    would = would_do(scope.namespace_id, policy, now=now)
+    without_change = would if policy == present else would_do(scope.namespace_id, present, now=now)
+    first = due.page(scope.namespace_id, policy, limit=SHOWN, now=now) if would.decayed + would.expired else []
+    return {
+        "namespace": scope.namespace,
+        "policy": nested(would_be.values),
+        "active_memories": entries.count_searchable(scope.namespace_id),
+        "would": _counted(would),
+        "without_change": _counted(without_change),
+        "memories": [{"memory_id": str(found.memory_id), **found.explained(policy)} for found in first],
+    }
+
+
+def _counted(tally: Tally) -> dict[str, int]:
+    counted = asdict(tally)
+    counted.pop("rated")
+    return {"archive": tally.decayed + tally.expired, **counted}

@@ -1,0 +1,143 @@
+"""Empties a session: memories and documents with all that hangs on them, quarantine, summaries, packs and window."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.errors import WindowUnavailable
+from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, QuarantinedItem, Session
+from memory.models.document import DocumentQuerySet
+from memory.services.index import entries
+from memory.services.ingestion import quarantine
+from memory.services.memories import recompare
+from memory.services.recall import working_memory
+from memory.services.tenancy import holds
+from memory.stores import window
+from memory.types import Scope
+
+log = logging.getLogger("memos.reset")
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """How many of each were (or, in a dry run, would be) deleted; `audit` counts events hidden from the listing.
+
+    `memories` counts the chunks of `documents` too; `quarantined` are texts that were waiting for a decision.
+    """
+
+    redis_keys: int
+    memories: int
+    documents: int
+    condensations: int
+    context_packs: int
+    quarantined: int
+    audit: int
+
+
+# Of a session in a namespace that is not there.
+NOTHING_DELETED = Deleted(0, 0, 0, 0, 0, 0, 0)
+
+
+def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: bool, now: datetime) -> Deleted:
+    """Deletes everything of the session and says how much that was; a dry run only counts.
+
+    Documents that were given with the session go with it, all their chunks included.
+
+    Audit events are append-only: `clear_audit` hides the session's earlier ones from its listing. Raises Conflict when
+    one of the memories or the namespace is under a legal hold, a dry run too, and WindowUnavailable: a reset that
+    leaves the window behind would not be one. Nothing is deleted then.
+    """
+    memories = Memory.objects.in_scope(scope).in_session(session)
+    documents = Document.objects.in_scope(scope).of_session(session)
+    packs = ContextPack.objects.in_scope(scope).filter(session=session)
+    summaries = Condensation.objects.in_scope(scope).filter(session=session)
+    events = AuditLog.objects.in_scope(scope).filter(session=session)
+    if dry_run:
+        holds.refuse(scope.namespace_id, [*_ids(memories), *_ids(_chunks(scope, documents))])
+        return Deleted(
+            window.exists(scope.namespace_id, session),
+            memories.count() + _chunks_elsewhere(scope, documents, session),
+            documents.count(),
+            summaries.count(),
+            packs.count(),
+            QuarantinedItem.objects.in_scope(scope).pending().filter(session=session).count(),
+            events.count() if clear_audit else 0,
+        )
+    with transaction.atomic():
+        holds.refuse_namespace(scope.namespace_id)
+        # Before the session's row, as a release takes the two.
+        quarantined = quarantine.discard_session(scope, session=session, now=now)
+        # Writers of the session wait for this row; what they add afterwards is not touched.
+        _, made = Session.objects.get_or_create(namespace_id=scope.namespace_id, name=session)
+        Session.objects.select_for_update().in_scope(scope).get(name=session)
+        hidden = events.count() if clear_audit else 0
+        # Locked, so that a new version of one of them waits and then finds it gone.
+        identities = list(documents.select_for_update().values_list("id", flat=True))
+        turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
+        removed = entries.remove_chunks(scope, documents=identities, now=now)
+        removed += entries.remove_session(scope, session=session, now=now)
+        # What stands in the way of a reset has been found by now, and what is left to do is undone with it.
+        redis_keys = window.forget(scope.namespace_id, session)
+        deleted = Deleted(
+            redis_keys,
+            removed,
+            Document.objects.in_scope(scope).filter(id__in=identities).delete()[0],
+            summaries.delete()[0],
+            packs.delete()[0],
+            quarantined,
+            hidden,
+        )
+        # They are gone: what was done for them until then is seen.
+        recompare.ask_of_authors(scope.namespace_id, turns)
+        Session.objects.in_scope(scope).filter(name=session).update(
+            message_count=0, summarised_turn=0, summary_requested_at=None
+        )
+        if clear_audit:
+            Session.objects.in_scope(scope).filter(name=session).update(audit_hidden_before=now)
+        audit.record(
+            scope,
+            AuditEvent.SESSION_RESET,
+            session=session,
+            details={
+                "redis_keys": deleted.redis_keys,
+                "memories": deleted.memories,
+                "documents": deleted.documents,
+                "condensations": deleted.condensations,
+                "context_packs": deleted.context_packs,
+                "quarantined": deleted.quarantined,
+                "audit_hidden": hidden,
+            },
+            now=now,
+        )
+        if made and not hidden:
+            # It was only made to be locked: a session that never was leaves none.
+            Session.objects.in_scope(scope).filter(name=session).delete()
+    # A message that came in between the window's end and the lock is gone from the table: so must it be here.
+    try:
+        window.forget(scope.namespace_id, session)
+    except WindowUnavailable as error:
+        log.warning("session window kept until it expires", extra={"reason": error.message})
+    working_memory.tidy(scope, now=now)
+    return deleted
+
+
+def _ids(memories: QuerySet[Memory]) -> list[uuid.UUID]:
+    return list(memories.values_list("pk", flat=True))
+
+
+def _chunks(scope: Scope, documents: DocumentQuerySet) -> QuerySet[Memory]:
+    chunks = DocumentChunk.objects.in_scope(scope).filter(document_key__in=documents.values("id"))
+    return Memory.objects.in_scope(scope).filter(pk__in=chunks.values("memory_id"))
+
+
+def _chunks_elsewhere(scope: Scope, documents: DocumentQuerySet, session: str) -> int:
+    """Chunks of the documents that are not counted as memories of `session` itself."""
+    return _chunks(scope, documents).exclude(session=session).count()

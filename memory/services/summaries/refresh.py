@@ -1,0 +1,120 @@
+"""When a session's summary is brought up to date, and asking for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from memory.enums import SummaryTrigger
+from memory.models import NamespacePolicy, Session
+from memory.services.jobs import queue
+from memory.services.tenancy.policy import in_force
+from memory.types import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A summary is due again after so many new messages, or those of so many tokens, or when a session that has a
+    summary has been quiet for `idle` (None: never) with anything new.
+    """
+
+    messages: int
+    tokens: int
+    idle: timedelta | None
+
+    def reason(self, session: Session, *, new_tokens: int, now: datetime) -> SummaryTrigger | None:
+        """Why a summary of `session` is due; None while it is not. Without a summary one is due with the first message.
+
+        `new_tokens` are those of the messages that the summary does not cover.
+        """
+        if session.unsummarised < 1:
+            return None
+        if not session.summarised_turn:
+            return SummaryTrigger.BOOTSTRAP
+        if session.unsummarised >= self.messages:
+            return SummaryTrigger.NEW_MESSAGES
+        if new_tokens >= self.tokens:
+            return SummaryTrigger.NEW_TOKENS
+        if self.idle is not None and session.last_message_at < now - self.idle:
+            return SummaryTrigger.IDLE
+        return None
+
+    def due(self, now: datetime) -> Q:
+        """The sessions `with_new_tokens` whose summary is due again; those without one need as many messages."""
+        due = Q(message_count__gte=F("summarised_turn") + self.messages) | Q(new_tokens__gte=self.tokens)
+        if self.idle is not None:
+            due |= Q(summarised_turn__gt=0, last_message_at__lt=now - self.idle)
+        return Q(message_count__gt=F("summarised_turn")) & due
+
+
+def configured() -> Refresh:
+    """What the settings say, for namespaces without a policy of their own."""
+    return _refresh(
+        settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
+        settings.MEMOS_SUMMARY_REFRESH_TOKENS,
+        settings.MEMOS_SUMMARY_IDLE_SECONDS,
+    )
+
+
+def governing(namespace_id: int) -> Refresh:
+    """What the namespace's policy says."""
+    policy = in_force(namespace_id).policy
+    return _refresh(policy.summary_messages, policy.summary_tokens, policy.summary_idle_seconds)
+
+
+def _refresh(messages: int, tokens: int, idle_seconds: int) -> Refresh:
+    return Refresh(messages, tokens, timedelta(seconds=idle_seconds) if idle_seconds else None)
+
+
+def request_if_due(
+    scope: Scope, *, session: str, has_summary: bool, now: datetime, refresh: Refresh | None = None
+) -> bool:
+    """Queues a summary when the session has none yet, or when it is due again; call it inside a transaction.
+
+    Single flight: the claim is one conditional UPDATE of the session's row, so of many callers one queues. A claim that
+    nobody fulfilled is void after MEMOS_SUMMARY_LOCK_SECONDS.
+    """
+    sessions = Session.objects.in_scope(scope).filter(name=session)
+    if has_summary:
+        sessions = sessions.with_new_tokens().filter((refresh or governing(scope.namespace_id)).due(now))
+    else:
+        sessions = sessions.filter(message_count__gt=F("summarised_turn"))
+    claimed = sessions.filter(_unclaimed(now)).update(summary_requested_at=now)
+    if claimed:
+        queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
+    return bool(claimed)
+
+
+def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None = None) -> int:
+    """Queues the summaries of sessions that are due and have waited longer than a job takes; returns how many.
+
+    It finds the sessions that have gone quiet, and is the safety net behind `request_if_due`: those whose job was lost
+    or given up.
+    """
+    sessions = Session.objects.with_new_tokens().filter(_unclaimed(now), last_message_at__lt=_expired(now))
+    own = set(NamespacePolicy.objects.values_list("namespace_id", flat=True))
+    works = [(sessions.exclude(namespace_id__in=own), refresh or configured())]
+    works += [(sessions.filter(namespace_id=one), refresh or governing(one)) for one in sorted(own)]
+    return sum(_request(waiting.filter(due.due(now)), due, now=now, limit=limit) for waiting, due in works)
+
+
+def _request(overdue: QuerySet[Session], due: Refresh, *, now: datetime, limit: int) -> int:
+    columns = ("namespace_id", "namespace__name", "name")
+    queued = 0
+    for namespace_id, namespace, session in list(overdue.order_by("last_message_at").values_list(*columns)[:limit]):
+        scope = Scope(namespace_id, namespace, "worker")
+        with transaction.atomic():
+            queued += request_if_due(scope, session=session, has_summary=True, now=now, refresh=due)
+    return queued
+
+
+def _unclaimed(now: datetime) -> Q:
+    return Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now))
+
+
+def _expired(now: datetime) -> datetime:
+    return now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS)

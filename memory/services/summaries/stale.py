@@ -1,0 +1,226 @@
+"""Keeps summaries from telling what holds no longer: their lines are left out at once, and made anew soon after.
+
+What leaves search, or comes back, marks its memory (`mark`) in the same transaction. While the mark is there no line
+that was made from the memory is handed over (`without`); a job makes a new version (`renew`) and takes the mark away.
+Former versions stay as they were, and so do packs: they are what was handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.conf import settings
+from django.db import connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, Review, SummaryTrigger
+from memory.errors import Conflict
+from memory.models import Condensation, Memory, Session, StaleSource
+from memory.services.jobs import queue
+from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
+from memory.text.card import card_budget, card_tokens
+from memory.text.cues import BUCKETS
+from memory.text.statements import Turn
+from memory.text.tokens import count_tokens
+from memory.types import Scope
+
+# Looks at a session whose memories change meanwhile.
+_TRIES = 3
+
+
+# The moment is the machine's: it tells a mark from one that was made again while a summary was written.
+_MARK = """
+INSERT INTO memory_stalesource (namespace_id, session, memory_id, created_at)
+VALUES (%(namespace_id)s, %(session)s, %(memory_id)s, clock_timestamp())
+ON CONFLICT (namespace_id, session, memory_id) DO UPDATE SET created_at = clock_timestamp()
+"""
+
+
+def mark(memory: Memory) -> None:
+    """Notes, inside the transaction that changes it, that summaries may tell of the memory what is not so any more."""
+    if memory.turn <= 0:
+        return
+    parameters: dict[str, Any] = {
+        "namespace_id": memory.namespace_id,
+        "session": memory.session,
+        "memory_id": memory.pk,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, parameters)
+    queue.enqueue(queue.RENEW_SUMMARY, memory.namespace_id, memory.session)
+
+
+def without(card: Mapping[str, Any], sources: Mapping[str, Any], stale: Collection[str]) -> dict[str, Any]:
+    """The card without the lines that were made from `stale` memories (ids), or of which nobody knows from what.
+
+    So are its commands and its excerpt, which name no source. `sources`: for each bucket the ids behind each line.
+    """
+    kept = {
+        bucket: [line for line, ids in _lines(card, sources, bucket) if ids and not set(ids) & set(stale)]
+        for bucket in BUCKETS
+        if bucket in card
+    }
+    rest = {name: value for name, value in card.items() if name not in (*BUCKETS, "raw_excerpt", "sources")}
+    if "risks" in kept and "pitfalls" in rest:
+        rest["pitfalls"] = list(kept["risks"])
+    if "commands" in rest:
+        rest["commands"] = []
+    return {**rest, **kept}
+
+
+def renew(scope: Scope, *, session: str, now: datetime) -> Condensation | None:
+    """Makes the session's newest summary anew from what its marked memories say now; None: there was nothing to change.
+
+    Idempotent. Raises Conflict when the memories are changed again and again meanwhile: the job is tried again.
+    """
+    for _ in range(_TRIES):
+        stale = _look(scope, session)
+        if stale is None:
+            return None
+        written = _write(stale)
+        with transaction.atomic():
+            row = Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
+            if row is None or _read(scope, session) != stale.read or _newest(scope, session) != stale.card:
+                continue
+            stored = _store(scope, stale, written, now=now) if written is not None else None
+            _unmark(scope, session, stale.read)
+        return stored
+    raise Conflict("The memories of the session were changed again and again while its summary was made anew.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """`read`: how the marked memories were when they were read; `turns`: those whose lines are made anew."""
+
+    card: Condensation
+    read: dict[UUID, tuple[datetime, int | None]]
+    kept: dict[str, Any]
+    turns: list[Turn]
+
+
+def _look(scope: Scope, session: str) -> _Stale | None:
+    """What is to be made anew; None, and no mark is left, when no summary tells of the marked memories."""
+    with transaction.atomic():
+        # Who stores a version holds this row: it is seen here, or sees what the memories say now.
+        Session.objects.select_for_update().in_scope(scope).filter(name=session).first()
+        read, card = _read(scope, session), _newest(scope, session)
+        if not read:
+            return None
+        if card is None:
+            _unmark(scope, session, read)
+            return None
+    whole, marked = card_with_sources(card), {str(identity) for identity in read}
+    gone, left = _texts(scope, read)
+    kept: dict[str, Any] = {name: value for name, value in whole.items() if name not in (*BUCKETS, "sources")}
+    kept["sources"], behind = {}, set(marked)
+    for bucket in BUCKETS:
+        lines = _lines(whole, whole["sources"], bucket)
+        stay = [(line, ids) for line, ids in lines if not marked & set(ids) and (ids or not _quotes(line, gone, left))]
+        kept[bucket], kept["sources"][bucket] = [line for line, _ in stay], [ids for _, ids in stay]
+        behind.update(source for _, ids in lines if marked & set(ids) for source in ids)
+    kept["pitfalls"] = list(kept["risks"])
+    kept["commands"] = [line for line in whole.get("commands") or () if not _quotes(line, gone, left)]
+    if _quotes(str(kept.get("raw_excerpt", "")), gone, left):
+        del kept["raw_excerpt"]
+    rows = Memory.objects.in_scope(scope).in_session(session).active()
+    rows = rows.filter(superseded_by=None, turn__gt=0, turn__lte=card.covers_to_turn, pk__in=behind).order_by("turn")
+    rows = rows.exclude(review=Review.SUSPECTED)
+    turns = [turn for turn in map(turn_of, rows) if turn.text.strip()]
+    return _Stale(card, read, kept, turns)
+
+
+def _write(stale: _Stale) -> Written | None:
+    """The new card; None when it is the same as before."""
+    whole = card_with_sources(stale.card)
+    written = Written(stale.kept, stale.card.method, {})
+    if stale.turns:
+        room = max(card_tokens(whole), card_budget(stale.turns, previous=stale.kept))
+        written = write_card(stale.turns, previous=stale.kept, max_tokens=room)
+    return None if written.card == whole else written
+
+
+def _store(scope: Scope, stale: _Stale, written: Written, *, now: datetime) -> Condensation:
+    card, before = written.card, stale.card
+    text = orjson.dumps({name: value for name, value in card.items() if name != "sources"}).decode()
+    stored = Condensation.objects.create(
+        namespace_id=scope.namespace_id,
+        session=before.session,
+        number=before.number + 1,
+        trigger_reason=SummaryTrigger.STALE,
+        trigger_details={"stale_memories": len(stale.read), "turns": len(stale.turns), **written.details},
+        source_memory_ids=[turn.id for turn in stale.turns],
+        covers_to_turn=before.covers_to_turn,
+        condensed_text=text,
+        item_sources=card.get("sources", {}),
+        method=written.method,
+        token_original=before.token_original,
+        token_condensed=count_tokens(text, settings.MEMOS_TOKENIZER),
+        tokenizer=settings.MEMOS_TOKENIZER,
+        created_at=now,
+    )
+    audit.record(
+        scope,
+        AuditEvent.CONDENSATION,
+        session=before.session,
+        subject=str(stored.pk),
+        details={
+            "number": stored.number,
+            "method": stored.method,
+            "trigger_reason": stored.trigger_reason,
+            "messages": len(stale.turns),
+            "token_original": stored.token_original,
+            "token_condensed": stored.token_condensed,
+        },
+        now=now,
+    )
+    return stored
+
+
+def _marks(scope: Scope, session: str) -> Any:
+    return StaleSource.objects.in_scope(scope).filter(session=session)
+
+
+def _read(scope: Scope, session: str) -> dict[UUID, tuple[datetime, int | None]]:
+    """The marked memories: when each was marked, and its revision (None: it is gone)."""
+    marked = dict(_marks(scope, session).values_list("memory_id", "created_at"))
+    revisions = dict(Memory.objects.in_scope(scope).filter(pk__in=marked).values_list("pk", "revision"))
+    return {identity: (at, revisions.get(identity)) for identity, at in marked.items()}
+
+
+def _unmark(scope: Scope, session: str, read: Mapping[UUID, tuple[datetime, int | None]]) -> None:
+    """Takes the marks away that are as they were read; one that is being made again waits for nobody and stays."""
+    free = _marks(scope, session).select_for_update(skip_locked=True).values_list("memory_id", "created_at")
+    done = [identity for identity, at in free if identity in read and read[identity][0] == at]
+    _marks(scope, session).filter(memory_id__in=done).delete()
+
+
+def _newest(scope: Scope, session: str) -> Condensation | None:
+    return Condensation.objects.in_scope(scope).filter(session=session).order_by("-number").first()
+
+
+def _lines(card: Mapping[str, Any], sources: Mapping[str, Any], bucket: str) -> list[tuple[str, list[str]]]:
+    """The lines of a bucket, each with the memories behind it."""
+    behind = list(sources.get(bucket) or ())
+    lines = list(card.get(bucket) or ())
+    return [(line, list(ids)) for line, ids in zip(lines, behind + [[]] * (len(lines) - len(behind)), strict=False)]
+
+
+def _texts(scope: Scope, read: Collection[UUID]) -> tuple[list[str], list[str]]:
+    """What the marked memories said of which something is gone, whole, and what of them all is left."""
+    rows = list(Memory.objects.in_scope(scope).filter(pk__in=list(read)))
+    gone = [row.text for row in rows if row.superseded_by or row.retired_spans]
+    return gone, [row.live for row in rows if not row.superseded_by]
+
+
+def _quotes(line: str, gone: Collection[str], left: Collection[str]) -> bool:
+    """Whether only what is gone says the words of a line of which nobody knows where it comes from."""
+    words = " ".join(line.split(": ", 1)[-1].split()).rstrip("….")
+    if not words:
+        return False
+    held = [[" ".join(text.split()) for text in texts] for texts in (gone, left)]
+    return any(words in text for text in held[0]) and not any(words in text for text in held[1])

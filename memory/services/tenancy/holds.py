@@ -1,0 +1,77 @@
+"""Legal holds: what is under one is not deleted, not archived, and goes on saying what it says.
+
+A memory is held by itself (`exemptions.exempt`) or by its namespace's policy (`legal_hold`). Whatever deletes, archives
+or rewrites memories asks here, inside its transaction and with the memories' rows locked: who places a hold locks them
+too, so a hold is either seen, or placed on what is gone. `tests/contracts/test_holds.py` finds what does not ask.
+
+A hold lets pass what takes nothing away and can be undone: superseding and the retiring of statements (they leave
+search, the text stays as it is and `supersession.reinstate` brings it back), restoring, pins, opinions, importance, the
+review list, vectors and index terms made anew, links, entities (a merge renames those, never a memory), and context
+packs and summaries as long as the policy itself does not hold the namespace.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from memory.errors import Conflict
+from memory.models import Memory, Namespace
+from memory.services.tenancy.policy import lock_policy
+
+# What a memory says.
+SAID = frozenset({"text", "metadata", "speaker", "occurred_at"})
+_NAMED = 100
+
+
+def on_namespace(namespace_id: int) -> bool:
+    """Whether the policy holds the namespace; it stays so until the caller's transaction ends."""
+    return lock_policy(namespace_id).legal_hold
+
+
+def under_hold(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
+    """Those of the memories that are under a legal hold: their own, or their namespace's by its policy."""
+    return memory_ids if on_namespace(namespace_id) else _held_alone(namespace_id, memory_ids)
+
+
+def refuse(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> None:
+    """Raises Conflict when one of the memories, locked by the caller, is under a legal hold."""
+    refuse_namespace(namespace_id)
+    if held := _held_alone(namespace_id, memory_ids):
+        raise Conflict(
+            f"{len(held)} of these memories are under a legal hold, {held[0]} among them, and nothing was changed. "
+            "Leave them out, or lift the hold: POST /v1/policy/exemptions with `legal_hold` false.",
+            detail={"hold": "memory", "memory_ids": [str(identity) for identity in held[:_NAMED]]},
+        )
+
+
+def refuse_namespace(namespace_id: int) -> None:
+    """Raises Conflict when the policy holds the namespace."""
+    if on_namespace(namespace_id):
+        name = Namespace.objects.values_list("name", flat=True).get(pk=namespace_id)
+        raise Conflict(
+            f"The namespace {name!r} is under a legal hold, all its memories are, and nothing was changed. To lift it, "
+            "set `legal_hold` to false in its policy: PUT /v1/policy.",
+            detail={"hold": "namespace", "namespace": name},
+        )
+
+
+def lock_free(namespace_id: int, memories: QuerySet[Memory]) -> None:
+    """Locks memories of the namespace in the order of their ids. Raises Conflict when one is under a legal hold."""
+    rows = memories.order_by("pk").select_for_update(of=("self",))
+    refuse(namespace_id, list(rows.values_list("pk", flat=True)))
+
+
+def _held_alone(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT memory_id FROM memory_memoryupkeep
+            WHERE namespace_id = %s AND memory_id = ANY(%s::uuid[]) AND legal_hold ORDER BY memory_id
+            """,
+            [namespace_id, list(memory_ids)],
+        )
+        return [identity for (identity,) in cursor.fetchall()]

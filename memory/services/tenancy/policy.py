@@ -1,0 +1,232 @@
+"""Reads and changes what governs a namespace. Every change is a new version and says who, when and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.db import connection, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, GateAction
+from memory.errors import InvalidInput, NotFound, PreconditionFailed
+from memory.gate.policy import GatePolicy
+from memory.governance.policy import (
+    BY_KEY,
+    KNOBS,
+    Effective,
+    Policy,
+    Value,
+    contradictions,
+    effective,
+    flattened,
+    nested,
+)
+from memory.models import Namespace, NamespacePolicy
+from memory.services.tenancy.notes import allowed_note
+from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
+from memory.types import Scope
+
+# A body may hold more mistakes than anybody reads.
+MAX_PROBLEMS = 50
+MAX_REASON_CHARS = 300
+_SHOWN_KEY_CHARS = 100
+# How long a process goes on with the policy that it knows after another process has changed it.
+KNOWN_SECONDS = 2.0
+_KNOWN_AT_MOST = 10_000
+
+# Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
+_LOCK = "SELECT pg_advisory_xact_lock{}(hashtextextended('memos.policy', %s))"
+
+
+@dataclass(frozen=True, slots=True)
+class Governing:
+    """What governs a namespace. `version` 0: it sets nothing itself. `problems`: values that contradict each other.
+
+    Values that were set together never do; the environment may have changed since.
+    """
+
+    effective: Effective
+    overrides: Mapping[str, Value]
+    version: int
+    problems: Mapping[str, str]
+    reason: str = ""
+    updated_by: str = ""
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A namespace's policy as writes need it: `gate` is what it says to the gate."""
+
+    policy: Policy
+    gate: GatePolicy
+
+
+_known: dict[int, tuple[float, InForce]] = {}
+
+
+def in_force(namespace_id: int) -> InForce:
+    """As `governing`, known for KNOWN_SECONDS without asking the database: for what happens with every write."""
+    now = time.monotonic()
+    seen = _known.get(namespace_id)
+    if seen is not None and now - seen[0] < KNOWN_SECONDS:
+        return seen[1]
+    policy = governing(namespace_id).effective.policy
+    gate = GatePolicy(
+        strict=policy.strict,
+        worth_threshold=policy.worth_threshold,
+        secrets=GateAction(policy.secrets),
+        personal_data=GateAction(policy.personal_data),
+        injection=GateAction(policy.injection),
+    )
+    if len(_known) >= _KNOWN_AT_MOST:
+        _known.clear()
+    _known[namespace_id] = (now, InForce(policy, gate))
+    return _known[namespace_id][1]
+
+
+def forget_known(namespace_id: int | None = None) -> None:
+    """Makes the next `in_force` of the namespace, or of every one, ask the database."""
+    if namespace_id is None:
+        _known.clear()
+    else:
+        _known.pop(namespace_id, None)
+
+
+def _forget_settings(*, setting: str, **_: object) -> None:
+    if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN")):
+        forget_known()
+
+
+setting_changed.connect(_forget_settings, dispatch_uid="memory.services.tenancy.policy")
+
+
+def governing(namespace_id: int) -> Governing:
+    """What is in force in the namespace now; of a namespace that is not there (0), what is without any overrides."""
+    row = NamespacePolicy.objects.filter(namespace_id=namespace_id).order_by("-version").first()
+    return _governing(row)
+
+
+def lock_policy(namespace_id: int) -> Policy:
+    """The namespace's policy, which `put_policy` does not change until the caller's transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK.format("_shared"), [namespace_id])
+    return governing(namespace_id).effective.policy
+
+
+def version_of(scope: Scope, *, version: int) -> Governing:
+    """What a former version of the namespace's policy would be with the environment of today. Raises NotFound."""
+    if version == 0:
+        return _governing(None)
+    row = NamespacePolicy.objects.in_scope(scope).filter(version=version).first()
+    if row is None:
+        raise NotFound(
+            f"The policy of {scope.namespace!r} has no version {version}; "
+            f"the newest is {governing(scope.namespace_id).version}.",
+            detail={"field": "version"},
+        )
+    return _governing(row)
+
+
+def put_policy(
+    scope: Scope, *, wanted: Mapping[str, Any], reason: str = "", expected: int | None = None, now: datetime
+) -> Governing:
+    """Makes `wanted` (nested values) all that the namespace sets itself; what it does not name is no longer overridden.
+
+    `expected` is the version that the caller has read; None does not ask. Without a difference nothing is written.
+    Raises InvalidInput, which names every wrong value, and PreconditionFailed.
+    """
+    overrides = checked(wanted)
+    if len(reason) > MAX_REASON_CHARS or "\0" in reason:
+        problem = Sentence(_("has at most %(most)s characters and no NUL."), most=MAX_REASON_CHARS)
+        raise InvalidInput(f"reason: {problem}", detail=[{"field": "reason", "problem": problem}])
+    if reason:
+        reason = allowed_note(reason, field="reason")
+    with transaction.atomic():
+        # The writers of one policy wait for each other here, so versions have no gaps and none is lost.
+        Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK.format(""), [scope.namespace_id])
+        before = governing(scope.namespace_id)
+        if expected is not None and expected != before.version:
+            raise PreconditionFailed(
+                f"The policy of {scope.namespace!r} is at version {before.version}, not {expected}: "
+                "read it again, and send the change with the new ETag.",
+                detail={"header": "If-Match", "version": before.version},
+            )
+        if overrides == before.overrides:
+            return before
+        row = NamespacePolicy.objects.create(
+            namespace_id=scope.namespace_id,
+            version=before.version + 1,
+            overrides=overrides,
+            reason=reason,
+            updated_by=scope.actor,
+            updated_at=now,
+        )
+        after = _governing(row)
+        changed = [key for key in BY_KEY if before.effective.values[key] != after.effective.values[key]]
+        audit.record(
+            scope,
+            AuditEvent.POLICY_CHANGE,
+            subject=str(row.version),
+            details={
+                "reason": reason,
+                "before": {"version": before.version, "overrides": nested(before.overrides)},
+                "after": {"version": row.version, "overrides": nested(overrides)},
+                "changed": {key: [before.effective.values[key], after.effective.values[key]] for key in changed},
+            },
+            now=now,
+        )
+    forget_known(scope.namespace_id)
+    return after
+
+
+def checked(wanted: Mapping[str, Any]) -> dict[str, Value]:
+    """The overrides that `wanted` (nested values) holds, by key. Raises InvalidInput, which names every wrong value."""
+    overrides, problems = flattened(wanted)
+    if not problems:
+        problems = contradictions(_effective(overrides).values)
+    if problems:
+        detail = [
+            {"field": f"policy.{key[:_SHOWN_KEY_CHARS]}", "problem": problem}
+            for key, problem in list(problems.items())[:MAX_PROBLEMS]
+        ]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise InvalidInput(f"{detail[0]['field']}: {detail[0]['problem']}{more}", detail=detail)
+    # In the order of the declaration, so that equal policies are equal rows.
+    return {key: overrides[key] for key in BY_KEY if key in overrides}
+
+
+def proposed(wanted: Mapping[str, Any]) -> Effective:
+    """What would be in force in a namespace that sets `wanted`. Raises InvalidInput."""
+    return _effective(checked(wanted))
+
+
+def _governing(row: NamespacePolicy | None) -> Governing:
+    if row is None:
+        found = _effective({})
+        return Governing(found, {}, 0, {})
+    # A key that a later MemOS no longer knows says nothing.
+    overrides = {key: value for key, value in row.overrides.items() if key in BY_KEY}
+    found = _effective(overrides)
+    return Governing(
+        found, overrides, row.version, contradictions(found.values), row.reason, row.updated_by, row.updated_at
+    )
+
+
+def _effective(overrides: Mapping[str, Value]) -> Effective:
+    environment = {
+        knob.key: settings.MEMOS_POLICY[knob.key]
+        if knob.key in settings.MEMOS_POLICY
+        else getattr(settings, knob.setting)
+        for knob in KNOBS
+    }
+    return effective(environment, overrides, given=settings.MEMOS_GIVEN)

@@ -1,0 +1,134 @@
+"""How many more memories a namespace may take in, counted exactly under a lock that its writers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.db.models import Sum
+
+from memory.models import Namespace, NamespaceStat, WritesOfDay
+from memory.models.sql import fetch
+from memory.services.tenancy.policy import in_force, proposed
+from memory.types import Access
+
+MEMORIES = "quota.memories"
+WRITES = "quota.writes_per_day"
+# From this share of a quota on, someone should know before what comes in goes to quarantine.
+NEARLY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """How many of the memories that were asked for may be written, and the limit that more would break."""
+
+    memories: int
+    rule: str = ""
+    limit: int = 0
+
+    @property
+    def says(self) -> str:
+        """The limit in a sentence."""
+        if self.rule == MEMORIES:
+            return f"The namespace may hold {self.limit:,} memories, and is full."
+        return f"The namespace may take in {self.limit:,} memories a day, and has."
+
+
+@dataclass(frozen=True, slots=True)
+class NearlyUsed:
+    """A quota of a namespace (`key`) that is used up, or nearly."""
+
+    namespace: str
+    key: str
+    used: int
+    limit: int
+
+
+# Of each namespace the newest version of its policy; only those with a limit are counted.
+_NEARLY_USED = """
+WITH limits AS (
+    SELECT n.id, n.name, coalesce((p.overrides ->> %(memories)s)::bigint, %(memories_anywhere)s) AS memories,
+           coalesce((p.overrides ->> %(writes)s)::bigint, %(writes_anywhere)s) AS writes
+    FROM memory_namespace n
+    LEFT JOIN LATERAL (
+        SELECT overrides FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY version DESC LIMIT 1
+    ) p ON true
+    WHERE %(everywhere)s::bool OR n.id = ANY(%(reached)s::bigint[])
+), used AS (
+    SELECT l.name, %(memories)s AS key, l.memories AS most,
+           (SELECT coalesce(sum(s.memories), 0) FROM memory_namespacestat s WHERE s.namespace_id = l.id) AS used
+    FROM limits l WHERE l.memories > 0
+    UNION ALL
+    SELECT l.name, %(writes)s, l.writes, w.memories
+    FROM limits l JOIN memory_writesofday w ON w.namespace_id = l.id AND w.day = %(today)s WHERE l.writes > 0
+)
+SELECT name, key, used, most FROM used WHERE used >= %(share)s::float8 * most ORDER BY used / most DESC, name
+LIMIT %(limit)s
+"""
+
+
+def nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
+    """The quotas of which NEARLY or more is used, the fullest first."""
+    anywhere = proposed({}).policy
+    parameters = {
+        "memories": MEMORIES,
+        "memories_anywhere": anywhere.memories_quota,
+        "writes": WRITES,
+        "writes_anywhere": anywhere.writes_per_day,
+        "everywhere": access.all_namespaces,
+        "reached": sorted(access.namespace_ids),
+        "today": now.astimezone(UTC).date(),
+        "share": NEARLY,
+        "limit": limit,
+    }
+    return [
+        NearlyUsed(name, key, int(used), int(most))
+        for name, key, used, most in fetch(_NEARLY_USED, parameters, prepared=False)
+    ]
+
+
+def limited(namespace_id: int) -> bool:
+    """Whether the namespace has a quota at all."""
+    policy = in_force(namespace_id).policy
+    return bool(policy.memories_quota or policy.writes_per_day)
+
+
+def take(
+    wanted: Mapping[int, int], *, whole: bool = False, freed: int = 0, enforce: bool = True, now: datetime
+) -> dict[int, Granted]:
+    """Counts `wanted` memories for each namespace with a quota, as far as there is room, in the caller's transaction.
+
+    Until it ends, other writers of those namespaces wait: so nothing is granted twice. `whole`: all or none. `freed`
+    memories go in the same transaction. Without `enforce` all is granted and counted: what a person lets in. The count
+    of a day (UTC) begins with the first write after the quota was set, and is not lowered when a memory is deleted.
+    """
+    held = sorted(namespace_id for namespace_id in wanted if limited(namespace_id))
+    if not held:
+        return {}
+    list(Namespace.objects.filter(pk__in=held).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    return {
+        namespace_id: _take(namespace_id, wanted[namespace_id], whole=whole, freed=freed, enforce=enforce, now=now)
+        for namespace_id in held
+    }
+
+
+def _take(namespace_id: int, wanted: int, *, whole: bool, freed: int, enforce: bool, now: datetime) -> Granted:
+    policy = in_force(namespace_id).policy
+    room: list[tuple[int, str, int]] = []
+    if policy.memories_quota:
+        there = NamespaceStat.objects.filter(namespace_id=namespace_id).aggregate(n=Sum("memories"))["n"] or 0
+        room.append((policy.memories_quota - there + freed, MEMORIES, policy.memories_quota))
+    today = now.astimezone(UTC).date()
+    written = 0
+    if policy.writes_per_day:
+        row = WritesOfDay.objects.filter(namespace_id=namespace_id, day=today).first()
+        written = row.memories if row else 0
+        room.append((policy.writes_per_day - written, WRITES, policy.writes_per_day))
+    left, rule, limit = min(room)
+    count = wanted if not enforce or left >= wanted else 0 if whole else max(left, 0)
+    if policy.writes_per_day and count:
+        WritesOfDay.objects.update_or_create(
+            namespace_id=namespace_id, defaults={"day": today, "memories": written + count}
+        )
+    return Granted(count, rule, limit)

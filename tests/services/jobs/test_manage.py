@@ -1,0 +1,228 @@
+"""Jobs in the hands of people and the clock: recovered, replayed, discarded, forgotten; and a thousand of them."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from django_q.models import Failure, OrmQ, Success
+
+from memory.enums import JobState
+from memory.errors import Conflict, InvalidInput
+from memory.models import AuditLog, Job
+from memory.services.jobs import manage, runner
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.summaries import condense
+from memory.types import system_access
+from tests.carrying import work_off
+
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+STAFF = system_access("staff:ann")
+
+
+def failed(tenant, session: str = "s1", **fields) -> Job:
+    return Job.objects.create(
+        namespace_id=tenant.scope.namespace_id, kind="condense_session", once=True, state=JobState.FAILED, attempts=5,
+        arguments=[tenant.scope.namespace_id, session], error_type="OSError", error="away", finished_at=NOW, **fields,
+    )  # fmt: skip
+
+
+def queued(tenant, session: str = "s1") -> Job:
+    return Job.objects.get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
+
+
+class TestRecover:
+    def test_what_waits_and_what_runs_is_left_alone(self, alice):
+        queued(alice)
+        running = queued(alice, "s2")
+        runner.begin(namespace_id=running.namespace_id, job_id=running.pk, now=timezone.now())
+
+        assert manage.recover(now=timezone.now()) == 0
+
+    def test_a_job_that_the_queue_lost_is_queued_again(self, alice):
+        """For example after a change of the secret key: django-q drops what it cannot read."""
+        job = queued(alice)
+        OrmQ.objects.all().delete()
+
+        assert manage.recover(now=timezone.now()) == 1
+        assert work_off() == 1
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.error_type) == ("done", 2, "CarrierLost")
+
+    def test_a_job_that_the_queue_loses_each_time_is_failed(self, alice, settings):
+        settings.MEMOS_JOB_ATTEMPTS = 2
+        job = queued(alice)
+        for _ in range(3):
+            OrmQ.objects.all().delete()
+            manage.recover(now=timezone.now())
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.arguments) == ("failed", 2, [alice.scope.namespace_id, "s1"])
+
+    @pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (5, "failed")])
+    def test_a_job_whose_worker_and_carrier_are_gone_goes_on_or_is_failed(self, alice, attempts, state):
+        job = queued(alice)
+        runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=NOW)
+        Job.objects.update(attempts=attempts)
+        assert manage.recover(now=NOW + timedelta(hours=1)) == 0, "its carrier comes back by itself"
+
+        OrmQ.objects.all().delete()
+        assert manage.recover(now=NOW + timedelta(hours=1)) == 1
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.error_type) == (state, attempts, "WorkerLost")
+
+    def test_the_run_of_a_schedule_whose_worker_was_killed_is_failed_until_the_next(self, db):
+        runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=NOW)
+
+        assert manage.recover(now=NOW + timedelta(minutes=1)) == 1
+        assert Job.objects.get().state == "failed"
+        assert runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=NOW).attempt == 2
+
+    @pytest.mark.django_db(transaction=True)
+    def test_two_runs_at_once_share_the_work(self, alice):
+        for number in range(40):
+            queued(alice, f"s{number}")
+        OrmQ.objects.all().delete()
+        start, handled = threading.Barrier(2), []
+
+        def recover() -> None:
+            start.wait(10)
+            handled.append(manage.recover(now=timezone.now()))
+            connection.close()
+
+        threads = [threading.Thread(target=recover) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(handled) == OrmQ.objects.count() == 40
+        assert set(Job.objects.values_list("attempts", flat=True)) == {1}
+
+
+class TestReplayAndDiscard:
+    def test_a_failed_job_runs_again_with_its_input_and_all_its_attempts(self, alice, monkeypatch):
+        seen: list[str] = []
+        monkeypatch.setattr(condense, "condense_session", lambda scope, *, session, now: seen.append(session) or [])
+        job = failed(alice, "s7")
+
+        manage.replay(STAFF, job_id=job.pk, now=NOW)
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.finished_at, job.error) == ("queued", 0, None, "away")
+        assert work_off() == 1
+        job.refresh_from_db()
+        assert (job.state, job.attempts, seen) == ("done", 1, ["s7"])
+        (event,) = AuditLog.objects.filter(event_type="JOB_REPLAY")
+        assert (event.namespace_id, event.actor, event.subject) == (alice.scope.namespace_id, "staff:ann", str(job.pk))
+        assert event.details["before"] == {"state": "failed", "attempts": 5, "error": "OSError"}
+
+    def test_a_replay_is_refused_while_the_same_is_queued(self, alice):
+        job = failed(alice)
+        queued(alice)
+
+        with pytest.raises(Conflict, match="see to that one"):
+            manage.replay(STAFF, job_id=job.pk, now=NOW)
+        job.refresh_from_db()
+        assert job.state == "failed"
+        assert OrmQ.objects.count() == 1
+
+    def test_of_two_replays_one_is_refused(self, alice):
+        job = failed(alice)
+        manage.replay(STAFF, job_id=job.pk, now=NOW)
+        with pytest.raises(Conflict, match="The job is queued"):
+            manage.replay(STAFF, job_id=job.pk, now=NOW)
+        assert OrmQ.objects.count() == 1
+
+    def test_a_discarded_job_does_not_run_and_can_be_replayed(self, alice):
+        job = queued(alice)
+        carried = OrmQ.objects.get().task
+        manage.discard(STAFF, job_id=job.pk, reason="no longer needed", now=NOW)
+        assert not OrmQ.objects.exists()
+        assert runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=NOW) is None, carried
+
+        manage.replay(STAFF, job_id=job.pk, now=NOW)
+        assert work_off() == 1
+        job.refresh_from_db()
+        assert (job.state, job.reason) == ("done", "")
+        (event,) = AuditLog.objects.filter(event_type="JOB_DISCARD")
+        assert event.details["reason"] == "no longer needed"
+
+    @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
+    def test_a_discard_says_why(self, alice, reason):
+        with pytest.raises(InvalidInput):
+            manage.discard(STAFF, job_id=failed(alice).pk, reason=reason, now=NOW)
+
+    @pytest.mark.parametrize("state", ["running", "done", "discarded"])
+    def test_what_runs_or_is_over_is_not_discarded(self, alice, state):
+        job = failed(alice)
+        Job.objects.update(state=state)
+        with pytest.raises(Conflict, match=f"The job is {state}"):
+            manage.discard(STAFF, job_id=job.pk, reason="x", now=NOW)
+
+    def test_the_failed_run_of_a_schedule_is_replayed_and_the_clock_may_come_first(self, db):
+        job = Job.objects.create(kind="embed_pending", schedule="memos: x", state=JobState.FAILED, attempts=9)
+        manage.replay(STAFF, job_id=job.pk, now=NOW)
+        run = runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=timezone.now())
+        runner.carry_out(run, lambda: None, clock=timezone.now)
+        work_off()
+        assert list(Job.objects.values_list("state", "attempts")) == [("done", 1)]
+
+
+def test_what_ended_well_is_forgotten_in_time_and_what_failed_is_not(alice, settings, monkeypatch):
+    monkeypatch.setattr(manage, "_BATCH", 2)
+    settings.MEMOS_JOBS_KEEP_DAYS = 3
+    old, recent = NOW - timedelta(days=3, seconds=1), NOW - timedelta(days=3)
+    for moment in (old, recent):
+        for number, state in enumerate(JobState):
+            Job.objects.create(kind="condense_session", arguments=[number], state=state, finished_at=moment)
+            Job.objects.create(kind="embed_pending", state=state, finished_at=moment)
+        for model in (Failure, Success):
+            model.objects.create(
+                id=f"{model.__name__}{moment:%S}", name="n", func="f", started=moment, stopped=moment,
+                success=model is Success,
+            )  # fmt: skip
+
+    assert manage.forget(now=NOW) == 4
+    assert manage.forget(now=NOW) == 0
+    kept = Job.objects.filter(finished_at=old).values_list("state", flat=True).distinct()
+    assert set(kept) == {"queued", "running", "failed"}
+    assert Job.objects.filter(finished_at=recent).count() == 10
+    assert (Failure.objects.count(), Success.objects.count()) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypatch):
+    done: list[tuple[int, str]] = []
+    monkeypatch.setattr(
+        condense, "condense_session", lambda scope, *, session, now: done.append((scope.namespace_id, session)) or []
+    )
+    for number in range(500):
+        queued(alice, f"s{number}")
+        queued(bob, f"s{number}")
+
+    def work() -> None:
+        work_off()
+        connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(done) == len(set(done)) == 1_000
+    assert set(Job.objects.values_list("state", "attempts")) == {("done", 1)}
+    seen, cursor = [], None
+    for _ in range(5):
+        page, cursor = manage.listed(STAFF, wanted=manage.Wanted(kind="condense_session", cursor=cursor, limit=200))
+        seen += [row["id"] for row in page]
+    assert cursor is None
+    assert len(set(seen)) == 1_000
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_the_systems_jobs_have_no_namespace(db):
+    job = Job.objects.get(pk=enqueue(EMBED_PENDING))
+    shown = manage.shown(job)
+    assert (shown["namespace"], shown["subject"], shown["progress"], shown["error"]) == (None, [], None, None)

@@ -1,0 +1,154 @@
+"""Queueing: a job and its carrier come and go with the change that asks, and nothing is queued twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from django.db import connection, transaction
+from django_q.models import OrmQ
+
+from memory import tasks
+from memory.models import Job
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue
+from memory.services.summaries import condense
+from tests.carrying import work_off
+
+
+def states() -> list[tuple[str, int]]:
+    return list(Job.objects.order_by("pk").values_list("state", "attempts"))
+
+
+def test_a_job_names_its_namespace_and_subject_and_has_a_carrier(alice):
+    job = Job.objects.get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1", seconds=30))
+
+    assert (job.namespace_id, job.kind, job.arguments) == (
+        alice.scope.namespace_id, "condense_session", [alice.scope.namespace_id, "s1"],
+    )  # fmt: skip
+    assert (job.state, job.attempts, job.seconds, job.started_at) == ("queued", 0, 30, None)
+    task = OrmQ.objects.get(pk=job.carrier).task
+    assert (task["func"], task["args"], task["timeout"]) == (
+        "memory.tasks.condense_session", (alice.scope.namespace_id, "s1"), 30,
+    )  # fmt: skip
+
+
+def test_a_job_is_rolled_back_with_the_change_that_asks(alice):
+    with transaction.atomic():
+        enqueue(EMBED_PENDING)
+        transaction.set_rollback(True)
+
+    assert not Job.objects.exists()
+    assert not OrmQ.objects.exists()
+
+
+def test_what_waits_is_not_queued_again(alice, bob):
+    first = enqueue(CONDENSE, alice.scope.namespace_id, "s1")
+
+    assert enqueue(CONDENSE, alice.scope.namespace_id, "s1") == first
+    others = [
+        enqueue(CONDENSE, alice.scope.namespace_id, "s2"),
+        enqueue(CONDENSE, bob.scope.namespace_id, "s1"),
+        enqueue(EMBED_PENDING),
+    ]
+    assert len({first, *others}) == Job.objects.count() == OrmQ.objects.count() == 4
+    assert work_off() == 4
+    assert enqueue(CONDENSE, alice.scope.namespace_id, "s1") != first
+
+
+def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
+    kind = Kind("embed_pending", of_namespace=False, once=False)
+
+    assert enqueue(kind) != enqueue(kind)
+    assert Job.objects.count() == 2
+
+
+def test_a_job_that_lost_its_carrier_gets_another_when_it_is_asked_for(db):
+    first = enqueue(EMBED_PENDING)
+    OrmQ.objects.all().delete()
+
+    assert enqueue(EMBED_PENDING) == first
+    assert work_off() == 1
+    assert states() == [("done", 1)]
+
+
+def test_what_is_asked_for_while_it_runs_is_done_in_another_run(alice, monkeypatch):
+    """The first run may have passed by what the second request is about."""
+    arguments = (alice.scope.namespace_id, "s1")
+    asked: list[str] = []
+
+    def asked_meanwhile(*_, **__):
+        if len(asked) < 2:
+            asked.append(enqueue(CONDENSE, *arguments))
+        return []
+
+    monkeypatch.setattr(condense, "condense_session", asked_meanwhile)
+    first = enqueue(CONDENSE, *arguments)
+
+    assert work_off() == 3
+    assert asked[0] == first != asked[1]
+    assert states() == [("done", 1)] * 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_ask_at_once_one_queues(alice):
+    start = threading.Barrier(8)
+    ids: list[str] = []
+
+    def ask() -> None:
+        try:
+            start.wait(10)
+            with transaction.atomic():
+                ids.append(enqueue(CONDENSE, alice.scope.namespace_id, "s1"))
+        finally:
+            connection.close()
+
+    together(8, ask)
+
+    assert len(ids) == 8
+    assert len(set(ids)) == Job.objects.count() == OrmQ.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_whose_transaction_is_still_open_when_the_job_ends_is_not_lost(alice, monkeypatch):
+    """The end of the run waits for it, and so queues another."""
+    arguments = (alice.scope.namespace_id, "s1")
+    asked, let_commit = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        try:
+            with transaction.atomic():
+                enqueue(CONDENSE, *arguments)
+                asked.set()
+                let_commit.wait(10)
+        finally:
+            connection.close()
+
+    asker = threading.Thread(target=ask)
+
+    def ends_while_someone_asks(*_, **__):
+        if not asked.is_set():
+            asker.start()
+            assert asked.wait(10)
+            threading.Timer(0.3, let_commit.set).start()
+        return []
+
+    monkeypatch.setattr(condense, "condense_session", ends_while_someone_asks)
+    enqueue(CONDENSE, *arguments)
+
+    assert work_off() == 2
+    asker.join()
+    assert states() == [("done", 1)] * 2
+
+
+def test_a_task_is_a_plain_function_without_the_queue(alice):
+    assert tasks.condense_session(alice.scope.namespace_id, "s1") == 0
+    assert not Job.objects.exists()
+
+
+def together(count: int, call: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=call) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,51 @@
+"""What the report looks at, and what it says of it."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import redis
+from django.db import InterfaceError, connection
+from django_q.models import OrmQ
+from django_q.status import Stat
+
+from memory.services.index.embedding import active_model
+from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
+from memory.services.monitoring import health
+from memory.stores import redis as redis_store
+
+
+def test_all_is_well(db):
+    active_model()
+    with mock.patch.object(Stat, "get_all", return_value=[object()]):
+        assert health.report().status == "ok"
+
+
+def test_a_connection_that_broke_is_a_database_that_does_not_answer(db):
+    with mock.patch.object(connection, "cursor", side_effect=InterfaceError("closed")):
+        report = health.report()
+    assert report.status == "unavailable"
+    assert set(report.checks) == {"database", "redis"}
+
+
+def test_the_gauges_of_a_server_without_database_are_its_checks(db):
+    with mock.patch.object(connection, "cursor", side_effect=InterfaceError("closed")):
+        values = health.gauges()
+    assert {name: value for name, (_, value) in values.items()} == {"memos_database_up": 0.0, "memos_redis_up": 1.0}
+
+
+def test_gauges_count_what_is_there(alice, remember):
+    for _ in range(3):
+        remember(alice, "hello")
+    enqueue(CONDENSE, alice.scope.namespace_id, "s1")
+    enqueue(EMBED_PENDING)
+    values = {name: value for name, (_, value) in health.gauges().items()}
+    assert (values["memos_memories"], values["memos_queue_queued"]) == (3, OrmQ.objects.count()) == (3, 2)
+
+
+def test_with_redis_away_gauges_are_counted_all_the_same(alice, remember):
+    remember(alice, "hello")
+    with mock.patch.object(redis_store, "get_redis_connection", side_effect=redis.ConnectionError("away")):
+        values = health.gauges()
+    assert values["memos_redis_up"][1] == 0
+    assert values["memos_memories"][1] == 1

@@ -1,0 +1,41 @@
+"""A query's record need not wait for the disk; what is ingested does."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from memory.models import AuditLog
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask, search
+
+
+def commit_mode() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        return str(cursor.fetchone()[0])
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("asking", ["query", "search"])
+@pytest.mark.django_db(transaction=True)
+def test_only_durable_reads_wait(alice, remember, settings, asking, durable):
+    remember(alice, "green tea")
+    settings.MEMOS_DURABLE_READS = durable
+    ask = Ask("green tea", 3, timezone.now())
+    with transaction.atomic():
+        if asking == "query":
+            query(alice.scope, ask, session="s1")
+        else:
+            search(alice.scope, ask)
+        assert commit_mode() == ("on" if durable else "off")
+    assert commit_mode() == "on"
+    assert AuditLog.objects.filter(event_type="QUERY").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ingest_waits_for_the_disk(alice, remember):
+    with transaction.atomic():
+        remember(alice, "green tea")
+        assert commit_mode() == "on"
