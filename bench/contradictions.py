@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Collection
@@ -22,9 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from memory.conf import ConfigurationError
-from memos_site.embedded import EmbeddedError
-from memos_site.servers import with_servers
+from bench.product import product
 
 Flag = frozenset[str]
 
@@ -35,15 +32,8 @@ def main() -> None:
     parser.add_argument("--type", default="contradiction_resolution", help="type of the questions that are counted")
     parser.add_argument("--show", action="store_true", help="print each flag with its reason")
     options = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
-    try:
-        with with_servers(["manage.py", "evaluate"]):
-            import django  # noqa: PLC0415
-
-            django.setup()
-            _measure(options.set, kind=options.type, show=options.show)
-    except (ConfigurationError, EmbeddedError) as error:
-        sys.exit(str(error))
+    with product():
+        _measure(options.set, kind=options.type, show=options.show)
 
 
 def _measure(folder: Path, *, kind: str, show: bool) -> None:

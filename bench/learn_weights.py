@@ -15,7 +15,6 @@ change of weights run it again.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
@@ -29,9 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from listwise import Asked, fit, folds, quality
 
-from memory.conf import ConfigurationError
-from memos_site.embedded import EmbeddedError
-from memos_site.servers import with_servers
+from bench.product import product
 
 ARM_FEATURES = ("meaning", "words")
 SEED = 20
@@ -53,16 +50,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", required=True, metavar="DIR[:TYPE,TYPE]")
     parser.add_argument("--most", type=int, default=800, help="questions of a dataset, evenly spread (800)")
     options = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
-    try:
-        # The servers that `make run` has up are used; else they are started as for `manage.py evaluate`.
-        with with_servers(["manage.py", "evaluate"]):
-            import django  # noqa: PLC0415
-
-            django.setup()
-            sets = [_learnable(name, most=options.most) for name in options.sets]
-    except (ConfigurationError, EmbeddedError) as error:
-        sys.exit(str(error))
+    with product():
+        sets = [_learnable(name, most=options.most) for name in options.sets]
     _report(sets)
 
 

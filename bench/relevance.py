@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -37,9 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import small_namespaces
 from reliability import draw, fit_logistic, rank_area
 
-from memory.conf import ConfigurationError
-from memos_site.embedded import EmbeddedError
-from memos_site.servers import with_servers
+from bench.product import product
 
 OWN, SAME, OTHER, LANGUAGE, NONE = "own", "same set", "other sets", "other language", "no evidence"
 FOREIGN = {SAME: 0.5, OTHER: 0.4, LANGUAGE: 0.1}
@@ -86,28 +83,20 @@ def main() -> None:
     )
     parser.add_argument("--curve", type=Path, help="SVG file for the reliability curve")
     options = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     options.keep.mkdir(parents=True, exist_ok=True)
     files = [options.keep / f"{folder.resolve().name}.jsonl" for folder in options.sets]
     small = {language: options.keep / f"small_{language}.jsonl" for language in small_namespaces.LANGUAGES}
-    try:
-        # The servers that `make run` has up are used; else they are started as for `manage.py evaluate`.
-        with with_servers(["manage.py", "evaluate"]):
-            import django  # noqa: PLC0415
-
-            django.setup()
-            if not all(file.exists() for file in files):
-                _ask_everything(options.sets, files, most=options.most)
-            for language, file in small.items():
-                if not file.exists():
-                    _keep(file, _ask_small(language))
-            _report(
-                [Asked(**one) for file in (*files, *small.values()) for one in _read(file)],
-                options.alike,
-                options.curve,
-            )
-    except (ConfigurationError, EmbeddedError) as error:
-        sys.exit(str(error))
+    with product():
+        if not all(file.exists() for file in files):
+            _ask_everything(options.sets, files, most=options.most)
+        for language, file in small.items():
+            if not file.exists():
+                _keep(file, _ask_small(language))
+        _report(
+            [Asked(**one) for file in (*files, *small.values()) for one in _read(file)],
+            options.alike,
+            options.curve,
+        )
 
 
 def _read(file: Path) -> list[dict]:

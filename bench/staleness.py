@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,9 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from memory.conf import ConfigurationError
-from memos_site.embedded import EmbeddedError
-from memos_site.servers import with_servers
+from bench.product import product
 
 TOP = 10
 WITHOUT, WITH = "without", "with"
@@ -52,17 +49,9 @@ def main() -> None:
     parser.add_argument("sets", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--show", type=int, default=0, help="decisions of each set to print, evenly spread (0)")
     options = parser.parse_args()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
-    try:
-        # The servers that `make run` has up are used; else they are started as for `manage.py evaluate`.
-        with with_servers(["manage.py", "evaluate"]):
-            import django  # noqa: PLC0415
-
-            django.setup()
-            for folder in options.sets:
-                _measure(folder, show=options.show)
-    except (ConfigurationError, EmbeddedError) as error:
-        sys.exit(str(error))
+    with product():
+        for folder in options.sets:
+            _measure(folder, show=options.show)
 
 
 def _measure(folder: Path, *, show: int) -> None:

@@ -11,9 +11,7 @@ in docs/measure/settling.md. Data is kept in MEMOS_DATA_DIR, by default a folder
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,12 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from bench.product import product
 from bench.settling.cases import KINDS, LANGUAGES, Case, Question, contains
 from bench.settling.halves import HALVES, cases_of
 from bench.settling.outcome import MEASURES, After, Outcome
-from memory.conf import ConfigurationError
-from memos_site.embedded import EmbeddedError
-from memos_site.servers import with_servers
 
 TOP = 10
 # Messages that are embedded at once.
@@ -52,16 +48,8 @@ def main() -> None:
     ]
     if not chosen:
         sys.exit("No case is of this kind, language and frame.")
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
-    os.environ.setdefault("MEMOS_DATA_DIR", str(Path(tempfile.gettempdir()) / "memos-bench-settling"))
-    try:
-        with with_servers(["manage.py", "evaluate"]):
-            import django  # noqa: PLC0415
-
-            django.setup()
-            outcomes = _measure(chosen)
-    except (ConfigurationError, EmbeddedError) as error:
-        sys.exit(str(error))
+    with product("memos-bench-settling"):
+        outcomes = _measure(chosen)
     if options.show:
         for outcome in outcomes:
             if outcome.failed:
@@ -70,14 +58,9 @@ def main() -> None:
 
 
 def _measure(cases: Sequence[Case]) -> list[Outcome]:
-    from django.core.management import call_command  # noqa: PLC0415
-
     from memory.services.index.embedding import Embedded, embed_memories, embedded_passages  # noqa: PLC0415
     from memory.services.recall.search import Ask, questions  # noqa: PLC0415
-    from memos_site.bootstrap import is_migrated  # noqa: PLC0415
 
-    if not is_migrated():
-        call_command("migrate", verbosity=0, interactive=False)
     now = datetime.now(UTC)
     messages = [message for case in cases for message in case.messages]
     embedded: list[Embedded] = [

@@ -373,7 +373,7 @@ def _give_way(
     weighed = not found and bool(likely)
     if weighed:
         found = [max(likely, key=lambda one: one[3].confidence)]
-    one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[0] for *_, one in found}) < 2
+    one_thing = _one_thing([former for *_, former, _ in found]) and len({one.evidence[:1] for *_, one in found}) < 2
     for other, number, former, decided in found:
         decision = Decision(Relation.UPDATES, decided.reason, decided.evidence, decided.confidence)
         words = None
