@@ -4,7 +4,8 @@
     .venv/bin/python bench/settling/learn.py
     .venv/bin/python bench/settling/learn.py --held-out
 
-A line of PAIRS is a pair of messages: U (the newer replaces the older) or N (it only looks so), older, newer. Three
+A line of PAIRS is a pair of messages: U (the newer replaces the older) or N (it only looks so), older, newer. Two facts
+of one sheet of `facts.py` are an N. Three
 tenths of the files of FRESH are held out, all lines of an older message together; pairs across lines are added as
 negatives. A logistic regression with L2 is fitted; of the clauses of a pair the most likely two count. An N weighs more
 than a U, for a wrong retirement is worse than one that is missed. Printed are the weights and, by cross-validation
@@ -36,7 +37,7 @@ import django
 
 django.setup()
 
-from bench.settling import frames_learn
+from bench.settling import facts, frames_learn
 from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, cases_of
 from bench.settling.pairs import PAIRS, lines_of
@@ -48,6 +49,8 @@ from memory.text.utterances import statements
 
 CROSSED = "crossed"
 HELD_OUT = "held out"
+FACTS = "facts"
+HELD_OUT_FACTS = "facts held out"
 MOST_CROSSED = 6000
 _BESIDE = frozenset((*frames_learn.BESIDE_EN, *frames_learn.BESIDE_ZH))
 FOLDS = 5
@@ -89,13 +92,13 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="report the lines that were held out, too")
     options = parser.parse_args()
     every = list(read_pairs())
-    pairs = [pair for pair in every if pair.source != HELD_OUT]
+    pairs = [pair for pair in every if pair.source not in (HELD_OUT, HELD_OUT_FACTS)]
     pairs += crossed(pairs)
     names, rows = rows_of(pairs)
     report(pairs, cross_validated(pairs, rows))
     weights = fit(rows)
     if options.held_out:
-        kept = [pair for pair in every if pair.source == HELD_OUT]
+        kept = [pair for pair in every if pair.source in (HELD_OUT, HELD_OUT_FACTS)]
         report(kept, np.array([row.chance(weights) for row in rows_of(kept)[1]]))
     for name, weight in zip(names, weights[: len(names)], strict=True):
         print(f'    "{name}": {weight:.2f},')
@@ -108,6 +111,9 @@ def read_pairs() -> Iterator[Pair]:
             yield Pair(HELD_OUT if line.held_out else name, line.older, int(line.replaces), line.older, line.newer)
     for case in cases_of(LEARN):
         yield from _pairs_of(case)
+    for held_out in (False, True):
+        for group, older, newer in facts.pairs(held_out=held_out):
+            yield Pair(HELD_OUT_FACTS if held_out else FACTS, group, 0, older, newer)
 
 
 def _pairs_of(case: Case) -> Iterator[Pair]:
@@ -169,7 +175,7 @@ def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
                     near = Nearness(float(vectors[statement.text] @ former), float(vectors[new.clause.text] @ former))
                     rule = ruled.confidence if ruled else 0.0
                     found = features(new, old, statement.text, near, rule=rule)
-                    forbidden = vetoes(new, old, ruled=ruled is not None)
+                    forbidden = vetoes(new, old, statement.text, ruled=ruled is not None)
                     names = names or list(found)
                     values.append([*found.values(), *forbidden.values()])
                     free.append(not any(forbidden.values()))

@@ -388,6 +388,7 @@ def _by_change(new: Claim, old: Claim) -> Update | None:
     """Something else in the place of what the earlier says of the thing that was changed."""
     if (
         new.verb not in _CHANGING
+        or not new.objects
         or attributes(new.clause.text)
         or new.values
         or old.values

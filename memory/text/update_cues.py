@@ -14,7 +14,10 @@ _CUES: dict[str, str] = {
         r"|stays?(?! (?:at|on|in)\b)|stayed|remains?|usual|either way|keeps?|kept)\b"
         r"|照旧|还是(?!换|改|[\d一二三四五六七八九十两半])|照样|一样|没变|不变|没动|没换|没改|仍|依旧|依然|老样子|照常|还在|还得"
     ),
-    "new": r"\bnew\b(?! york| zealand| delhi| orleans| jersey)|新",
+    "new": (
+        r"\bnew\b(?! york| zealand| delhi| orleans| jersey)"
+        r"|(?<![创革翻清维最更全])新(?![兴品闻鲜年春疆华颖式生潮型]|加坡|西兰|能源|材料|技术|科技|时代|产品|方法)"
+    ),
     "now": r"\b(?:now|nowadays|these days|currently|by now|at present|meanwhile|today)\b|现在|如今|目前|眼下",
     "no longer": r"\b(?:no longer|any ?more|no more|never again)\b|不再|再也不|[不没][^，,。]{1,8}了",
     "from then": (
@@ -66,11 +69,12 @@ _CUES: dict[str, str] = {
     ),
     "its": r"\b(?:its|their|his|her)\b",
     "got": r"\b(?:bought|got|gets?|has a new|had|brought in|hired|added)\b|买了|加了",
-    "aspect": r"了(?=[，,。!！？]|$)",
+    "aspect": r"(?<!极)(?<!太.)(?<!太..)(?<!太...)(?<!太....)了(?=[，,。!！？]|$)",
 }  # fmt: skip
 _FIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _CUES.items()}
-# Any of these may announce an update, even without a word that says outright that something changed.
-ANNOUNCING = frozenset(("now", "no longer", "from then", "at last", "changes", "over", "aspect"))
+# Each of the first tells of an update outright; any of the second may announce one.
+OUTRIGHT = frozenset(("now", "no longer", "from then", "at last", "changes", "over"))
+ANNOUNCING = OUTRIGHT | {"aspect"}
 
 
 _ADDRESSES = re.compile(r"\b(?:you|your|yours|you'\w+)\b|[你您]", re.IGNORECASE)

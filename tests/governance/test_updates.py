@@ -165,5 +165,10 @@ class TestLikelihood:
         assert not settle("new", statements(new), earlier, nearness=near(0.3)).linked
 
 
+def test_a_change_without_a_value_replaces_nothing() -> None:
+    earlier = {"old": statements("Let's work together to make a real difference.")}
+    assert not settle("new", statements("Let's make some real change."), earlier).linked
+
+
 def near(cosine: float):
     return lambda *_: Nearness(cosine, cosine)

@@ -68,7 +68,7 @@ def later_memories(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUI
     near = neighbours.near_any(scope, [memory.text], limit=_NEAR)
     rows = _later(scope, memory, anew=anew).active().filter(superseded_by=None)
     read = list(rows.filter(pk__in={*(identity for (identity,) in found), *near}).order_by("occurred_at", "pk")[:READ])
-    until = time.monotonic() + MOST_SECONDS
+    until = time.thread_time() + MOST_SECONDS
     return [one.pk for one in read if _does_something(one, memory, until=until)][:COMPARED]
 
 

@@ -56,7 +56,7 @@ _NEAR = 50
 _NEAREST = 10
 MOST_COMPARED = 100
 # What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
-# characters of earlier memories, newest first, and seconds of judging.
+# characters of earlier memories, newest first, and seconds of judging, of the CPU of its thread.
 MOST_WANTED = 100
 MOST_TOLD = 20
 MOST_EARLIER_CHARS = 1_000_000
@@ -197,12 +197,12 @@ def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
     """False when one of the memories was changed meanwhile: then nothing was done."""
     own = statements_of(memory)
     earlier = _earlier(scope, memory, own)
-    until = time.monotonic() + MOST_SECONDS
+    until = time.thread_time() + MOST_SECONDS
     told = {one.pk: statements_of(one) for one in earlier}
     settled = settle(memory.pk, own, told, nearness=_nearness(scope, own, told), until=until)
     if not unsure_pairs.wanted():
         settled.unsure.clear()
-    if time.monotonic() > until:
+    if time.thread_time() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})
     same = neighbours.restated(scope, memory)
     if not (settled.retired or settled.linked or settled.review or settled.unsure or same):
