@@ -95,7 +95,8 @@ def _documents(scope) -> dict:
 
 def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
     """The candidates as the product ranks them, those whose texts it read first; and their scores by each arm alone."""
-    from memory.retrieval.fusion import ARMS, SIGNALS  # noqa: PLC0415
+    from memory.enums import ARMS  # noqa: PLC0415
+    from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
     from memory.retrieval.pipeline import first_stage  # noqa: PLC0415
 
     ranking, hits = first_stage(scope, question, top_k=10)

@@ -2,6 +2,9 @@
 
 from django.db.models import TextChoices
 
+# The search arms, whose candidates are joined: by meaning and by words.
+ARMS = ("dense", "lexical")
+
 
 class Role(TextChoices):
     USER = "user"

@@ -87,6 +87,10 @@ class RerankUnavailable(MemosError):
     code = "rerank_unavailable"
 
 
+class RedisAway(Exception):
+    """Redis did not answer, or did not a moment ago. Whoever asks it goes on without."""
+
+
 class LLMUnavailable(MemosError):
     """The language model did not answer, or answered what cannot be used."""
 

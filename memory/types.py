@@ -157,3 +157,12 @@ class Ingested:
     def memory_ids(self) -> list[uuid.UUID]:
         """The memories that were made, in the order of the items."""
         return [outcome.memory_id for outcome in self.outcomes if outcome.accepted and outcome.memory_id is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """What a listing is narrowed to; None is all."""
+
+    namespace: str | None
+    session: str | None
+    limit: int

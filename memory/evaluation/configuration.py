@@ -7,8 +7,9 @@ from typing import Any
 
 from django.conf import settings
 
+from memory.enums import ARMS
 from memory.retrieval.arms import bm25
-from memory.retrieval.fusion import ARMS, RARE_WORDS, SIGNALS, WORDS
+from memory.retrieval.fusion import RARE_WORDS, SIGNALS, WORDS
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services.index.embedding import ActiveModel
 

@@ -15,10 +15,11 @@ import orjson
 from django.conf import settings
 from django.db.models import Count, Sum
 
+from memory.enums import ARMS
 from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
-from memory.retrieval.fusion import ARMS, SIGNALS
+from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.handover import Window, handover
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -11,19 +10,10 @@ from django.db.models import Model, QuerySet
 from memory.errors import NotFound
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
-from memory.types import Access
+from memory.types import Access, ListFilter
 
 Row = TypeVar("Row")
 ModelRow = TypeVar("ModelRow", bound=Model)
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What a listing is narrowed to; None is all."""
-
-    namespace: str | None
-    session: str | None
-    limit: int
 
 
 def page_of(rows: QuerySet[Any, Row] | Sequence[Row], limit: int) -> tuple[list[Row], Row | None]:
@@ -35,7 +25,7 @@ def page_of(rows: QuerySet[Any, Row] | Sequence[Row], limit: int) -> tuple[list[
     return found[:limit], found[limit] if len(found) > limit else None
 
 
-def narrow(rows: ScopedQuerySet[ModelRow], access: Access, wanted: Filter) -> ScopedQuerySet[ModelRow]:
+def narrow(rows: ScopedQuerySet[ModelRow], access: Access, wanted: ListFilter) -> ScopedQuerySet[ModelRow]:
     """The rows of what is wanted, newest first. Raises NotFound for a namespace that the caller does not reach."""
     if wanted.namespace is not None:
         identity = Namespace.objects.filter(name=wanted.namespace).values_list("pk", flat=True).first()

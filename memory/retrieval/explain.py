@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part
+from memory.enums import ARMS
+from memory.retrieval.fusion import SIGNALS, Candidate, Part
 from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Hit
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memory.enums import ARMS
 from memory.retrieval import signals
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import idf, term_idf
@@ -17,7 +18,6 @@ from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import Candidates
 
-ARMS = ("dense", "lexical")
 # What each signal is worth beside the arms, whose weights sum to 1. Learned by bench/learn_weights.py with
 # cross-validation over conversations, and rounded; see docs/develop/decisions/0011-scores-are-added.md.
 SIGNALS = {

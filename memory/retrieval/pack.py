@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from memory.enums import Tier
 from memory.retrieval.handover import Handover
 from memory.retrieval.later import Later
@@ -108,10 +106,3 @@ def _message(message: WindowMessage) -> dict[str, Any]:
         "occurred_at": message.occurred_at,
         **({"suspected": True} if message.suspected else {}),
     }
-
-
-def card_of(text: str) -> dict[str, Any]:
-    """The card that a condensation's text spells."""
-    card = orjson.loads(text)
-    assert isinstance(card, dict)
-    return card

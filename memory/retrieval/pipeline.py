@@ -12,13 +12,13 @@ from typing import Any
 
 import orjson
 
-from memory.enums import MemoryState, Review, Role
+from memory.enums import ARMS, MemoryState, Review, Role
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
-from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part, Ranking, rank
+from memory.retrieval.fusion import SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import Found, asks_for_value, latest_first
 from memory.retrieval.left_out import Dropped, left_out

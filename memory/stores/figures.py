@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 
-from memory.stores.redis import RedisAway, call
+from memory.errors import RedisAway
+from memory.stores.redis import call
 from memory.types import Access
 
 

@@ -6,7 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Final
 
-from memory.stores.redis import RedisAway, call
+from memory.errors import RedisAway
+from memory.stores.redis import call
 
 KEY = "memos:model_calls"
 EMBEDDING: Final = "embedding"

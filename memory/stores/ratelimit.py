@@ -6,7 +6,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from memory.stores.redis import RedisAway, call
+from memory.errors import RedisAway
+from memory.stores.redis import call
 
 # A process reports to Redis in steps of this share of the limit, so that most requests need no round trip for it.
 STEP = 0.0005

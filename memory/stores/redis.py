@@ -9,6 +9,8 @@ from typing import Any
 import redis
 from django_redis import get_redis_connection
 
+from memory.errors import RedisAway
+
 # Of every key, Django's cache included (CACHES in the settings).
 PREFIX = "memos"
 # After a failure Redis is left alone this long, so that an outage costs one timeout and not one a request.
@@ -19,10 +21,6 @@ _paused_until = 0.0
 
 # Puts commands into a pipeline.
 Step = Callable[[Any], None]
-
-
-class RedisAway(Exception):
-    """Redis did not answer, or did not a moment ago."""
 
 
 def call(operation: Any) -> Any:

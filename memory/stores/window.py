@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.errors import WindowUnavailable
-from memory.stores.redis import RedisAway, Step, call, together
+from memory.errors import RedisAway, WindowUnavailable
+from memory.stores.redis import Step, call, together
 from memory.types import WindowMessage
 
 # Adds messages to a window unless their memories were given to `refuse`: both in one step, so that neither a message

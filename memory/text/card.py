@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
+import orjson
+
 from memory.text import cues, salience
 from memory.text.cues import BUCKETS
 from memory.text.statements import Statement, Turn, statements_of
@@ -170,3 +172,10 @@ def _day(value: object) -> date | None:
         return datetime.fromisoformat(value).date() if isinstance(value, str) else None
     except ValueError:
         return None
+
+
+def card_of(text: str) -> dict[str, Any]:
+    """The card that a condensation's text spells."""
+    card = orjson.loads(text)
+    assert isinstance(card, dict)
+    return card

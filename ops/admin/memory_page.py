@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PairVerdict
-from memory.gate.worth import worth
 from memory.governance.importance import Learned
 from memory.models import (
     Condensation,
@@ -29,8 +28,7 @@ from memory.models import (
     RelevanceJudgement,
     UnsurePair,
 )
-from memory.services.retention.importance import rated
-from memory.services.tenancy.policy import in_force
+from memory.services.retention.importance import rated_now
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import masked_box
@@ -186,9 +184,7 @@ class MemoryPage:
             ).values_list("relevant", flat=True)
         )  # fmt: skip
         learned = Learned(row.repeats if row else 1, marks[True], marks[False], row.uses if row else 0)
-        threshold = in_force(memory.namespace_id).policy.worth_threshold
-        small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
-        found = rated(memory, learned, small_talk=small_talk)
+        found = rated_now(memory, learned)
         parts: Iterable[tuple[str, str]] = ((name, f"{share:+.3f}") for name, share in found.shares.items() if share)
         differs = abs(found.value - memory.importance) > 0.0005
         note = _("It differs from the stored value: a person set that, or the sweep has not computed it anew yet.")

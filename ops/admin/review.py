@@ -18,19 +18,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.errors import MemosError
-from memory.gate.judge import judge
-from memory.gate.judgement import Span
 from memory.models import QuarantinedItem
 from memory.services.ingestion import quarantine
 from memory.services.memories.view_log import note_viewed
-from memory.services.tenancy.policy import in_force
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.filters import namespaces_named
 from ops.admin.lists import COUNT_CAP
 from ops.admin.scope import reached
 
-# Texts are judged anew to find the places again: longer ones only so far.
-JUDGED_CHARS = 20_000
 DECISIONS = {"release": quarantine.release, "discard": quarantine.discard}
 
 
@@ -89,18 +84,11 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
 
 
 def highlighted(item: QuarantinedItem) -> list[Piece]:
-    """The text in pieces: what the rules that kept it apart find today, and the rest between.
-
-    The places are not stored, so the gate looks again; a rule that has changed since may find nothing.
-    """
-    rules = {reason.get("rule") for reason in item.reasons if isinstance(reason, dict)} | {item.rule}
-    gate = in_force(item.namespace_id).gate
-    judgement = judge(item.text[:JUDGED_CHARS], role=item.role, speaker=item.speaker, policy=gate)
-    spans = [span for reason in judgement.reasons if reason.rule in rules for span in reason.spans]
-    return pieces_of(item.text, spans)
+    """The text in pieces: what the rules that kept it apart find today, and the rest between."""
+    return pieces_of(item.text, quarantine.found_places(item))
 
 
-def pieces_of(text: str, spans: Iterable[Span]) -> list[Piece]:
+def pieces_of(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:
     """The text cut at the spans, which may overlap or lie beyond its end."""
     pieces: list[Piece] = []
     at = 0

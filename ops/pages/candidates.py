@@ -11,8 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from memory.enums import Verdict
-from memory.retrieval.fusion import ARMS
+from memory.enums import ARMS, Verdict
 from memory.services.recall.probe import Seen, Source
 from ops.words import Words
 

@@ -15,11 +15,10 @@ from django.utils.translation import gettext_lazy
 from memory.enums import CutReason, PackSection
 from memory.models import ContextPack, Memory, QuarantinedItem, Session
 from memory.models.scoped import ScopedQuerySet
-from memory.retrieval.pack import card_of
 from memory.services.recall.probe import Source
 from memory.services.recall.query import Answer
 from memory.services.recall.replay import Replay, hit_ids
-from memory.text.card import SECTIONS, section_items
+from memory.text.card import SECTIONS, card_of, section_items
 from memory.types import Outcome, Scope
 from ops.charts import Part as Bar
 from ops.charts import StackedBar, stacked_bar

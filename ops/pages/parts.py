@@ -14,8 +14,7 @@ from django.utils.translation import ngettext
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
 from memory.services.monitoring.health import OK
-from memory.services.monitoring.status import TierState, Worker
-from memory.stores import model_calls
+from memory.services.monitoring.status import TierState, Worker, model_answers
 
 SLOW_MILLISECONDS = 100.0
 # A cluster writes its heartbeat every half second; Redis keeps it for three.
@@ -68,10 +67,10 @@ def _coarse(milliseconds: float) -> str:
 
 def model_cards(embedding: str) -> list[Card]:
     """The models: what `health` found of the embedding, and what is set up beside it."""
-    last = model_calls.last_answers()
+    last = model_answers()
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     name = f"{active.name} · {active.dimensions}" if active else ""
-    called = last.get(model_calls.EMBEDDING)
+    called = last.embedding
     if active is None:
         first = Card(_("Embedding"), "off", _("Not set up"), _("There is none yet: run manage.py bootstrap"))
     elif embedding == OK:
@@ -89,7 +88,7 @@ def model_cards(embedding: str) -> list[Card]:
             _("Set up"),
             _("reads the question with the best candidates"),
             rerank_name,
-            last.get(model_calls.RERANKER),
+            last.reranker,
         )
         if reranks
         else Card(_("Reranker"), "off", _("Not set up"), _("optional: MEMOS_RERANK_PROVIDER")),
@@ -99,7 +98,7 @@ def model_cards(embedding: str) -> list[Card]:
             _("Set up"),
             _("writes summaries"),
             settings.MEMOS_LLM_MODEL,
-            last.get(model_calls.LANGUAGE),
+            last.language,
         )
         if writes
         else Card(_("Language model"), "off", _("Not set up"), _("optional: summaries are extracted by rules")),

@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.enums import Role, Tier
 from memory.models import Namespace
-from memory.retrieval.filters import Column, FilterError, parse
-from memory.services.recall.probe import DEFAULT_TOP_K, Probe, Setting
+from memory.services.recall.probe import DEFAULT_TOP_K, Probe, Setting, check_filter
 from memory.types import NewMemory, Scope
 from ops.access import reachable_namespaces, reads_text, request_id, staff_actor
 
@@ -56,8 +55,8 @@ class _FilterField(forms.CharField):
         except ValueError as error:
             raise forms.ValidationError(_("This is not JSON: %(problem)s."), params={"problem": error}) from error
         try:
-            parse(data)
-        except FilterError as error:
+            check_filter(data)
+        except ValueError as error:
             raise forms.ValidationError(str(error)) from error
         if not self.readable and (name := next(_hidden_names(data), "")):
             raise forms.ValidationError(
@@ -76,7 +75,7 @@ def _hidden_names(data: Any) -> Iterator[str]:
             yield from _hidden_names(one)
     elif isinstance(data, dict):
         for name, value in data.items():
-            if name.startswith("metadata.") or name == Column.SPEAKER:
+            if name.startswith("metadata.") or name == "speaker":
                 yield name
             yield from _hidden_names(value)
 

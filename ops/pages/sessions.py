@@ -14,7 +14,6 @@ from memory.services.memories.retired import retired_parts
 from memory.services.sessions import listing
 from memory.services.sessions.listing import Cursor, Listed
 from memory.services.sessions.reset import Deleted
-from memory.stores import window
 from memory.types import Access, WindowMessage
 from ops.moments import read_moment
 from ops.pages.condensations import Bucket, Saved, card_buckets, sources_of
@@ -146,7 +145,7 @@ def _covered(session: Session) -> str:
 
 def _window(namespace: Namespace, session: str) -> list[WindowMessage] | None:
     try:
-        return window.read(namespace.pk, session)
+        return listing.window_of(namespace.pk, session)
     except WindowUnavailable:
         return None
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.enums import AuditEvent
+from memory.errors import RedisAway
 from memory.services.audit import trail
 from memory.services.audit.trail import Wanted
-from memory.stores.redis import RedisAway
 from ops.access import masked_details, page_access, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import audit as page

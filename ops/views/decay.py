@@ -17,7 +17,6 @@ from django.utils.translation import ngettext
 from memory.enums import MemoryKind
 from memory.errors import InvalidInput, MemosError
 from memory.governance.policy import Policy
-from memory.retrieval.size import is_large
 from memory.services.memories import edit, lifecycle
 from memory.services.retention import exemptions, strength_counts
 from memory.services.retention.due import DueCounts
@@ -40,7 +39,7 @@ def decay(request: HttpRequest) -> HttpResponse:
         return render(request, "ops/decay.html", {"choices": choices(request)})
     if PARAMETER in request.GET:
         return chart_file(request, [_curve(request, scope)])
-    if not is_large(scope):
+    if not strength_counts.takes_seconds(scope):
         now = timezone.now()
         counted = strength_counts.count(scope, _policy(scope), now=now)
         page = pages.decay(scope, counted, is_kept=False)

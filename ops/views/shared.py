@@ -21,7 +21,8 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 
-from memory.stores.redis import RedisAway, call
+from memory.errors import RedisAway
+from memory.stores.redis import call
 from memory.types import Access
 from ops.access import page_access
 from ops.views.live import Part, version_of

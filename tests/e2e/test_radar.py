@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from memory.errors import RedisAway
 from memory.models import RelevanceJudgement
 from memory.stores import probes
-from memory.stores.redis import RedisAway
 from tests.e2e.conftest import MATRIX, check
 from tests.ops.conftest import scope_of, turns
 

@@ -11,9 +11,9 @@ import pytest
 from django.utils import timezone
 
 from memory import audit
+from memory.errors import RedisAway
 from memory.models import AuditLog
 from memory.services.monitoring import request_log, request_stats
-from memory.stores.redis import RedisAway
 from memory.types import system_access
 from ops.pages import audit as page_of_audit
 from tests.ops.conftest import HOSTILE, scope_of

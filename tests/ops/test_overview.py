@@ -173,7 +173,7 @@ def test_the_page_costs_a_bounded_number_of_queries(staff, world, django_assert_
 
 
 def _away(operation):
-    from memory.stores.redis import RedisAway
+    from memory.errors import RedisAway
 
     raise RedisAway("away")
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory.enums import Verdict
+from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
-from memory.retrieval.fusion import ARMS, SIGNALS, Candidate, Part
+from memory.retrieval.fusion import SIGNALS, Candidate, Part
 from memory.retrieval.left_out import left_out
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.restated import Said

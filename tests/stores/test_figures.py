@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from memory.errors import RedisAway
 from memory.stores import figures
-from memory.stores.redis import RedisAway, call, resume
+from memory.stores.redis import call, resume
 from memory.types import Access, system_access
 
 HARBOUR = Access(actor="staff:ann", namespace_ids=frozenset({1, 2}))

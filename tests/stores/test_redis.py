@@ -7,8 +7,9 @@ from unittest import mock
 import pytest
 import redis
 
+from memory.errors import RedisAway
 from memory.stores import redis as redis_store
-from memory.stores.redis import PAUSE_SECONDS, RedisAway, call
+from memory.stores.redis import PAUSE_SECONDS, call
 
 FAILURES = [redis.ConnectionError("x"), redis.TimeoutError("x"), redis.exceptions.BusyLoadingError("x")]
 

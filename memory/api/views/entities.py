@@ -20,7 +20,6 @@ from memory.api.serializers.entities import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.models import Entity
 from memory.services.entities import curate, listing
 
 
@@ -99,7 +98,7 @@ class EntityViewSet(MemosViewSet):
             reason=values["reason"],
             now=timezone.now(),
         )
-        return Response(_changed(merged))
+        return Response({"entity_id": str(merged.id), "name": merged.name, "kind": merged.kind})
 
     @extend_schema(
         operation_id="split_entity",
@@ -117,8 +116,4 @@ class EntityViewSet(MemosViewSet):
             reason=values["reason"],
             now=timezone.now(),
         )
-        return Response(_changed(apart))
-
-
-def _changed(entity: Entity) -> dict[str, str]:
-    return {"entity_id": str(entity.id), "name": entity.name, "kind": entity.kind}
+        return Response({"entity_id": str(apart.id), "name": apart.name, "kind": apart.kind})

@@ -16,8 +16,8 @@ from memory.api.serializers.erasure import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.models.paging import Filter
 from memory.services.erasure import requests
+from memory.types import ListFilter
 
 
 class ErasureViewSet(MemosViewSet):
@@ -49,7 +49,7 @@ class ErasureViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(ErasureListingSerializer, request.query_params)
-        wanted = Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])
+        wanted = ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])
         rows, cursor = requests.listed(self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"])
         return Response({"erasures": rows, "next_cursor": str(cursor) if cursor else None})
 

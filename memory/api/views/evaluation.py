@@ -20,8 +20,8 @@ from memory.api.serializers.evaluation import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.evaluation.comparison import compare
-from memory.models.paging import Filter
 from memory.services.evaluation import runs
+from memory.types import ListFilter
 
 
 class EvaluationViewSet(MemosViewSet):
@@ -60,7 +60,7 @@ class EvaluationViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
-        wanted = Filter(values["namespace"] or None, None, values["limit"])
+        wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         return Response({"evaluations": runs.listed(self.access, wanted=wanted)})
 
     @extend_schema(

@@ -9,9 +9,9 @@ from memory.api.serializers.evaluation import EvaluationListingSerializer
 from memory.api.serializers.judgement import JudgedSerializer, JudgementListSerializer, JudgementsSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.models.paging import Filter
 from memory.services.evaluation import judgements
 from memory.services.evaluation.judgements import Mark
+from memory.types import ListFilter
 
 
 class JudgementViewSet(MemosViewSet):
@@ -43,5 +43,5 @@ class JudgementViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
-        wanted = Filter(values["namespace"] or None, None, values["limit"])
+        wanted = ListFilter(values["namespace"] or None, None, values["limit"])
         return Response({"judgements": judgements.listed(self.access, wanted=wanted)})

@@ -17,9 +17,9 @@ from memory.api.serializers.ops import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.models.paging import Filter
 from memory.services.jobs import schedules as schedule_runs
 from memory.services.monitoring import listing, stats
+from memory.types import ListFilter
 
 RECENT = 20
 
@@ -39,7 +39,7 @@ class OpsViewSet(MemosViewSet):
         responses={200: PipelineSerializer},
     )
     def pipeline(self, request: Request) -> Response:
-        recent = listing.condensations(self.access, wanted=Filter(None, None, RECENT))
+        recent = listing.condensations(self.access, wanted=ListFilter(None, None, RECENT))
         schedules = schedule_runs.shown(self.access, now=timezone.now())
         return Response({"queues": stats.queues(), "schedules": schedules, "recent_condensations": recent})
 
@@ -78,6 +78,6 @@ class OpsViewSet(MemosViewSet):
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 
-    def _filter(self, request: Request) -> Filter:
+    def _filter(self, request: Request) -> ListFilter:
         values = self.valid(ListingSerializer, request.query_params)
-        return Filter(values["namespace"] or None, values["session_id"] or None, values["limit"])
+        return ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])

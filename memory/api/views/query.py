@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import uuid
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -8,7 +10,6 @@ from memory.api.serializers.query import AnswerSerializer, QuerySerializer
 from memory.api.views.base import MemosViewSet
 from memory.api.views.search import asked
 from memory.enums import AccessScope, Tier
-from memory.models.keys import new_id
 from memory.retrieval.explain import debug_entry
 from memory.services.recall.query import Answer, answer_of_no_namespace, query
 from memory.types import session_of_day
@@ -43,7 +44,7 @@ def _body(answer: Answer, *, dry_run: bool) -> dict[str, object]:
     summary_id = str(answer.summary.id) if answer.summary else None
     found = bool(answer.retrieval.hits)
     return {
-        "id": None if dry_run else pack_id or str(new_id()),
+        "id": None if dry_run else pack_id or str(uuid.uuid4()),
         "source_tier": (Tier.L2 if found else Tier.L1).wire_label,
         "similarity": round(answer.similarity, 6),
         "answerable": answer.answerable,

@@ -14,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from memory import audit, ledger
 from memory.enums import AuditEvent
-from memory.errors import BackupError, RestoreRefused
+from memory.errors import BackupError, RedisAway, RestoreRefused
 from memory.ledger import Ledger
 from memory.models import Erasure
 from memory.retrieval import size
@@ -25,7 +25,7 @@ from memory.services.backup.replay import Replayed, other_secrets, replay
 from memory.services.backup.verify import inspect, load
 from memory.services.index import embedding
 from memory.services.tenancy import namespaces, policy
-from memory.stores.redis import RedisAway, forget_everything, ping
+from memory.stores.redis import forget_everything, ping
 
 # Sign-ins that were ended since must not be valid again.
 _END_LOGINS = "DELETE FROM ops_staffsession"

@@ -10,11 +10,12 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from memory import ledger
+from memory.errors import RedisAway
 from memory.models import Namespace
 from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index.recount import differences
-from memory.stores.redis import RedisAway, call, resume
+from memory.stores.redis import call, resume
 
 MIN_POSTGRES = 16
 MIN_PGVECTOR = (0, 7)

@@ -13,11 +13,12 @@ from django.db import connection
 from django.db.models import TextField
 from django.db.models.functions import Cast, Right
 
+from memory.enums import ARMS
 from memory.errors import EmbeddingUnavailable, WindowUnavailable
 from memory.models import ErasedMemory, Memory, MemoryVector
 from memory.models.audit import MARK
 from memory.retrieval.arms import dense, lexical
-from memory.retrieval.fusion import ARMS, SIGNALS
+from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
 from memory.services.erasure.holders import HOLDERS, Erased

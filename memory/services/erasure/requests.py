@@ -18,7 +18,7 @@ from memory.errors import InvalidInput, NotFound
 from memory.ledger import SESSION, LedgerErasure
 from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
-from memory.models.paging import Filter, narrow, page_of
+from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holders import Erased
 from memory.services.erasure.proof import counted
@@ -26,7 +26,7 @@ from memory.services.jobs import queue
 from memory.services.memories.change import checked_reason
 from memory.services.tenancy import holds
 from memory.services.tenancy import idempotency as answers
-from memory.types import Access, Idempotency, Scope
+from memory.types import Access, Idempotency, ListFilter, Scope
 
 MAX_MEMORIES = 10_000
 # The job may take so long; it goes on in another one after half of it.
@@ -133,7 +133,7 @@ def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
 
 
 def listed(
-    access: Access, *, wanted: Filter, speaker: str, cursor: uuid.UUID | None
+    access: Access, *, wanted: ListFilter, speaker: str, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """Receipts, newest first, from `cursor` on, and the cursor of the next page.
 

@@ -11,13 +11,12 @@ from typing import Any
 from django.db import connection
 
 from memory.enums import ErasedSessionState
-from memory.errors import WindowUnavailable
+from memory.errors import RedisAway, WindowUnavailable
 from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holders import Erased
 from memory.services.summaries import condense
 from memory.stores import probes, window, working
-from memory.stores.redis import RedisAway
 
 # Sessions that one transaction deals with.
 AT_ONCE = 100

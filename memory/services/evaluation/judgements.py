@@ -16,10 +16,10 @@ from memory.errors import NotFound
 from memory.models import Memory, RelevanceJudgement
 from memory.models.evaluation import normal_question, query_hash
 from memory.models.keys import new_id
-from memory.models.paging import Filter, narrow
+from memory.models.paging import narrow
 from memory.models.sql import fetch
 from memory.services.memories import usage
-from memory.types import Access, Scope
+from memory.types import Access, ListFilter, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
     return [stored[mark.memory_id] for mark in marks]
 
 
-def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+def listed(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not reach."""
     rows = narrow(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [

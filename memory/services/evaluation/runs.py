@@ -19,9 +19,9 @@ from memory import audit
 from memory.enums import AuditEvent, EvaluationStatus, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import EvaluationResult, EvaluationRun, Job
-from memory.models.paging import Filter, narrow
+from memory.models.paging import narrow
 from memory.services.jobs import queue
-from memory.types import Access, Scope
+from memory.types import Access, ListFilter, Scope
 
 _OPEN = (EvaluationStatus.QUEUED, EvaluationStatus.RUNNING)
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -212,7 +212,7 @@ def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
     return run
 
 
-def listed(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+def listed(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
     rows = narrow(EvaluationRun.objects.reachable_by(access), access, wanted)
     return [shown(run) for run in rows[: wanted.limit]]

@@ -13,6 +13,7 @@ from django.db import DatabaseError, transaction
 
 from memory import deadline
 from memory.enums import GateDecision
+from memory.errors import RedisAway
 from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.index.insert import Row, SessionState, prepared, write
 from memory.services.ingestion.admission import Judged, judged, keep_out, within_quota
@@ -21,7 +22,7 @@ from memory.services.summaries import refresh
 from memory.services.tenancy import idempotency as answers
 from memory.services.tenancy import quota
 from memory.stores import window, working
-from memory.stores.redis import RedisAway, together
+from memory.stores.redis import together
 from memory.types import Idempotency, Ingested, NewMemory, Outcome, Scope, WindowMessage
 
 log = logging.getLogger("memos.ingest")

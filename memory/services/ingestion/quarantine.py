@@ -14,8 +14,9 @@ from django.db import transaction
 from memory import audit
 from memory.enums import AuditEvent, QuarantineState
 from memory.errors import Conflict, InvalidInput, NotFound
+from memory.gate.judge import judge
 from memory.models import QuarantinedItem
-from memory.models.paging import Filter, narrow, page_of
+from memory.models.paging import narrow, page_of
 from memory.services.index.embedding import embed_or_none, embedded_passages
 from memory.services.index.insert import LetIn, prepared, write
 from memory.services.ingestion.documents import (
@@ -27,12 +28,15 @@ from memory.services.ingestion.documents import (
 from memory.services.ingestion.ingest import finish
 from memory.services.tenancy import holds, quota
 from memory.services.tenancy.notes import allowed_note
-from memory.types import Access, NewDocument, NewMemory, Scope
+from memory.services.tenancy.policy import in_force
+from memory.types import Access, ListFilter, NewDocument, NewMemory, Scope
 
 MAX_NOTE_CHARS = 300
 EXCERPT_CHARS = 200
 # Rows that one transaction deletes.
 BATCH = 500
+# Texts are judged anew to find the places again: longer ones only so far.
+JUDGED_CHARS = 20_000
 RESET_NOTE = "The session was reset."
 
 
@@ -60,7 +64,7 @@ def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uui
 
     Raises NotFound for a namespace that it does not reach.
     """
-    of_namespace = Filter(wanted.namespace, None, wanted.limit)
+    of_namespace = ListFilter(wanted.namespace, None, wanted.limit)
     rows = narrow(QuarantinedItem.objects.reachable_by(access), access, of_namespace)
     if wanted.state is not None:
         rows = rows.filter(state=wanted.state)
@@ -277,3 +281,14 @@ def _shown(found: QuarantinedItem) -> dict[str, Any]:
         "occurred_at": found.occurred_at.isoformat(),
         "created_at": found.created_at.isoformat(),
     }
+
+
+def found_places(item: QuarantinedItem) -> list[tuple[int, int]]:
+    """Where in the item's text, [start, end), the rules that kept it apart find something.
+
+    The places are not stored, so the gate looks again; a rule that has changed since may find nothing.
+    """
+    rules = {reason.get("rule") for reason in item.reasons if isinstance(reason, dict)} | {item.rule}
+    gate = in_force(item.namespace_id).gate
+    judgement = judge(item.text[:JUDGED_CHARS], role=item.role, speaker=item.speaker, policy=gate)
+    return [(span[0], span[1]) for reason in judgement.reasons if reason.rule in rules for span in reason.spans]

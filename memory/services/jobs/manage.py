@@ -17,10 +17,10 @@ from memory.enums import AccessScope, AuditEvent, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import Job, Namespace
 from memory.models.job import OVER
-from memory.models.paging import Filter, narrow, page_of
+from memory.models.paging import narrow, page_of
 from memory.services.jobs.runner import LOST_WORKER, beat_interval, give_up, send_again
 from memory.services.tenancy.notes import allowed_note
-from memory.types import Access, Scope
+from memory.types import Access, ListFilter, Scope
 
 LOST_CARRIER = ("CarrierLost", "The queue has lost it.")
 MAX_REASON_CHARS = 500
@@ -45,7 +45,7 @@ def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uui
 
     Raises NotFound for a namespace that it does not reach.
     """
-    rows = narrow(Job.objects.reachable_by(access), access, Filter(wanted.namespace, None, wanted.limit))
+    rows = narrow(Job.objects.reachable_by(access), access, ListFilter(wanted.namespace, None, wanted.limit))
     if wanted.kind is not None:
         rows = rows.filter(kind=wanted.kind)
     if wanted.state is not None:

@@ -11,13 +11,13 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from memory.enums import EmbeddingState
-from memory.errors import EmbeddingUnavailable
+from memory.errors import EmbeddingUnavailable, RedisAway
 from memory.models import EmbeddingModel
 from memory.services.backup import scheduled
 from memory.services.index.embedding import active_model
 from memory.services.memories import unsure_pairs
 from memory.services.monitoring import stats
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import call
 from memory.types import system_access
 
 OK = "ok"

@@ -12,9 +12,9 @@ from django.db.models.functions import Cast
 
 from memory.enums import PackSection, ProcedureKind
 from memory.models import AuditLog, Condensation, ContextPack, Procedure, Session
-from memory.models.paging import Filter, narrow
+from memory.models.paging import narrow
 from memory.services.recall.context import procedure
-from memory.types import Access
+from memory.types import Access, ListFilter
 
 # What one listing gives of packs at most; `pack` is empty for the older ones beyond it.
 MAX_PACK_BYTES = 16 * 1024 * 1024
@@ -36,7 +36,7 @@ ROUTE_TOOLS: tuple[dict[str, Any], ...] = tuple(
 )
 
 
-def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+def audit_events(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest audit events; those that a reset hid from its session's listing are left out there."""
     rows = narrow(AuditLog.objects.reachable_by(access), access, wanted)
     if wanted.session is not None:
@@ -57,7 +57,7 @@ def audit_events(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     ]
 
 
-def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
+def condensations(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest summaries' versions."""
     rows = narrow(Condensation.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
@@ -82,7 +82,7 @@ def condensations(access: Access, *, wanted: Filter) -> list[dict[str, Any]]:
     ]
 
 
-def context_packs(access: Access, *, wanted: Filter, include_pack: bool) -> list[dict[str, Any]]:
+def context_packs(access: Access, *, wanted: ListFilter, include_pack: bool) -> list[dict[str, Any]]:
     """The newest packs, with what was handed over if asked for."""
     rows = narrow(ContextPack.objects.reachable_by(access), access, wanted).select_related("namespace").defer("pack")
     listed = list(rows[: wanted.limit])

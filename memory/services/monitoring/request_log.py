@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
+from memory.errors import RedisAway
 from memory.models import RequestMinute
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import call
 
 log = logging.getLogger("memos.request_log")
 

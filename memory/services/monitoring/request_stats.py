@@ -10,10 +10,11 @@ from typing import Any
 from django.conf import settings
 from redis.exceptions import RedisError
 
+from memory.errors import RedisAway
 from memory.models import RequestMinute
 from memory.models.sql import fetch
 from memory.services.monitoring.request_log import BOUNDS, STREAM
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import call
 from memory.types import Access
 
 INGEST = ("v1/ingest", "v1/ingest/batch", "api/v1/memory/ingest")

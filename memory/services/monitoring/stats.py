@@ -13,11 +13,12 @@ from django_q.status import Stat
 from redis.exceptions import RedisError
 
 from memory.enums import JobState, MemoryState
+from memory.errors import RedisAway
 from memory.models import Job, Memory, NamespaceStat, Session
 from memory.models.sql import fetch
 from memory.services.jobs import queue
 from memory.stores import figures
-from memory.stores.redis import RedisAway, call
+from memory.stores.redis import call
 from memory.types import Access
 
 ACTIVE_FOR = timedelta(minutes=15)

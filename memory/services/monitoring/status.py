@@ -14,11 +14,13 @@ from django_q.status import Stat
 from redis.exceptions import RedisError
 
 from memory.enums import JobState, Review
+from memory.errors import RedisAway
 from memory.models import Entity, Job, Memory, QuarantinedItem
 from memory.models.keys import first_id_of
 from memory.models.sql import capped_counts, fetch
 from memory.services.jobs.runner import beat_interval
-from memory.stores.redis import RedisAway, call
+from memory.stores import model_calls
+from memory.stores.redis import call
 from memory.types import Access
 
 COUNTED_AT_MOST = 10_000
@@ -146,3 +148,18 @@ def condensed_by_step(access: Access, *, since: datetime, until: datetime, step:
     found = {at: (int(original), int(short)) for at, original, short in fetch(_CONDENSED, parameters, prepared=False)}
     moments = [since + step * number for number in range(-((since - until) // step))]
     return [Condensed(at, *found.get(at, (0, 0))) for at in moments]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswers:
+    """When each model last answered; None where that is not known, or it never did since Redis is up."""
+
+    embedding: datetime | None
+    reranker: datetime | None
+    language: datetime | None
+
+
+def model_answers() -> ModelAnswers:
+    """When the models last answered, in any process."""
+    last = model_calls.last_answers()
+    return ModelAnswers(*map(last.get, (model_calls.EMBEDDING, model_calls.RERANKER, model_calls.LANGUAGE)))

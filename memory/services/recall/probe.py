@@ -13,7 +13,7 @@ from typing import Any
 
 from memory import audit
 from memory.enums import AuditEvent
-from memory.errors import WindowUnavailable
+from memory.errors import RedisAway, WindowUnavailable
 from memory.models import Document, Memory, RelevanceJudgement
 from memory.models.document import SESSION_PREFIX
 from memory.models.evaluation import normal_question, query_hash
@@ -22,7 +22,6 @@ from memory.retrieval.filters import Filter, parse
 from memory.retrieval.pipeline import Retrieval
 from memory.services.recall.search import Ask, Found, search
 from memory.stores import probes
-from memory.stores.redis import RedisAway
 from memory.text.utterances import live_text
 from memory.types import Access, Scope
 
@@ -259,3 +258,8 @@ def _as_json(probe: Probe) -> dict[str, Any]:
 def _setting(raw: Mapping[str, Any]) -> Setting:
     moments = {name: datetime.fromisoformat(raw[name]) if raw[name] else None for name in _MOMENTS}
     return Setting(**{**raw, **moments})
+
+
+def check_filter(data: object) -> None:
+    """Raises ValueError with a sentence for a filter (parsed JSON) that cannot be used."""
+    parse(data)

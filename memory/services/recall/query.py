@@ -20,7 +20,7 @@ from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.handover import Window, handover
-from memory.retrieval.pack import build, card_of, chunk
+from memory.retrieval.pack import build, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
@@ -28,6 +28,7 @@ from memory.services.recall.search import NOTHING_FOUND, Ask, Found, details_of,
 from memory.services.summaries import refresh
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
+from memory.text.card import card_of
 from memory.text.json_values import encode
 from memory.text.tokens import count_tokens
 from memory.types import Scope, WindowMessage

@@ -9,10 +9,10 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from memory.errors import RedisAway
 from memory.models import Memory
 from memory.services.tenancy.policy import in_force
 from memory.stores import working
-from memory.stores.redis import RedisAway
 from memory.types import Scope
 
 log = logging.getLogger("memos.working")

@@ -75,6 +75,13 @@ def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
     )
 
 
+def rated_now(memory: Memory, learned: Learned) -> Importance:
+    """The importance of a stored memory and its parts, by the policy that is in force."""
+    threshold = in_force(memory.namespace_id).policy.worth_threshold
+    small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
+    return rated(memory, learned, small_talk=small_talk)
+
+
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
     """How many memories got another importance, and where the next batch starts."""
     with transaction.atomic():

@@ -8,15 +8,16 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from memory.errors import RedisAway
 from memory.governance.policy import Policy
 from memory.models import Namespace
+from memory.retrieval.size import is_large
 from memory.services.index.upkeep import large
 from memory.services.retention import due, forecast
 from memory.services.retention.due import DueCounts
 from memory.services.retention.forecast import SOON, Grid
 from memory.services.tenancy.policy import governing
 from memory.stores import figures
-from memory.stores.redis import RedisAway
 from memory.types import Scope
 
 log = logging.getLogger("memos.faded")
@@ -95,3 +96,8 @@ def count_large(*, actor: str, now: datetime, seconds: float) -> int:
 
 def _fingerprint(policy: Policy) -> str:
     return hashlib.sha256(repr(policy).encode()).hexdigest()
+
+
+def takes_seconds(scope: Scope) -> bool:
+    """Whether the namespace has so many memories that nobody should wait for `count`."""
+    return is_large(scope)

@@ -13,7 +13,8 @@ from memory.enums import AuditEvent
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
 from memory.models.paging import page_of
 from memory.models.sql import fetch
-from memory.types import Access, Scope
+from memory.stores import window
+from memory.types import Access, Scope, WindowMessage
 
 # A place in the list: the last message's moment, the namespace's id and the name.
 Cursor = tuple[datetime, int, str]
@@ -130,3 +131,8 @@ def _details(rows: Sequence[Session]) -> dict[tuple[int, str], tuple[int, int]]:
     keys = {"namespaces": [row.namespace_id for row in rows], "sessions": [row.name for row in rows]}
     found = fetch(_DETAILS, keys, prepared=False)
     return {(namespace_id, session): (int(tokens), int(number)) for namespace_id, session, tokens, number in found}
+
+
+def window_of(namespace_id: int, session: str) -> list[WindowMessage]:
+    """The messages in a session's window, oldest first. Raises WindowUnavailable."""
+    return window.read(namespace_id, session)
