@@ -265,6 +265,12 @@ def test_the_stores_are_on_a_network_without_a_way_out(path: Path) -> None:
 
 
 @both
+def test_no_log_grows_for_ever(path: Path) -> None:
+    for name, service in services(path).items():
+        assert service["logging"] == {"driver": "json-file", "options": {"max-size": "20m", "max-file": "3"}}, name
+
+
+@both
 def test_postgres_keeps_its_data_where_its_version_does(path: Path) -> None:
     postgres = by_role(path)["postgres"]
     major = int(re.fullmatch(r"pgvector/pgvector:[0-9.]+-pg(\d+)-\w+", postgres["image"])[1])
