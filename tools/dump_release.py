@@ -29,15 +29,19 @@ from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 from memory.enums import Feedback
 from memory.models import ApiKey, Memory, Namespace
-from memory.services import audit_chain, curation, erasing, erasures, judgements
-from memory.services.condense import condense_session
-from memory.services.documents import put_document
-from memory.services.entities import index_pending
-from memory.services.feedback import give_feedback
-from memory.services.ingest import ingest_batch
-from memory.services.query import query
-from memory.services.search import Ask
-from memory.services.supersession import supersede
+from memory.services.audit import chain as audit_chain
+from memory.services.memories import edit as curation
+from memory.services.erasure import run as erasing
+from memory.services.erasure import requests as erasures
+from memory.services.evaluation import judgements
+from memory.services.summaries.condense import condense_session
+from memory.services.ingestion.documents import put_document
+from memory.services.entities.extract import index_pending
+from memory.services.memories.feedback import give_feedback
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
+from memory.services.memories.supersede import supersede
 from memory.types import ChangeTerms, NewDocument, NewMemory, Scope, system_access
 now = timezone.now()
 access = system_access("staff:released")

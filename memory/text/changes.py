@@ -30,6 +30,11 @@ _ASKED = (
     rf"|\byou\s+(?:can|may|should)\s+(?:also\s+)?|\b{_I}(?:'d|\s+would)\s+like\s+(?:you\s+)?to\s+(?:also\s+)?"
     rf"|\b{_I}\s+(?:want|need)\s+(?:you\s+)?to\s+(?:also\s+)?)"
 )
+# "everything about", "what I told you about": what stands behind it is meant.
+_WHAT_IS_KNOWN = (
+    r"(?:(?:everything|anything|all(?:\s+that)?|what(?:ever)?)\s+"
+    r"(?:(?:i|we|you)(?:'ve)?\s+(?:have\s+)?(?:said|told\s+you|wrote|written|know|heard|have|stored)\s+)?(?:about|of|on)\s+)"
+)
 _DELETE = r"(?:remove|delete|erase|discard|scrap|drop|strike|forget(?:\s+about)?|take\s+off|cross\s+off)"
 _ALTER = (
     r"(?:chang|updat|mov|switch|reschedul|revert|adjust|revis|rais|lower|increas|reduc|correct|cut|push|amend|migrat"
@@ -53,7 +58,7 @@ _ENGLISH: tuple[tuple[ChangeKind, str], ...] = (
     (ChangeKind.REPLACES, rf"\b(?:rescheduled?|postponed?|moved?|pushed?|changed?|updated?|shifted"
         rf"|renamed?)\s+(?P<old>(?:the|my|our)\s+[^,;:!?]{{1,80}}?)\s+to\s+(?P<new>{_THING}){_END}"),
     (ChangeKind.REPLACES, rf"\bchanged\s+(?:my|our)\s+minds?\s+(?:about|on)\s+(?P<old>{_THING}){_END}"),
-    (ChangeKind.RETRACTS, rf"{_ASKED}{_DELETE}\s+(?P<old>{_THING})(?:\s+(?:from|off"
+    (ChangeKind.RETRACTS, rf"{_ASKED}{_DELETE}\s+{_WHAT_IS_KNOWN}?(?P<old>{_THING})(?:\s+(?:from|off"
         rf"|out\s+of)\s+(?P<what>{_THING}))?{_END}"),
     (ChangeKind.RETRACTS, rf"{_ASKED}(?:take|cross)\s+(?P<old>{_THING})\s+(?:off|out\s+of"
         rf"|from)\s+(?P<what>{_THING}){_END}"),

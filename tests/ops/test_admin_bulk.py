@@ -208,7 +208,7 @@ class TestLarge:
         monkeypatch.setattr(bulk, "BATCH", 1)
         act(staff, world.ids, "archive_selected")
         action = BulkAction.objects.get()
-        plain, calls = bulk.job_runs.report, []
+        plain, calls = bulk.runner.report, []
 
         def killed(done: int, total: int) -> None:
             calls.append(done)
@@ -216,7 +216,7 @@ class TestLarge:
                 raise KeyboardInterrupt
             plain(done, total)
 
-        monkeypatch.setattr(bulk.job_runs, "report", killed)
+        monkeypatch.setattr(bulk.runner, "report", killed)
         with pytest.raises(KeyboardInterrupt):
             tasks.carry_out_bulk(str(action.pk))
         assert states().count(MemoryState.ARCHIVED) == 2

@@ -189,7 +189,7 @@ def requests_listed(world, monkeypatch):
         reached = [row for row in rows if access.all_namespaces or row.namespace_id in access.namespace_ids]
         return [row for row in reached if wanted(row)][:limit]
 
-    monkeypatch.setattr(page_of_audit.request_figures, "recent", recent)
+    monkeypatch.setattr(page_of_audit.request_stats, "recent", recent)
 
 
 def test_requests_are_listed_by_what_became_of_them(requests_listed, staff, grant_console):
@@ -207,7 +207,7 @@ def test_requests_without_redis_are_said_to_be_away(staff, monkeypatch):
     def away(*_, **__):
         raise RedisAway("away")
 
-    monkeypatch.setattr(page_of_audit.request_figures, "recent", away)
+    monkeypatch.setattr(page_of_audit.request_stats, "recent", away)
     assert "Redis does not answer" in staff.get(f"{URL}requests/").content.decode()
 
 

@@ -10,6 +10,8 @@ TAKEN_BACK = [
     ('I no longer need to track "Water the ferns" on my list.', "Water the ferns"),
     ("Please remove 'Visit the mill.' from the plan.", "Visit the mill"),
     ("Please forget my phone number.", "my phone number"),
+    ("Please forget what I told you about my phone number.", "my phone number"),
+    ("Delete everything you know about my old flat.", "my old flat"),
     ("Can you delete the note about Oslo?", None),
     ("I don't like jazz anymore.", "like jazz"),
     ("I used to love chess, but I've gone off it lately.", "love chess"),

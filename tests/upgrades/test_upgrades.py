@@ -26,11 +26,12 @@ from django.contrib.auth import authenticate
 from django.utils import timezone
 from memory.api.authentication import access_of
 from memory.models import AuditLog, Erasure, Memory, MemoryVersion, QuarantinedItem
-from memory.services import audit_chain, audit_proof
-from memory.services.ingest import ingest_batch
-from memory.services.namespaces import scope_of_existing
-from memory.services.query import query
-from memory.services.search import Ask
+from memory.services.audit import chain as audit_chain
+from memory.services.audit import verify as audit_proof
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.tenancy.namespaces import scope_of_existing
+from memory.services.recall.query import query
+from memory.services.recall.search import Ask
 from memory.types import NewMemory, system_access
 now = timezone.now()
 scope = scope_of_existing("released", actor="test")
