@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 from memory.models import Memory
 from memory.services.entities.extract import index_pending
 from memory.services.recall import probe
+from memory.services.retention import strength_counts
 from memory.services.summaries.condense import condense_session
-from ops.views import decay
 from tests.e2e.conftest import MATRIX, SHOTS, check
 from tests.ops.conftest import NOW, scope_of, turns
 
@@ -61,7 +61,7 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
     check(page, "audit-refused")
     page.get_by_role("button", name="Dismiss").click()
     expect(page.locator(".toast")).to_have_count(0)
-    monkeypatch.setattr(decay, "is_large", lambda scope: True)
+    monkeypatch.setattr(strength_counts, "takes_seconds", lambda scope: True)
     page.route("**/decay/figures/**", lambda route: route.abort())
     page.goto("/ops/decay/?ns=harbour")
     expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
@@ -71,7 +71,7 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
     expect(page.get_by_role("heading", name="Age and strength")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), [MATRIX[0], MATRIX[-1]])
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched, theme, width):
     watched.expected += ["503"]
     now = timezone.now()
@@ -104,7 +104,7 @@ def test_what_is_not_granted_and_what_is_not_there(open_page, grant_console, wor
         check(page, f"not-granted-{name}-{theme}-{width}")
 
 
-@pytest.mark.parametrize(("theme", "width"), [MATRIX[0], MATRIX[-1]])
+@pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_pages_of_a_server_without_namespaces_and_of_an_empty_one(open_page, root, theme, width):
     page = open_page("/ops/", client=root, theme=theme, width=width)
     for name in ("radar", "map", "entities"):
