@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint install install-dev translations messages guide sbom licences clean
+.PHONY: help run test check lint install install-dev translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -23,6 +23,9 @@ run: install translations ## start everything; Ctrl-C stops it
 test: install-dev translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest --ignore=tests/e2e
 	$(BIN)/python -m pytest -n 2 tests/e2e
+
+check: lint ## the inner loop: linters, types, imports and the tests of pure modules
+	$(BIN)/python -m pytest -n 2 -q tests/text tests/governance tests/gate
 
 lint: export MEMOS_SECRET_KEY ?= only-for-checks
 lint: install-dev ## what CI checks besides the tests

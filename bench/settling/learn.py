@@ -58,7 +58,7 @@ L2 = 1.0
 # Weight of an N, and of a pair across lines, of which there are many and easy ones; a U has 1.
 NEGATIVE_WEIGHT = 1.5
 CROSSED_WEIGHT = 0.5
-LEAST = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8)
+LEAST = (0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
