@@ -40,8 +40,8 @@ PUBLIC = {"health", "health/live", "health/ready", "metrics", "openapi.json", "d
 READ_BY_POST = {"v1/query", "v1/search", "v1/why", "api/v1/memory/query", "v1/policy/preview"}
 ADMIN = {
     "post v1/sessions/reset", "get v1/erasures", "post v1/erasures", "get v1/erasures/<uuid:erasure_id>",
-    "post v1/evaluations", "put v1/policy", "post v1/policy/exemptions", "post v1/ops/jobs/<uuid:job_id>/replay",
-    "post v1/ops/jobs/<uuid:job_id>/discard",
+    "post v1/evaluations", "put v1/policy", "post v1/policy/exemptions", "post v1/quarantine/<uuid:item_id>/release",
+    "post v1/quarantine/<uuid:item_id>/discard",
 }  # fmt: skip
 # What the gate kept apart is shown to those who may let it in.
 SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>"}
