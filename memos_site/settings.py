@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 
@@ -615,7 +616,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "MemOS",
     "DESCRIPTION": "Memory-as-a-service for AI agents: remember what was said, find it again, condense it.",
-    "VERSION": "0.1.0",
+    "VERSION": tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

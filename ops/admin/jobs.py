@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
-from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
+from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from memory.models import Job
@@ -44,7 +44,9 @@ class _LookOnly:
         return False
 
 
-for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Success, TaskAdmin), (Failure, FailAdmin)):
+# django-q saves no success (`save_limit`): its page would always be empty.
+admin.site.unregister(Success)
+for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Failure, FailAdmin)):
     if admin.site.is_registered(_model):
         admin.site.unregister(_model)
     admin.site.register(_model, type(f"{_model.__name__}LookOnlyAdmin", (_LookOnly, _base), {}))

@@ -85,7 +85,7 @@ def test_nothing_private_reaches_the_builder() -> None:
 def test_every_app_and_template_folder_is_copied() -> None:
     ours = {app.split(".")[0] for app in settings.INSTALLED_APPS if (ROOT / app.split(".")[0]).is_dir()}
     folders = {str(folder.relative_to(ROOT)) for folder in settings.TEMPLATES[0]["DIRS"]}
-    always = {"memos_site", "deploy", "manage.py", "requirements.txt", "requirements-model.txt"}
+    always = {"memos_site", "deploy", "manage.py", "pyproject.toml", "requirements.txt", "requirements-model.txt"}
     assert ours | folders | always <= set(copied())
 
 

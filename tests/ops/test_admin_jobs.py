@@ -18,10 +18,15 @@ def boss(db: None) -> Client:
     return client
 
 
-@pytest.mark.parametrize("model", ["schedule", "ormq", "success", "failure"])
+@pytest.mark.parametrize("model", ["schedule", "ormq", "failure"])
 def test_jobs_are_listed_and_cannot_be_added(boss, model):
     assert boss.get(f"/admin/django_q/{model}/").status_code == 200
     assert boss.get(f"/admin/django_q/{model}/add/").status_code == 403
+
+
+def test_no_page_lists_successes_that_django_q_never_saves(boss, settings):
+    assert settings.Q_CLUSTER["save_limit"] < 0
+    assert boss.get("/admin/django_q/success/").status_code == 404
 
 
 def test_a_schedule_that_runs_anything_cannot_be_posted(boss):

@@ -95,5 +95,5 @@ def test_a_procedure_can_be_made_and_changed(staff, world):
 
 
 def test_the_queue_pages_of_django_q_open(staff, world):
-    for name in ("ormq", "failure", "success", "schedule"):
+    for name in ("ormq", "failure", "schedule"):
         assert staff.get(f"/admin/django_q/{name}/").status_code == 200

@@ -26,20 +26,19 @@ from django.contrib.auth import authenticate
 from django.utils import timezone
 from memory.api.authentication import access_of
 from memory.models import AuditLog, Erasure, Memory, MemoryVersion, QuarantinedItem
-from memory.services.audit import chain as audit_chain
-from memory.services.audit import verify as audit_proof
+from memory.services.audit import chain, verify
 from memory.services.ingestion.ingest import ingest_batch
-from memory.services.tenancy.namespaces import scope_of_existing
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
+from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import NewMemory, system_access
 now = timezone.now()
 scope = scope_of_existing("released", actor="test")
-before = audit_proof.verify()
+before = verify.verify()
 answer = query(scope, Ask("When does the ferry to Harwich leave?", 3, now), session="voyage")
 [new] = ingest_batch([(scope, NewMemory("voyage", "user", "The ferry to Oslo leaves at noon."))], now=now).memory_ids
-audit_chain.seal(now=timezone.now())
-after = audit_proof.verify()
+chain.seal(now=timezone.now())
+after = verify.verify()
 found = query(scope, Ask("When does the ferry to Oslo leave?", 3, timezone.now()), session="voyage")
 texts = lambda one: [chunk["text"] for chunk in one.pack["retrieval"]["raw_chunks"]]
 print("LOOKED", json.dumps({

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, Q
-from django_q.models import Failure, OrmQ, Success
+from django_q.models import Failure, OrmQ
 
 from memory import audit
 from memory.enums import AccessScope, AuditEvent, JobState
@@ -173,11 +173,10 @@ def mend_clock(*, now: datetime) -> int:
 def forget(*, now: datetime) -> int:
     """Deletes jobs that ended well or were discarded MEMOS_JOBS_KEEP_DAYS ago; returns how many. Failed ones stay.
 
-    What django-q noted of its carriers goes as well.
+    What django-q noted of carriers that failed goes as well.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
-    for notes in (Failure, Success):
-        notes.objects.filter(stopped__lt=oldest).delete()
+    Failure.objects.filter(stopped__lt=oldest).delete()
     old = Job.objects.filter(state__in=OVER, finished_at__lt=oldest)
     deleted = 0
     while part := old.filter(pk__in=list(old.values_list("pk", flat=True)[:_BATCH])).delete()[0]:
