@@ -14,7 +14,7 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Entity, EntityAlias, EntityMention, EntityRelation
 from memory.models.keys import new_id
 from memory.services.entities.links import hold_names
-from memory.services.memories.edit import checked_reason
+from memory.services.memories.change import checked_reason
 from memory.types import Scope
 
 MAX_SPLIT = 1_000

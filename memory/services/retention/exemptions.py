@@ -13,7 +13,7 @@ from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import Memory, MemoryUpkeep
-from memory.services.memories.edit import checked_reason
+from memory.services.memories.change import checked_reason
 from memory.types import Scope
 
 
