@@ -123,7 +123,7 @@ class TestInterrupted:
     @pytest.fixture(autouse=True)
     def _small_batches(self, monkeypatch):
         monkeypatch.setattr(run, "BATCH", 3)
-        monkeypatch.setattr(run.erasure_sessions, "AT_ONCE", 1)
+        monkeypatch.setattr(run.sessions, "AT_ONCE", 1)
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("ends", ["process", "connection"])
@@ -193,7 +193,7 @@ class TestInterrupted:
         def fail(*_: Any) -> None:
             raise ValueError(SECRET)
 
-        monkeypatch.setattr(run.erasure_sessions, "settle", fail)
+        monkeypatch.setattr(run.sessions, "settle", fail)
         first = carry_out(erasure)
         assert (first.status, first.attempts) == (ErasureStatus.WAITING, 1)
         assert first.waiting_for == "The next try, after: ValueError"
@@ -257,14 +257,14 @@ class TestQuestionsOfTheConsole:
     def test_one_that_is_asked_meanwhile_does_not_hold_the_erasure_up(self, alice, monkeypatch):
         turns(alice, [SECRET])
         erasure = request(alice, whole_namespace=True)
-        clear = run.erasure_sessions.clear_probes
+        clear = run.sessions.clear_probes
 
         def clear_and_ask(erased):
             cleared = clear(erased)
             self.ask(alice, "asked later")
             return cleared
 
-        monkeypatch.setattr(run.erasure_sessions, "clear_probes", clear_and_ask)
+        monkeypatch.setattr(run.sessions, "clear_probes", clear_and_ask)
         assert finished(carry_out(erasure)).holders["redis_console_probes"]["left"] == 0
 
 
@@ -457,7 +457,7 @@ class TestAtOnce:
     def test_a_second_worker_leaves_it_to_the_first(self, alice):
         turns(alice, [SECRET])
         erasure = request(alice, session="s1")
-        settle = run.erasure_sessions.settle
+        settle = run.sessions.settle
         second = []
 
         def meanwhile(erased: Any) -> Any:
@@ -472,7 +472,7 @@ class TestAtOnce:
                     second.append(job.result())
             return settle(erased)
 
-        with mock.patch.object(run.erasure_sessions, "settle", meanwhile):
+        with mock.patch.object(run.sessions, "settle", meanwhile):
             finished(carry_out(erasure))
         assert second == [False]
         assert run.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now) is False
