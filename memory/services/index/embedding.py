@@ -20,7 +20,7 @@ from memory import audit
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
@@ -40,8 +40,6 @@ KNOWN_SECONDS = 3.0
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
 INLINE_PASSAGES = 6_000
-# PostgreSQL advisory lock of the one run that makes missing vectors.
-_RUN_LOCK = 0x6D656D6F73
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
-    with alone(_RUN_LOCK) as only:
+    with try_lock(Lock.EMBEDDING) as only:
         made = 0
         for batch in _fill(active_model(), Memory.objects.awaiting_vector(), limit=limit) if only else ():
             made += batch

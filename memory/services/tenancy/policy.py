@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
 from memory.enums import AuditEvent, GateAction
@@ -28,6 +28,7 @@ from memory.governance.policy import (
     nested,
 )
 from memory.models import Namespace, NamespacePolicy
+from memory.models.locks import Lock, lock_in_transaction
 from memory.services.tenancy.notes import allowed_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -40,9 +41,6 @@ _SHOWN_KEY_CHARS = 100
 # How long a process goes on with the policy that it knows after another process has changed it.
 KNOWN_SECONDS = 2.0
 _KNOWN_AT_MOST = 10_000
-
-# Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
-_LOCK = "SELECT pg_advisory_xact_lock{}(hashtextextended('memos.policy', %s))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +114,7 @@ def governing(namespace_id: int) -> Governing:
 
 def lock_policy(namespace_id: int) -> Policy:
     """The namespace's policy, which `put_policy` does not change until the caller's transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK.format("_shared"), [namespace_id])
+    lock_in_transaction(Lock.POLICY, namespace_id, shared=True)
     return governing(namespace_id).effective.policy
 
 
@@ -152,8 +149,7 @@ def put_policy(
     with transaction.atomic():
         # The writers of one policy wait for each other here, so versions have no gaps and none is lost.
         Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
-        with connection.cursor() as cursor:
-            cursor.execute(_LOCK.format(""), [scope.namespace_id])
+        lock_in_transaction(Lock.POLICY, scope.namespace_id)
         before = governing(scope.namespace_id)
         if expected is not None and expected != before.version:
             raise PreconditionFailed(
