@@ -8,6 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from memory.providers import rerank
+
 
 @register(Tags.compatibility)
 def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
@@ -43,7 +45,7 @@ def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A reranker that is chosen but not told where it is leaves every query without it: say so."""
     provider = settings.MEMOS_RERANK_PROVIDER
-    needed = {"off": "", "onnx": "MEMOS_RERANK_MODEL_DIR"}.get(provider, "MEMOS_RERANK_URL")
+    needed = rerank.PROVIDERS[provider].needs if provider != rerank.OFF else ""
     if needed and not getattr(settings, needed):
         return [
             Warning(
