@@ -9,7 +9,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from memory.conf import UNSAFE
-from memory.governance.policy import BY_KEY, contradictions
+from memory.governance.policy import contradictions
+from memory.policy_values import BY_KEY
 from memory.providers import rerank
 
 

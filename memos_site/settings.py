@@ -9,7 +9,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment
-from memory.governance.policy import KNOBS
+from memory.policy_values import KNOBS
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -372,7 +372,7 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
 
 # --- Policy ------------------------------------------------------------------------------------------------------
 env.section("Policy")
-# By key, as memory.governance.policy declares them. A setting that is declared above governs under its own name.
+# By key, as memory.policy_values declares them. A setting that is declared above governs under its own name.
 MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
 
 # --- Background work ---------------------------------------------------------------------------------------------

@@ -16,19 +16,10 @@ from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, GateAction
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
 from memory.gate.policy import GatePolicy
-from memory.governance.policy import (
-    BY_KEY,
-    KNOBS,
-    Effective,
-    Policy,
-    Value,
-    contradictions,
-    effective,
-    flattened,
-    nested,
-)
+from memory.governance.policy import Effective, Policy, contradictions, effective, flattened, nested
 from memory.models import Namespace, NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
+from memory.policy_values import BY_KEY, KNOBS, Value
 from memory.services.tenancy.notes import allowed_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
