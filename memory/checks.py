@@ -8,6 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from memory.conf import UNSAFE
+from memory.governance.policy import contradictions
+from memory.policy_values import BY_KEY
+from memory.providers import rerank
+
 
 @register(Tags.compatibility)
 def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
@@ -43,7 +48,7 @@ def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A reranker that is chosen but not told where it is leaves every query without it: say so."""
     provider = settings.MEMOS_RERANK_PROVIDER
-    needed = {"off": "", "onnx": "MEMOS_RERANK_MODEL_DIR"}.get(provider, "MEMOS_RERANK_URL")
+    needed = rerank.PROVIDERS[provider].needs if provider != rerank.OFF else ""
     if needed and not getattr(settings, needed):
         return [
             Warning(
@@ -55,8 +60,6 @@ def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return []
 
 
-# Settings that are unsafe together: with an error of this tag neither manage.py nor the web server starts.
-UNSAFE = "memos_unsafe"
 MIN_SECRET_CHARS = 32
 MIN_PASSWORD_CHARS = 12
 # What examples and tutorials call a secret.
@@ -136,6 +139,41 @@ def check_unsafe_together(app_configs: Any, **kwargs: Any) -> list[CheckMessage]
                 id="memos.W004",
             )
         )
+    return found
+
+
+@register(UNSAFE)
+def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Values that are right by themselves and wrong together."""
+    found: list[CheckMessage] = []
+    retry, timeout = settings.MEMOS_JOB_RETRY_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS
+    if retry <= timeout:
+        found.append(
+            Error(
+                f"MEMOS_JOB_RETRY_SECONDS={retry} must be more than MEMOS_JOB_TIMEOUT_SECONDS={timeout}, or a slow job "
+                "would run twice at once.",
+                hint="Raise the first or lower the second.",
+                id="memos.E009",
+            )
+        )
+    if settings.MEMOS_LLM_ENABLED and timeout / 2 < settings.MEMOS_LLM_TIMEOUT_SECONDS:
+        found.append(
+            Error(
+                f"MEMOS_LLM_TIMEOUT_SECONDS={settings.MEMOS_LLM_TIMEOUT_SECONDS:g} must be at most half of "
+                f"MEMOS_JOB_TIMEOUT_SECONDS={timeout}, or the job would end before the fallback summary is made.",
+                hint="Lower the first or raise the second.",
+                id="memos.E010",
+            )
+        )
+    policy = {**settings.MEMOS_POLICY, "summary.messages": settings.MEMOS_SUMMARY_REFRESH_MESSAGES}
+    found.extend(
+        Error(
+            f"{BY_KEY[key].setting} (policy `{key}`) {problem}",
+            hint="Change it, or the value that it names.",
+            id="memos.E011",
+        )
+        for key, problem in contradictions(policy).items()
+    )
     return found
 
 

@@ -12,6 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+# The tag of system checks of settings that are unsafe or wrong together: with an error neither manage.py nor the web
+# server starts.
+UNSAFE = "memos_unsafe"
+
 
 class ConfigurationError(ValueError):
     """A setting has a value that cannot be used; the message names it and says what is expected."""

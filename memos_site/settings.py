@@ -10,7 +10,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment
-from memory.governance.policy import BY_KEY, KNOBS, contradictions
+from memory.policy_values import KNOBS
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -373,7 +373,7 @@ MEMOS_LLM_TIMEOUT_SECONDS = env.number(
 
 # --- Policy ------------------------------------------------------------------------------------------------------
 env.section("Policy")
-# By key, as memory.governance.policy declares them. A setting that is declared above governs under its own name.
+# By key, as memory.policy_values declares them. A setting that is declared above governs under its own name.
 MEMOS_POLICY = {knob.key: knob.read(env) for knob in KNOBS if knob.setting.startswith("MEMOS_POLICY_")}
 
 # --- Background work ---------------------------------------------------------------------------------------------
@@ -471,19 +471,6 @@ if MEMOS_ANONYMOUS and not DEBUG:
     raise ConfigurationError(
         "MEMOS_ANONYMOUS=1 opens every memory to everyone and is refused when MEMOS_DEBUG is off: "
         "set MEMOS_DEBUG=1 on a development machine, or give clients a key (`manage.py issue_api_key`)"
-    )
-if MEMOS_JOB_RETRY_SECONDS <= MEMOS_JOB_TIMEOUT_SECONDS:
-    raise ConfigurationError(
-        f"MEMOS_JOB_RETRY_SECONDS={MEMOS_JOB_RETRY_SECONDS} must be more than "
-        f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or a slow job would run twice at once"
-    )
-
-for _key, _problem in contradictions({**MEMOS_POLICY, "summary.messages": MEMOS_SUMMARY_REFRESH_MESSAGES}).items():
-    raise ConfigurationError(f"{BY_KEY[_key].setting} (policy `{_key}`) {_problem}")
-if MEMOS_LLM_ENABLED and MEMOS_LLM_TIMEOUT_SECONDS > MEMOS_JOB_TIMEOUT_SECONDS / 2:
-    raise ConfigurationError(
-        f"MEMOS_LLM_TIMEOUT_SECONDS={MEMOS_LLM_TIMEOUT_SECONDS:g} must be at most half of "
-        f"MEMOS_JOB_TIMEOUT_SECONDS={MEMOS_JOB_TIMEOUT_SECONDS}, or the job would end before the fallback card is made"
     )
 
 # API keys are checked against an HMAC under this key; it differs from SECRET_KEY so that neither reveals the other.

@@ -7,8 +7,7 @@ from django.conf import settings
 from django.core.checks import run_checks
 from django.core.wsgi import get_wsgi_application
 
-from memory.checks import UNSAFE
-from memory.conf import ConfigurationError
+from memory.conf import UNSAFE, ConfigurationError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from memory.governance.policy import BY_KEY, Policy, Value, nested
+from memory.governance.policy import Policy, nested
+from memory.policy_values import BY_KEY, Value
 from memory.services.tenancy.policy import Governing, proposed
 
 # Name in the address: key of the policy.

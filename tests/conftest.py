@@ -11,12 +11,9 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 from django.utils import timezone
 
+from memory import caches
 from memory.models import Namespace
-from memory.retrieval import size
-from memory.services.index import embedding
 from memory.services.ingestion.ingest import ingest
-from memory.services.monitoring import health
-from memory.services.tenancy import namespaces, policy
 from memory.services.tenancy.keys import issue_key
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
@@ -60,16 +57,12 @@ def _flush_past_the_audit_triggers() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _fresh_process_state() -> Iterator[None]:
     """What a process remembers must not travel from test to test."""
-    embedding.forget_active_model()
+    caches.forget_all()
     redis_store.resume()
-    namespaces.forget_known()
-    policy.forget_known()
-    health.forget_probe()
-    size.forget_known()
     # Namespaces get the ids of earlier ones when a test makes the tables anew.
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
     yield
-    embedding.forget_active_model()
+    caches.forget_all()
 
 
 @pytest.fixture

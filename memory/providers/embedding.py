@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -10,12 +11,9 @@ import numpy as np
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from memory.providers import hashing, minilm
 from memory.providers.hashing import HashEmbedding
-from memory.providers.minilm import DEFAULT_MODEL as MINILM_MODEL
 from memory.providers.minilm import MiniLMEmbedding
-
-PROVIDERS = ("minilm", "openai", "hash")
-OPENAI_MODEL = "text-embedding-3-small"
 
 
 class EmbeddingProvider(Protocol):
@@ -43,11 +41,50 @@ class EmbeddingProvider(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How the models of a provider are made of the settings, by their name and dimensions.
+
+    `default_model` is used where the settings name none. Of models that are not `sized` dimensions are always 0.
+    """
+
+    default_model: str
+    make: Callable[[str, int], EmbeddingProvider]
+    sized: bool = False
+
+
+def _minilm(name: str, dimensions: int) -> EmbeddingProvider:
+    return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
+
+
+def _openai(name: str, dimensions: int) -> EmbeddingProvider:
+    # The client takes half a second to import: only those who use it wait for it.
+    from memory.providers.openai_compatible import OpenAIEmbedding  # noqa: PLC0415
+
+    return OpenAIEmbedding(
+        name,
+        base_url=settings.MEMOS_EMBEDDING_BASE_URL,
+        api_key=settings.MEMOS_EMBEDDING_API_KEY,
+        timeout=settings.MEMOS_EMBEDDING_TIMEOUT_SECONDS,
+        dimensions=dimensions,
+    )
+
+
+def _hash(name: str, dimensions: int) -> EmbeddingProvider:
+    return HashEmbedding(name)
+
+
+PROVIDERS: dict[str, Provider] = {
+    "minilm": Provider(minilm.DEFAULT_MODEL, _minilm),
+    "openai": Provider("text-embedding-3-small", _openai, sized=True),
+    "hash": Provider(hashing.DEFAULT_MODEL, _hash),
+}
+
+
 def configured() -> tuple[str, str]:
     """(provider, model name) that the settings ask for."""
     provider = settings.MEMOS_EMBEDDING_PROVIDER
-    default = {"minilm": MINILM_MODEL, "openai": OPENAI_MODEL, "hash": "hash-256"}[provider]
-    return provider, settings.MEMOS_EMBEDDING_MODEL or default
+    return provider, settings.MEMOS_EMBEDDING_MODEL or PROVIDERS[provider].default_model
 
 
 def provider_for(provider: str, name: str, dimensions: int = 0) -> EmbeddingProvider:
@@ -55,28 +92,15 @@ def provider_for(provider: str, name: str, dimensions: int = 0) -> EmbeddingProv
 
     Raises ValueError for a provider that is not one of PROVIDERS.
     """
+    if provider not in PROVIDERS:
+        raise ValueError(f"unknown embedding provider {provider!r}: choose one of {', '.join(PROVIDERS)}")
     chosen = dimensions or settings.MEMOS_EMBEDDING_DIMENSIONS
-    return _make(provider, name, chosen if provider == "openai" else 0)
+    return _make(provider, name, chosen if PROVIDERS[provider].sized else 0)
 
 
 @lru_cache(maxsize=8)
 def _make(provider: str, name: str, dimensions: int) -> EmbeddingProvider:
-    if provider == "minilm":
-        return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
-    if provider == "openai":
-        # The client takes half a second to import: only those who use it wait for it.
-        from memory.providers.openai_compatible import OpenAIEmbedding  # noqa: PLC0415
-
-        return OpenAIEmbedding(
-            name,
-            base_url=settings.MEMOS_EMBEDDING_BASE_URL,
-            api_key=settings.MEMOS_EMBEDDING_API_KEY,
-            timeout=settings.MEMOS_EMBEDDING_TIMEOUT_SECONDS,
-            dimensions=dimensions,
-        )
-    if provider == "hash":
-        return HashEmbedding(name)
-    raise ValueError(f"unknown embedding provider {provider!r}: choose one of {', '.join(PROVIDERS)}")
+    return PROVIDERS[provider].make(name, dimensions)
 
 
 def _forget_providers(*, setting: str, **_: object) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 
 from memory.text.analysis import terms
 
+DEFAULT_MODEL = "hash-256"
+
 
 class HashEmbedding:
     """Feature hashing (Weinberger et al. 2009) of index terms; the name ends in the dimensions (`hash-256`)."""

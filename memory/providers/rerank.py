@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -11,11 +12,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from memory.errors import RerankUnavailable
-
-ENDPOINTS = ("tei", "vllm", "cohere", "jina")
-PROVIDERS = ("off", "onnx", *ENDPOINTS)
-# No model's scores come near; NaN is not below it either.
-LARGEST = 1e9
+from memory.providers.rerank_shapes import SHAPES
 
 
 class Reranker(Protocol):
@@ -34,52 +31,63 @@ class Reranker(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A kind of reranker, and how it is made of the settings. It needs the setting `needs`, which names `what`."""
+
+    needs: str
+    what: str
+    make: Callable[[], Reranker]
+
+
+def _onnx() -> Reranker:
+    # Off by default: ONNX Runtime and the HTTP client take a third of a second each to import.
+    from memory.providers.rerank_onnx import OnnxReranker  # noqa: PLC0415
+
+    return OnnxReranker(
+        Path(settings.MEMOS_RERANK_MODEL_DIR).expanduser(),
+        file=settings.MEMOS_RERANK_MODEL,
+        max_tokens=settings.MEMOS_RERANK_MAX_TOKENS,
+        threads=settings.MEMOS_RERANK_THREADS,
+        timeout=settings.MEMOS_RERANK_TIMEOUT_SECONDS,
+    )
+
+
+def _endpoint(shape: str) -> Reranker:
+    from memory.providers.rerank_endpoint import EndpointReranker  # noqa: PLC0415 - as above
+
+    return EndpointReranker(
+        shape,
+        settings.MEMOS_RERANK_MODEL,
+        url=settings.MEMOS_RERANK_URL,
+        api_key=settings.MEMOS_RERANK_API_KEY,
+        max_tokens=settings.MEMOS_RERANK_MAX_TOKENS,
+        timeout=settings.MEMOS_RERANK_TIMEOUT_SECONDS,
+    )
+
+
+OFF = "off"
+PROVIDERS: dict[str, Provider] = {
+    "onnx": Provider("MEMOS_RERANK_MODEL_DIR", "the model's folder", _onnx),
+    **{shape: Provider("MEMOS_RERANK_URL", "the address to POST to", partial(_endpoint, shape)) for shape in SHAPES},
+}
+
+
 def configured_reranker() -> Reranker | None:
     """The reranker that the settings name, made once a process; None when it is off.
 
     Raises RerankUnavailable when a setting that it needs is empty.
     """
-    provider = settings.MEMOS_RERANK_PROVIDER
-    return None if provider == "off" else _make(provider)
-
-
-def checked(scores: Sequence[float], texts: Sequence[str], source: str) -> list[float]:
-    """The scores, one a text and each a number that can be reckoned with. Raises RerankUnavailable, naming `source`."""
-    if len(scores) != len(texts):
-        raise RerankUnavailable(f"{source} gave {len(scores)} scores to {len(texts)} texts.")
-    if not all(abs(score) < LARGEST for score in scores):
-        raise RerankUnavailable(f"{source} gave a score that is not a number, or beyond {LARGEST:g}.")
-    return [float(score) for score in scores]
+    name = settings.MEMOS_RERANK_PROVIDER
+    return None if name == OFF else _make(name)
 
 
 @lru_cache(maxsize=1)
-def _make(provider: str) -> Reranker:
-    timeout = settings.MEMOS_RERANK_TIMEOUT_SECONDS
-    max_tokens = settings.MEMOS_RERANK_MAX_TOKENS
-    if provider == "onnx":
-        from memory.providers.rerank_onnx import OnnxReranker  # noqa: PLC0415 - off by default, like what follows
-
-        if not settings.MEMOS_RERANK_MODEL_DIR:
-            raise RerankUnavailable("MEMOS_RERANK_PROVIDER=onnx needs MEMOS_RERANK_MODEL_DIR, the model's folder.")
-        return OnnxReranker(
-            Path(settings.MEMOS_RERANK_MODEL_DIR).expanduser(),
-            file=settings.MEMOS_RERANK_MODEL,
-            max_tokens=max_tokens,
-            threads=settings.MEMOS_RERANK_THREADS,
-            timeout=timeout,
-        )
-    from memory.providers.rerank_endpoint import EndpointReranker  # noqa: PLC0415
-
-    if not settings.MEMOS_RERANK_URL:
-        raise RerankUnavailable(f"MEMOS_RERANK_PROVIDER={provider} needs MEMOS_RERANK_URL, the address to POST to.")
-    return EndpointReranker(
-        provider,
-        settings.MEMOS_RERANK_MODEL,
-        url=settings.MEMOS_RERANK_URL,
-        api_key=settings.MEMOS_RERANK_API_KEY,
-        max_tokens=max_tokens,
-        timeout=timeout,
-    )
+def _make(name: str) -> Reranker:
+    provider = PROVIDERS[name]
+    if not getattr(settings, provider.needs):
+        raise RerankUnavailable(f"MEMOS_RERANK_PROVIDER={name} needs {provider.needs}, {provider.what}.")
+    return provider.make()
 
 
 def _forget_reranker(*, setting: str, **_: object) -> None:

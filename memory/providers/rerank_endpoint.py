@@ -3,63 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import httpx2
 import orjson
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import checked
+from memory.providers.rerank_scores import check_scores
+from memory.providers.rerank_shapes import SHAPES
 from memory.text.tokens import beginning
 
 # More of a text is not looked at for its tokens.
 CHARS_A_TOKEN = 16
 
 
-class _Shape(NamedTuple):
-    """How one kind of server is asked: the body, the key of a score, the texts that it takes in one request."""
-
-    body: Callable[[str, str, list[str]], dict[str, Any]]
-    score: str
-    batch: int
-
-
-def _tei(model: str, question: str, texts: list[str]) -> dict[str, Any]:
-    return {"query": question, "texts": texts, "raw_scores": True, "truncate": True}
-
-
-def _cohere(model: str, question: str, texts: list[str]) -> dict[str, Any]:
-    return {"model": model, "query": question, "documents": texts, "top_n": len(texts)}
-
-
-def _vllm(model: str, question: str, texts: list[str]) -> dict[str, Any]:
-    # -1: as many as the model reads; without it vLLM refuses a longer text.
-    return {**_cohere(model, question, texts), "truncate_prompt_tokens": -1}
-
-
-def _jina(model: str, question: str, texts: list[str]) -> dict[str, Any]:
-    return {**_cohere(model, question, texts), "return_documents": False}
-
-
-_SHAPES = {
-    # As many texts as TEI takes when it is started without --max-client-batch-size.
-    "tei": _Shape(_tei, "score", 32),
-    "vllm": _Shape(_vllm, "relevance_score", 1000),
-    "cohere": _Shape(_cohere, "relevance_score", 1000),
-    "jina": _Shape(_jina, "relevance_score", 1000),
-}
 _CHECK = "Check MEMOS_RERANK_URL, MEMOS_RERANK_MODEL and MEMOS_RERANK_API_KEY"
 
 
 class EndpointReranker:
-    """POSTs question and texts to `url`; `provider` (tei, vllm, cohere, jina) says in which shape.
+    """POSTs question and texts to `url`; `provider` says in which of SHAPES.
 
     Each text is cut to `max_tokens` before it is sent. `timeout` (seconds) is for all requests of a question together.
     """
 
     def __init__(self, provider: str, model: str, *, url: str, api_key: str, max_tokens: int, timeout: float) -> None:
-        self._shape = _SHAPES[provider]
+        self._shape = SHAPES[provider]
         self._model = model
         self._url = url
         self._max_tokens = max_tokens
@@ -89,14 +57,14 @@ class EndpointReranker:
         except (ValueError, TypeError, KeyError) as error:
             raise RerankUnavailable(
                 f"The rerank endpoint {self._url} answered in another shape than MEMOS_RERANK_PROVIDER says "
-                f"({type(error).__name__}): choose another of tei, vllm, cohere, jina."
+                f"({type(error).__name__}): choose another of {', '.join(SHAPES)}."
             ) from error
         if len(by_index) != len(texts) or set(ordered) != set(range(len(texts))):
             raise RerankUnavailable(
                 f"The rerank endpoint {self._url} answered {len(by_index)} scores for {len(ordered)} different texts; "
                 f"it was asked about {len(texts)}."
             )
-        return checked([ordered[index] for index in range(len(texts))], texts, f"The rerank endpoint {self._url}")
+        return check_scores([ordered[index] for index in range(len(texts))], texts, f"The rerank endpoint {self._url}")
 
     def _post(self, body: bytes, deadline: float) -> tuple[int, bytes]:
         """(status, content). The client's own timeout is for each wait; `deadline` bounds an answer that trickles."""

@@ -21,7 +21,7 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import checked
+from memory.providers.rerank_scores import check_scores
 
 FILES = ("model.onnx", "onnx/model.onnx")
 # Tokens a run, padding included: one long pair, or a handful of short ones.
@@ -72,7 +72,7 @@ class OnnxReranker:
         groups = list(_groups(encodings))
         for rows, logits in zip(groups, self._pool.map(run, groups), strict=True):
             found[rows] = logits
-        return checked(found.tolist(), texts, self.name)
+        return check_scores(found.tolist(), texts, self.name)
 
     def _logits(self, session: Any, inputs: dict[str, np.ndarray], count: int) -> np.ndarray:
         try:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-
 from django.conf import settings
 
+from memory.caches import Cache, for_seconds
 from memory.models.sql import fetch
 from memory.types import Scope
 
 # Either way of searching is right for every size; a count of a moment ago chooses the faster one.
 KNOWN_SECONDS = 5.0
-_KNOWN_AT_MOST = 10_000
 
-_known: dict[int, tuple[float, int]] = {}
+# By the id of a namespace.
+_counts: Cache[int, int] = for_seconds(KNOWN_SECONDS)
 
 _COUNT = """
 SELECT coalesce(sum(memories), 0)::bigint FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
@@ -25,18 +24,9 @@ def is_large(scope: Scope) -> bool:
     return _memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
 
 
-def forget_known() -> None:
-    """Makes every next look-up ask the database."""
-    _known.clear()
-
-
 def _memories(scope: Scope) -> int:
-    now = time.monotonic()
-    seen = _known.get(scope.namespace_id)
-    if seen is not None and now - seen[0] < KNOWN_SECONDS:
-        return seen[1]
+    known = _counts.get(scope.namespace_id)
+    if known is not None:
+        return known
     [(memories,)] = fetch(_COUNT, {"namespace_id": scope.namespace_id}, prepared=True)
-    if len(_known) >= _KNOWN_AT_MOST:
-        _known.clear()
-    _known[scope.namespace_id] = (now, int(memories))
-    return int(memories)
+    return _counts.put(scope.namespace_id, int(memories))

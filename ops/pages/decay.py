@@ -15,9 +15,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import AuditEvent, MemoryKind, SweepRule
 from memory.errors import InvalidInput
-from memory.governance.policy import BY_KEY, USUAL_IMPORTANCE, Policy, Value
+from memory.governance.policy import USUAL_IMPORTANCE, Policy
 from memory.governance.strength import strength
 from memory.models import Memory
+from memory.policy_values import BY_KEY, Value
 from memory.services.retention import due, forecast, strength_counts
 from memory.services.retention.forecast import SOON, Band, Leaving
 from memory.services.retention.policy_preview import preview

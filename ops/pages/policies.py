@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
-from memory.governance.policy import BY_KEY, KNOBS, Knob, Value, nested
+from memory.governance.policy import nested
 from memory.models import Memory
+from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.services.retention.policy_history import SweepResult, Version
 from memory.services.tenancy.policy import Governing
 from memory.text.translatable import translated

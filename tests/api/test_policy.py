@@ -9,8 +9,8 @@ from django.db import connection
 from django.utils import timezone
 
 from memory.errors import PreconditionFailed
-from memory.governance.policy import KNOBS
 from memory.models import AuditLog, Namespace, NamespacePolicy
+from memory.policy_values import KNOBS
 from memory.services.tenancy import policy as service
 
 

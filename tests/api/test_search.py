@@ -11,6 +11,7 @@ from django.apps import apps
 from django.test import override_settings
 from django.utils import timezone
 
+from memory import caches
 from memory.models import AuditLog, EmbeddingModel, Memory, Namespace
 from memory.services.tenancy import policy
 
@@ -169,7 +170,7 @@ def test_a_namespace_may_want_repetitions_told(alice, remember):
     assert len(alice.post("/v1/search", QUESTION).json()["hits"]) == 1
 
     policy.put_policy(alice.scope, wanted={"duplicates": {"collapse": False}}, now=timezone.now())
-    policy.forget_known()
+    caches.forget_all()
 
     assert len(alice.post("/v1/search", QUESTION).json()["hits"]) == 3
 

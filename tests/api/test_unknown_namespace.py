@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 
+from memory import caches
 from memory.models import Namespace, Session
-from memory.services.tenancy import namespaces
 from memory.stores.redis import call
 
 QUESTION = {"session_id": "s1", "query": "Where is the kiln?"}
@@ -49,7 +49,7 @@ def test_absent_and_another_tenants_are_the_same_to_a_key_of_some_namespaces(
     if known_to_the_process:
         ask(bob, path, "bob", body)
     else:
-        namespaces.forget_known()
+        caches.forget_all()
     answers = [ask(alice, path, name, body) for name in ("bob", "nobody")]
 
     assert [answer.status_code for answer in answers] == [404, 404]

@@ -10,11 +10,11 @@ from django.apps import apps
 from django.test import override_settings
 from django.utils import timezone
 
+from memory import caches
 from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
 from memory.retrieval.arms import WordHits, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
-from memory.services.index import embedding
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.types import NewMemory, system_access
@@ -105,7 +105,7 @@ def test_with_the_embedding_provider_away_it_says_so(alice, remember):
         MEMOS_EMBEDDING_DIMENSIONS=256,
         MEMOS_EMBEDDING_TIMEOUT_SECONDS=0.5,
     ):
-        embedding.forget_active_model()
+        caches.forget_all()
         answer = alice.post("/v1/why", QUESTION | {"memory_id": memory})
 
     assert answer.status_code == 503

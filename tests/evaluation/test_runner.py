@@ -25,6 +25,7 @@ from memory.models import (
     Namespace,
     RelevanceJudgement,
 )
+from memory.models.locks import Lock, try_lock
 from memory.services.evaluation import judgements, runs
 from memory.services.evaluation.judgements import Mark
 from memory.services.evaluation.runs import Options
@@ -274,8 +275,7 @@ def test_a_question_is_embedded_once_for_all_groups_and_arms(dataset, monkeypatc
 def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(alice):
     run = runs.create(alice.scope, dataset="", options=Options(), label="", actor="tests", now=timezone.now())
     EvaluationRun.objects.update(status="running")
-    with psycopg.connect(_dsn()) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [runs._lock_number(run.pk)])
+    with psycopg.connect(_dsn(), autocommit=True) as other, try_lock(Lock.EVALUATION, run.pk, on=other):
         assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
         assert runs.fail_lost(now=timezone.now()) == 0
         assert EvaluationRun.objects.get().status == "running"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory.conf import ConfigurationError, Environment
-from memory.governance.policy import BY_KEY, KNOBS, Policy, contradictions, effective, flattened, nested
+from memory.governance.policy import Policy, contradictions, effective, flattened, nested
+from memory.policy_values import BY_KEY, KNOBS
 
 DEFAULTS = {knob.key: knob.default for knob in KNOBS}
 

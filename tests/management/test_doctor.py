@@ -204,6 +204,14 @@ def test_a_reranker_without_its_address_is_named_by_the_settings_too(settings) -
     assert "memos.W003 MEMOS_RERANK_PROVIDER=cohere is set without MEMOS_RERANK_URL" in found["settings"][1]
 
 
+def test_settings_that_nothing_else_starts_with_are_a_finding(settings) -> None:
+    settings.MEMOS_JOB_RETRY_SECONDS = settings.MEMOS_JOB_TIMEOUT_SECONDS = 60
+    status, found = examine()
+    assert (status, found["settings"][0]) == (1, "fail")
+    assert "memos.E009 MEMOS_JOB_RETRY_SECONDS=60 must be more than" in found["settings"][1]
+    assert "Raise the first or lower the second." in found["settings"][2]
+
+
 def test_a_model_that_does_not_rerank_is_a_finding(settings, tmp_path: Path) -> None:
     settings.MEMOS_RERANK_PROVIDER = "onnx"
     settings.MEMOS_RERANK_MODEL_DIR = str(build(tmp_path, wrong_way_round=True))

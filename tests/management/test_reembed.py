@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from memory import caches
 from memory.demo.seed import seed_demo_namespace
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.services.index import embedding
@@ -14,7 +15,7 @@ from memory.types import system_access
 
 @pytest.fixture(autouse=True)
 def _demo(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
     monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
     monkeypatch.setattr(embedding, "BATCH", 20)
     seed_demo_namespace(system_access("tests"), namespace="demo", now=timezone.now())

@@ -12,8 +12,8 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection, connections
 from django.test import Client
 
+from memory import caches
 from memory.models import ApiKey, ContextPack, Namespace
-from memory.services.index.embedding import forget_active_model
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.summaries.condense import condense_session
 from memory.services.tenancy.keys import issue_key
@@ -47,10 +47,10 @@ def _plain_settings(settings):
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
-    forget_active_model()
+    caches.forget_all()
     forget_kept()
     yield
-    forget_active_model()
+    caches.forget_all()
 
 
 def scope_of(name: str) -> Scope:

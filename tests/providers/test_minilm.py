@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.test import override_settings
 from django.utils import timezone
 
+from memory import caches
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel, MemoryVector
 from memory.providers import minilm
@@ -278,7 +279,7 @@ def test_a_server_of_the_former_default_goes_on_until_it_is_switched(alice, reme
         found = search(alice.scope, Ask(text, 1, timezone.now()))
         return found.hits[0].text, found.retrieval.weights["dense"]
 
-    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
     monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
     former = "all-MiniLM-L6-v2-int8"
     peanuts = "My daughter is allergic to peanuts."

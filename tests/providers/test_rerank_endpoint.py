@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import ENDPOINTS, configured_reranker
+from memory.providers.rerank import configured_reranker
 from memory.providers.rerank_endpoint import EndpointReranker
+from memory.providers.rerank_shapes import SHAPES
 from tests.providers.endpoint import Endpoint, serving
 
 TEXTS = ["short", "a longer text", "no"]
@@ -48,7 +49,7 @@ def client(
     return EndpointReranker(provider, "m-1", url=url, api_key=api_key, max_tokens=max_tokens, timeout=timeout)
 
 
-@pytest.mark.parametrize("provider", ENDPOINTS)
+@pytest.mark.parametrize("provider", SHAPES)
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 429, 500, 503])
 def test_a_refusal_is_unavailability_without_the_key(endpoint, provider, status):
     endpoint.answer = lambda body: (status, {"error": "no"})
@@ -68,7 +69,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("provider", ENDPOINTS)
+@pytest.mark.parametrize("provider", SHAPES)
 @pytest.mark.parametrize("scores", WRONG.values(), ids=WRONG)
 def test_scores_that_are_not_one_a_text_are_refused(endpoint, provider, scores):
     endpoint.answer = lambda body: in_shape(body, scores)
@@ -95,7 +96,7 @@ JUNK = {
 }
 
 
-@pytest.mark.parametrize("provider", ENDPOINTS)
+@pytest.mark.parametrize("provider", SHAPES)
 @pytest.mark.parametrize("reply", JUNK.values(), ids=JUNK)
 def test_an_answer_in_another_shape_says_which_there_are(endpoint, provider, reply):
     endpoint.answer = lambda body: (200, reply)

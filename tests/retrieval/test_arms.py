@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memory import caches
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding import provider_for
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model, forget_active_model
+from memory.services.index.embedding import active_model
 from memory.services.memories import edit
 from memory.types import system_access
 
@@ -193,7 +194,7 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("memory.services.ingestion.ingest.embed_or_none", lambda texts: None)
         waiting = remember(alice, "green tea")
-    forget_active_model()
+    caches.forget_all()
 
     found = retrieve(alice.scope, asked("green tea"), top_k=5)
     first, _ = found.hits

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memory import caches
 from memory.errors import SearchTimedOut
 from memory.models import MemoryVector, VectorMap
 from memory.models.sql import fetch, limited
@@ -68,7 +69,7 @@ def asked(text: str, *, among: Predicate | None = None) -> Question:
 
 
 def by_meaning(tenant: Any, text: str, *, limit: int = 10) -> list[ArmHit]:
-    size.forget_known()
+    caches.forget_all()
     return dense.search(tenant.scope, asked(text), limit=limit)
 
 
@@ -78,7 +79,7 @@ def ids_of(hits: list[ArmHit]) -> list[uuid.UUID]:
 
 def recall(tenant: Any, texts: list[str]) -> float:
     """The share of the exact top 10 (equal scores are equally right) that the search finds."""
-    size.forget_known()
+    caches.forget_all()
     found = wanted = 0
     for text in texts:
         exact = dense.exact(tenant.scope, asked(text), limit=10)
@@ -173,7 +174,7 @@ def test_a_filter_is_exact_in_a_large_namespace(alice):
     fill(alice, [f"harbor bakery violin {text}" for text in told(600, seed=1)])
     wanted = fill(alice, ["a bicycle", "a harbor", "the violin stays"], session="rare")
     keep_up(now=NOW)
-    size.forget_known()
+    caches.forget_all()
     among = predicate(Condition(Column.SESSION, Operator.EQ, "rare"))
     question_ = asked("harbor bakery violin", among=among)
     assert sorted(ids_of(dense.search(alice.scope, question_, limit=10))) == wanted
@@ -213,7 +214,7 @@ def test_a_process_that_knows_older_centroids_reads_them_again(alice):
 
 
 def by_words(tenant: Any, text: str, *, limit: int = 10) -> list:
-    size.forget_known()
+    caches.forget_all()
     return lexical.search(tenant.scope, asked(text), limit=limit).hits
 
 
@@ -258,7 +259,7 @@ def test_a_namespace_at_the_limit_is_searched_exactly(alice, settings):
     assert not size.is_large(alice.scope)
     fill(alice, told(1, seed=2))
     assert not size.is_large(alice.scope)  # known for some seconds
-    size.forget_known()
+    caches.forget_all()
     assert size.is_large(alice.scope)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.governance.policy import RELEVANCE_FLOOR
+from memory.policy_values import RELEVANCE_FLOOR
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, idf
 from memory.retrieval.question import question

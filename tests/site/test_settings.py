@@ -20,10 +20,6 @@ SECRET = {"MEMOS_SECRET_KEY": "x" * 50}
 CASES: dict[str, tuple[dict[str, str], str]] = {
     "no secret": ({}, "MEMOS_SECRET_KEY is not set: start with `make run`"),
     "anonymous": (SECRET | {"MEMOS_ANONYMOUS": "1"}, "MEMOS_ANONYMOUS=1 opens every memory to everyone and is refused"),
-    "retry equals timeout": (
-        SECRET | {"MEMOS_JOB_RETRY_SECONDS": "60", "MEMOS_JOB_TIMEOUT_SECONDS": "60"},
-        "MEMOS_JOB_RETRY_SECONDS=60 must be more than MEMOS_JOB_TIMEOUT_SECONDS=60",
-    ),
     "provider": (
         SECRET | {"MEMOS_EMBEDDING_PROVIDER": "word2vec"},
         "MEMOS_EMBEDDING_PROVIDER='word2vec' is not one of: minilm, openai, hash",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.checks import Error
 
-from memory.checks import check_unsafe_together
+from memory.checks import check_contradictions, check_unsafe_together
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = "kq7-w0Zx_2mB8vTn5yLr3cPs9dFh6gJa"
@@ -75,18 +75,65 @@ def test_a_proxy_without_https_is_named(settings):
     assert [one.id for one in check_unsafe_together(None)] == ["memos.W004"]
 
 
+@pytest.mark.parametrize(
+    ("expected", "says", "values"),
+    [
+        (
+            "memos.E009",
+            "MEMOS_JOB_RETRY_SECONDS=60 must be more than MEMOS_JOB_TIMEOUT_SECONDS=60",
+            {"MEMOS_JOB_RETRY_SECONDS": 60, "MEMOS_JOB_TIMEOUT_SECONDS": 60},
+        ),
+        (
+            "memos.E010",
+            "MEMOS_LLM_TIMEOUT_SECONDS=31 must be at most half of MEMOS_JOB_TIMEOUT_SECONDS=60",
+            {"MEMOS_LLM_ENABLED": True, "MEMOS_LLM_TIMEOUT_SECONDS": 31.0, "MEMOS_JOB_TIMEOUT_SECONDS": 60},
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings, expected, says, values):
+    assert check_contradictions(None) == []
+    for name, value in values.items():
+        setattr(settings, name, value)
+    [found] = check_contradictions(None)
+    assert (found.id, bool(found.hint)) == (expected, True)
+    assert says in found.msg
+
+
+def test_a_timeout_of_a_language_model_that_is_off_contradicts_nothing(settings):
+    settings.MEMOS_LLM_ENABLED, settings.MEMOS_LLM_TIMEOUT_SECONDS = False, 10_000.0
+    assert check_contradictions(None) == []
+
+
+def test_each_value_of_the_policy_that_contradicts_another_is_named(settings):
+    wrong = {"ttl_days": 1, "working_memory.hours": 100, "gate.strict": True, "gate.worth_threshold": 0.0}
+    settings.MEMOS_POLICY = {**settings.MEMOS_POLICY, **wrong}
+    found = check_contradictions(None)
+    assert {one.id for one in found} == {"memos.E011"}
+    assert [one.msg.partition(")")[0] for one in found] == [
+        "MEMOS_POLICY_GATE_WORTH_THRESHOLD (policy `gate.worth_threshold`",
+        "MEMOS_POLICY_TTL_DAYS (policy `ttl_days`",
+    ]
+
+
 @pytest.mark.parametrize("command", [["manage.py", "check"], ["-c", "import memos_site.wsgi"]])
-def test_nothing_starts_with_it(tmp_path, command):
+@pytest.mark.parametrize(
+    ("wrong", "expected", "hint"),
+    [
+        ({"MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}, "memos.E004", "Unset MEMOS_DEBUG"),
+        ({"MEMOS_JOB_RETRY_SECONDS": "30", "MEMOS_JOB_TIMEOUT_SECONDS": "60"}, "memos.E009", "Raise the first"),
+        ({"MEMOS_POLICY_TTL_DAYS": "1", "MEMOS_POLICY_WORKING_MEMORY_HOURS": "99"}, "memos.E011", "Change it"),
+    ],
+)
+def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     given = {"MEMOS_SECRET_KEY": GOOD, "MEMOS_DATA_DIR": str(tmp_path), "DATABASE_URL": "postgresql://n@localhost/n",
-             "REDIS_URL": "redis://localhost:1/0", "MEMOS_HOST": "0.0.0.0", "MEMOS_DEBUG": "1"}  # fmt: skip
+             "REDIS_URL": "redis://localhost:1/0", "MEMOS_HOST": "0.0.0.0"}  # fmt: skip
     done = subprocess.run(
-        [sys.executable, *command], env=kept | given, cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *command], env=kept | given | wrong, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
-    assert "memos.E004" in done.stderr
-    assert "Unset MEMOS_DEBUG" in done.stderr
-    given.pop("MEMOS_DEBUG")
+    assert expected in done.stderr
+    assert hint in done.stderr
     done = subprocess.run(
         [sys.executable, *command], env=kept | given, cwd=ROOT, capture_output=True, text=True, check=False
     )

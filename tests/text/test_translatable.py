@@ -6,7 +6,7 @@ import json
 
 from django.utils.translation import override
 
-from memory.governance.policy import BY_KEY
+from memory.policy_values import BY_KEY
 from memory.text.translatable import Sentence, translated
 
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from memory.api.fields import MomentField, StrictBooleanField, StrictCharField
 from memory.enums import MemoryKind, PolicyOrigin, SweepRule
-from memory.governance.policy import KNOBS, Knob
+from memory.policy_values import KNOBS, Knob
 
 MAX_EXEMPTED = 1000
 

@@ -21,7 +21,8 @@ from memory.api.serializers.policy import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.governance.policy import BY_KEY, nested
+from memory.governance.policy import nested
+from memory.policy_values import BY_KEY
 from memory.services.retention.exemptions import UNCHANGED, exempt
 from memory.services.retention.policy_preview import preview
 from memory.services.tenancy import policy

@@ -10,11 +10,8 @@ from tqdm import tqdm
 from memory.enums import EmbeddingState
 from memory.errors import MemosError
 from memory.models import EmbeddingModel
-from memory.providers import minilm
-from memory.providers.embedding import OPENAI_MODEL, PROVIDERS, configured
+from memory.providers.embedding import PROVIDERS, configured
 from memory.services.index.embedding import prune_retired, reembed
-
-_OWN_MODELS = {"minilm": minilm.DEFAULT_MODEL, "openai": OPENAI_MODEL, "hash": "hash-256"}
 
 
 class Command(BaseCommand):
@@ -24,14 +21,14 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--provider", choices=PROVIDERS, help="default: MEMOS_EMBEDDING_PROVIDER")
+        parser.add_argument("--provider", choices=tuple(PROVIDERS), help="default: MEMOS_EMBEDDING_PROVIDER")
         parser.add_argument("--model", help="default: MEMOS_EMBEDDING_MODEL, or the provider's own")
         parser.add_argument("--prune", action="store_true", help="delete the former models' vectors afterwards")
 
     def handle(self, *, provider: str | None, model: str | None, prune: bool, **_: Any) -> None:
         wanted, configured_model = configured()
         provider = provider or wanted
-        model = model or (configured_model if provider == wanted else _OWN_MODELS[provider])
+        model = model or (configured_model if provider == wanted else PROVIDERS[provider].default_model)
         active = _active()
         if active and (active.provider, active.name) == (provider, model):
             self.stdout.write(f"{active} is the active model already: there is nothing to switch.")

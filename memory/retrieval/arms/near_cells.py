@@ -6,11 +6,11 @@ every hit is read from its vector, which says whether it is still there and sear
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
 
 import numpy as np
 
+from memory.caches import Cache, up_to
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import cells
 from memory.retrieval.arms import ArmHit
@@ -26,8 +26,8 @@ COMPARED = 400
 # Half a million memories have 6 MB of centroids.
 _MAPS_BYTES = 64 * 1024 * 1024
 
-_maps: dict[tuple[int, int], CellMap] = {}
-_maps_lock = threading.Lock()
+# By namespace and model.
+_maps: Cache[tuple[int, int], CellMap] = up_to(_MAPS_BYTES, size_of=lambda kept: kept.bytes)
 
 _MAP = """
 SELECT m.version, c.number, c.size, c.centroid
@@ -121,16 +121,12 @@ def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates |
 
 def _read_map(key: tuple[int, int]) -> CellMap | None:
     read = fetch(_MAP, {"namespace_id": key[0], "model_id": key[1]}, prepared=False, binary=True)
-    with _maps_lock:
-        _maps.pop(key, None)
-        if not read:
-            return None
-        centroids = np.frombuffer(b"".join(row[3] for row in read), dtype="<f2").reshape(len(read), -1)
-        fresh = CellMap.of(read[0][0], [row[1] for row in read], centroids.astype(np.float32), [row[2] for row in read])
-        _maps[key] = fresh
-        while len(_maps) > 1 and sum(kept.bytes for kept in _maps.values()) > _MAPS_BYTES:
-            del _maps[next(iter(_maps))]
-        return fresh
+    if not read:
+        _maps.forget(key)
+        return None
+    centroids = np.frombuffer(b"".join(row[3] for row in read), dtype="<f2").reshape(len(read), -1)
+    fresh = CellMap.of(read[0][0], [row[1] for row in read], centroids.astype(np.float32), [row[2] for row in read])
+    return _maps.put(key, fresh)
 
 
 def _scores(scope: Scope, question: Question, ids: Collection[str], *, unfiled: int) -> dict[str, float]:

@@ -23,6 +23,7 @@ from django.db import connection, transaction
 
 from memory.errors import Conflict
 from memory.models import AuditSeal
+from memory.models.locks import Lock, try_lock_in_transaction
 
 log = logging.getLogger("memos.audit")
 
@@ -36,7 +37,6 @@ ID_BYTES, MARK_BYTES = 16, 8
 MAX_XACT = 2**60
 GENESIS = bytes(32)
 BEFORE_ALL = (-1, uuid.UUID(int=0))
-_LOCK = 0x6D656D6F_61756474
 _VERSION = b"memos audit seal 1"
 
 # A row in one unambiguous form. An array of jsonb has one text, whatever the session's time zone and date style are.
@@ -73,7 +73,7 @@ def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
     sealed = 0
     for _ in range(limit):
         with transaction.atomic():
-            if not _alone():
+            if not try_lock_in_transaction(Lock.AUDIT_SEALS):
                 break
             before = last = newest_seal()
             if era := _renumbered(last, now=now):
@@ -91,7 +91,8 @@ def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
 def recognise_cluster(*, now: datetime) -> bool:
     """Begins a new era when the database was restored on another cluster; True if so. To be called before serving."""
     with transaction.atomic():
-        return _alone() and _renumbered(newest_seal(), now=now) is not None
+        mine = try_lock_in_transaction(Lock.AUDIT_SEALS)
+        return mine and _renumbered(newest_seal(), now=now) is not None
 
 
 def newest_seal() -> AuditSeal | None:
@@ -139,13 +140,6 @@ def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
 def late_ids() -> set[uuid.UUID]:
     """The events that late seals cover: few, written in the minute after a restore."""
     return {identity for seal in AuditSeal.objects.filter(late=True) for identity in members(seal)}
-
-
-def _alone() -> bool:
-    """Whether this is the only sealer; holds until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
-        return bool(cursor.fetchone()[0])
 
 
 def _place(seal: AuditSeal | None) -> Place:

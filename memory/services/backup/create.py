@@ -18,7 +18,7 @@ import psycopg
 from memory import audit, ledger
 from memory.enums import AuditEvent
 from memory.errors import BackupError
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.services.audit import chain
 from memory.services.backup import contents, postgres
 from memory.services.backup.container import Writer, check_key
@@ -27,7 +27,6 @@ from memory.services.backup.verify import verify
 SUFFIX, PARTIAL = ".backup", ".partial"
 _NAME = re.compile(r"memos-(\d{8}T\d{6}Z)-[0-9a-f]{8}\.backup")
 _MOMENT = "%Y%m%dT%H%M%SZ"
-_LOCK = 0x6D656D6F_6261636B
 # What a killed process left of a file is removed after so long.
 _LEFT_BEHIND = timedelta(days=1)
 
@@ -53,7 +52,7 @@ def make(folder: Path, *, key: str, verified: bool, actor: str, now: datetime) -
     BackupUnverified, LedgerUnavailable.
     """
     check_key(key)
-    with alone(_LOCK) as mine:
+    with try_lock(Lock.BACKUP) as mine:
         if not mine:
             raise BackupError("Another backup of this database is being made: wait for it.")
         started = time.monotonic()

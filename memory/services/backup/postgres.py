@@ -25,10 +25,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from memory.errors import BackupError, RestoreRefused
+from memory.models.locks import Lock, try_lock
 
 MAINTENANCE = "postgres"
-# PostgreSQL advisory lock, in the maintenance database: whoever makes or removes scratch databases.
-_LOCK = 0x6D656D6F_7363726
 _SCRATCH, _FORMER = "_scratch_", "_former_"
 _MAX_NAME_CHARS = 40
 _READ_BYTES = 1 << 20
@@ -131,8 +130,8 @@ def maintenance() -> Iterator[psycopg.Connection[Any]]:
 
     Those that a killed process left are dropped. Raises BackupError.
     """
-    with connect(MAINTENANCE) as admin:
-        if not _one(admin, "SELECT pg_try_advisory_lock(%s)", _LOCK):
+    with connect(MAINTENANCE) as admin, try_lock(Lock.SCRATCH_DATABASES, on=admin) as mine:
+        if not mine:
             raise RestoreRefused("Another backup is being verified or restored on this database server: wait for it.")
         if not _one(admin, "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user"):
             raise BackupError(

@@ -12,19 +12,16 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from memory import audit, ledger
+from memory import audit, caches, ledger
 from memory.enums import AuditEvent
 from memory.errors import BackupError, RedisAway, RestoreRefused
 from memory.ledger import Ledger
 from memory.models import Erasure
-from memory.retrieval import size
 from memory.services.audit import chain
 from memory.services.backup import contents, postgres
 from memory.services.backup.container import Reader, digest_of
 from memory.services.backup.replay import Replayed, other_secrets, replay
 from memory.services.backup.verify import inspect, load
-from memory.services.index import embedding
-from memory.services.tenancy import namespaces, policy
 from memory.stores.redis import forget_everything, ping
 
 # Sign-ins that were ended since must not be valid again.
@@ -89,7 +86,8 @@ def restore(
                 if not terms.keep_former:
                     postgres.drop(admin, former)
                     former = ""
-        _forget_process()
+        # What this process knows is of the database that was there.
+        caches.forget_all()
         return Restored(reader.created_at, sum(manifest["tables"].values()), events, replayed, former)
 
 
@@ -104,7 +102,8 @@ def _make_ready(
     now: Callable[[], datetime],
 ) -> tuple[int, Replayed]:
     """Verifies the restored database, brings it to this version and erases again. Django is connected to it."""
-    _forget_process()
+    # What this process knows is of another database.
+    caches.forget_all()
     events = contents.verify_chain(manifest)
     call_command("migrate", verbosity=0, interactive=False)
     # Before anything is recorded: on another cluster transactions are numbered anew.
@@ -209,11 +208,3 @@ def _forget_redis() -> None:
         forget_everything()
     except RedisAway as error:
         raise BackupError("Redis went away before the last step; nothing was replaced.") from error
-
-
-def _forget_process() -> None:
-    """What this process knows of a database is of another one."""
-    embedding.forget_active_model()
-    namespaces.forget_known()
-    policy.forget_known()
-    size.forget_known()

@@ -13,14 +13,17 @@ from django.contrib.auth import get_user_model
 from django.core import checks
 from django.db.models import Q
 
+from memory.conf import UNSAFE
 from memory.models import ApiKey
 from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 
 MIN_PYTHON = (3, 11)
 LOW_DISK, FULL_DISK = 2 * 2**30, 300 * 2**20
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-# What a server without HTTPS is told once and not four times, and DEBUG, which has a check of its own.
-_OF_HTTPS = frozenset({"security.W004", "security.W012", "security.W016", "security.W021", "security.W018"})
+# What a server without HTTPS is told once and not four times; and DEBUG and anonymous access, which `open_doors` names.
+_NAMED_ELSEWHERE = frozenset(
+    {"security.W004", "security.W012", "security.W016", "security.W021", "security.W018", "memos.E004", "memos.E005"}
+)
 
 
 def python() -> Finding:
@@ -31,9 +34,9 @@ def python() -> Finding:
 
 
 def system_checks() -> Finding:
-    tags = [checks.Tags.security, checks.Tags.compatibility, checks.Tags.models, checks.Tags.caches]
+    tags = [UNSAFE, checks.Tags.security, checks.Tags.compatibility, checks.Tags.models, checks.Tags.caches]
     found = checks.run_checks(tags=tags, include_deployment_checks=True)
-    found = [message for message in found if message.id not in _OF_HTTPS and not message.is_silenced()]
+    found = [message for message in found if message.id not in _NAMED_ELSEWHERE and not message.is_silenced()]
     if not found:
         return Finding(OK, "settings", "no system check has an objection")
     worst = FAIL if any(message.level >= checks.ERROR for message in found) else WARN

@@ -13,7 +13,7 @@ from memory.enums import AliasLink, AuditEvent
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Entity, EntityAlias, EntityMention, EntityRelation
 from memory.models.keys import new_id
-from memory.services.entities.links import hold_names
+from memory.models.locks import Lock, lock_in_transaction
 from memory.services.memories.change import checked_reason
 from memory.types import Scope
 
@@ -30,7 +30,7 @@ def merge(scope: Scope, *, entity_id: uuid.UUID, source_id: uuid.UUID, reason: s
     if entity_id == source_id:
         raise InvalidInput("An entity cannot be merged into itself: name two.", detail={"field": "source_id"})
     with transaction.atomic():
-        hold_names(scope)
+        lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
         target, source = find(scope, entity_id, field="entity_id"), find(scope, source_id, field="source_id")
         if source.merged_into == target.id:
             return target
@@ -75,7 +75,7 @@ def split(
     if bool(alias_ids) == bool(mention_ids):
         raise InvalidInput("Name either alias_ids or mention_ids.", detail={"field": "alias_ids"})
     with transaction.atomic():
-        hold_names(scope)
+        lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
         entity = find(scope, entity_id, field="entity_id")
         aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=entity.id).order_by("id"))
         if alias_ids:

@@ -16,9 +16,8 @@ from memory import audit
 from memory.enums import AuditEvent, MemoryState
 from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
-from memory.models.locks import alone
+from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
-from memory.services.entities.links import hold_names
 from memory.services.entities.mentions import Source, reading_of, store
 from memory.types import Scope
 
@@ -29,8 +28,6 @@ WORKER = "worker"
 BATCH = 100
 # Sessions, documents and single memories that are listed at a time.
 _LISTED = 200
-# PostgreSQL advisory lock of the one run that indexes.
-_RUN_LOCK = 0x6D656D6F75
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     """
     deadline = time.monotonic() + seconds
     total = 0
-    with alone(_RUN_LOCK) as only:
+    with try_lock(Lock.ENTITIES) as only:
         while only and (works := _works()):
             read = 0
             for work in works:
@@ -77,7 +74,7 @@ def index_namespace(scope: Scope, *, now: datetime) -> int:
 def rebuild(scope: Scope, *, now: datetime) -> None:
     """Has every memory of the namespace read again by the next runs; what people decided about names stays."""
     with transaction.atomic():
-        hold_names(scope)
+        lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
         EntityWatermark.objects.in_scope(scope).delete()
         audit.record(scope, AuditEvent.ENTITY_REBUILD, now=now)
 
@@ -113,7 +110,7 @@ def forget_names(scope: Scope) -> tuple[int, int]:
     After an erasure nothing is left of a name that only the erased memories had.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        hold_names(scope)
+        lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
         parameters = {"namespace_id": scope.namespace_id}
         names = 0
         # Twice: a name that no memory states any more comes home first, and goes then.
@@ -224,7 +221,7 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
     readings = [reading_of(source, names) for source, names in zip(sources, found, strict=True)]
     try:
         with transaction.atomic():
-            hold_names(scope)
+            lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
             present = _held(scope, [row.pk for row in batch])
             unchanged = [
                 reading

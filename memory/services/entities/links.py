@@ -30,12 +30,6 @@ class Stated:
     memory_id: uuid.UUID
 
 
-def hold_names(scope: Scope) -> None:
-    """Waits until nobody else changes the namespace's names; held until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memos entities', %s))", [scope.namespace_id])
-
-
 def link_stated(statements: Sequence[Stated], aliases: dict[str, EntityAlias]) -> list[EntityAlias]:
     """Lets names stand for the entity that a memory says they name; returns those that changed.
 

@@ -15,7 +15,6 @@ What keeps it right beside everything else that runs:
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 import traceback
@@ -35,7 +34,7 @@ from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.ledger import LedgerUnavailable
 from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
-from memory.models.locks import alone
+from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.holders import HOLDERS, Erased, Sweep
@@ -43,7 +42,6 @@ from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
 from memory.services.index import ivf
 from memory.services.index.recount import differences
-from memory.services.index.upkeep import CELLS_LOCK
 from memory.services.jobs import queue
 from memory.services.memories import recompare
 from memory.services.tenancy import holds
@@ -192,7 +190,7 @@ class _Run:
                 self._step(partial(self._swept, holder.name, holder.sweep))
         if not VectorMap.objects.in_scope(self._erased.scope).exists():
             return []
-        with alone(CELLS_LOCK) as mine:
+        with try_lock(Lock.IVF_LISTS) as mine:
             if not mine:
                 return ["The upkeep of large namespaces is at the cells of vectors."]
             self._step(
@@ -226,7 +224,7 @@ class _Run:
 
 
 def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
-    ivf.hold_vectors(erased.scope.namespace_id)
+    lock_in_transaction(Lock.VECTORS, erased.scope.namespace_id)
     parameters: dict[str, Any] = {"namespace_id": erased.scope.namespace_id, "memory_ids": memory_ids}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -336,15 +334,11 @@ def _record(erasure: Erasure, status: ErasureStatus, details: Mapping[str, Any],
 
 @contextmanager
 def _claimed(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
-    """Inside, the erasure when it is the caller's to carry out.
-
-    Who carries it out holds an advisory lock, which ends with its connection: what a killed process held is free.
-    """
-    number = int.from_bytes(hashlib.blake2b(b"erasure:" + erasure_id.bytes, digest_size=8).digest(), signed=True)
-    if not _advisory("pg_try_advisory_lock", number):
-        yield None
-        return
-    try:
+    """Inside, the erasure when it is the caller's to carry out."""
+    with try_lock(Lock.ERASURE, erasure_id) as mine:
+        if not mine:
+            yield None
+            return
         erasure = Erasure.objects.filter(namespace_id=namespace_id, id=erasure_id, status__in=OPEN).first()
         if erasure is not None:
             erasure.started_at = erasure.started_at or now()
@@ -352,14 +346,6 @@ def _claimed(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterato
             erasure.waiting_for = ""
             erasure.save(update_fields=["status", "started_at", "waiting_for"])
         yield erasure
-    finally:
-        _advisory("pg_advisory_unlock", number)
-
-
-def _advisory(function: str, number: int) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [number])
-        return bool(cursor.fetchone()[0])
 
 
 def _row(erasure: Erasure) -> Any:

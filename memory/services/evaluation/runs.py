@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from memory import audit
 from memory.enums import AuditEvent, EvaluationStatus, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import EvaluationResult, EvaluationRun, Job
+from memory.models.locks import Lock, try_lock
 from memory.models.paging import narrow
 from memory.services.jobs import queue
 from memory.types import Access, ListFilter, Scope
@@ -137,18 +137,16 @@ def claimed(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
     It is not when it is over, or when another process is at it. That process holds an advisory lock, which ends with
     its connection: so a run whose process was killed can be told from one that takes long.
     """
-    if not _lock(run.pk):
-        yield False
-        return
-    try:
+    with try_lock(Lock.EVALUATION, run.pk) as mine:
+        if not mine:
+            yield False
+            return
         with transaction.atomic():
             rows = _row(run).filter(status__in=_OPEN)
             begun = rows.update(status=EvaluationStatus.RUNNING, started_at=now)
             if begun:
                 _record(run, AuditEvent.EVALUATION_START, {"options": run.options}, now=now)
         yield bool(begun)
-    finally:
-        _unlock(run.pk)
 
 
 def finish(run: EvaluationRun, measured: Measured, *, now: datetime) -> EvaluationRun:
@@ -193,14 +191,10 @@ def fail_lost(*, now: datetime) -> int:
             fail(run, reason="Its job was discarded. Start it again.", now=now)
             lost += 1
     for run in EvaluationRun.objects.filter(status=EvaluationStatus.RUNNING):
-        if not _lock(run.pk):
-            continue
-        try:
-            if _row(run).filter(status=EvaluationStatus.RUNNING).exists():
+        with try_lock(Lock.EVALUATION, run.pk) as mine:
+            if mine and _row(run).filter(status=EvaluationStatus.RUNNING).exists():
                 fail(run, reason="The process that carried it out has ended. Start it again.", now=now)
                 lost += 1
-        finally:
-            _unlock(run.pk)
     return lost
 
 
@@ -254,18 +248,3 @@ def _record(run: EvaluationRun, event: AuditEvent, details: Mapping[str, Any], *
     details = {"dataset": run.dataset, "label": run.label, **details}
     scope = Scope(run.namespace_id, run.namespace, run.actor)
     audit.record(scope, event, subject=str(run.pk), details=details, now=now)
-
-
-def _lock(run_id: uuid.UUID) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_lock_number(run_id)])
-        return bool(cursor.fetchone()[0])
-
-
-def _unlock(run_id: uuid.UUID) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s)", [_lock_number(run_id)])
-
-
-def _lock_number(run_id: uuid.UUID) -> int:
-    return int.from_bytes(hashlib.blake2b(b"evaluation:" + run_id.bytes, digest_size=8).digest(), signed=True)

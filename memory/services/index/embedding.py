@@ -17,10 +17,11 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from memory import audit
+from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
 from memory.providers.embedding import EmbeddingProvider, configured, provider_for
@@ -40,8 +41,6 @@ KNOWN_SECONDS = 3.0
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
 INLINE_PASSAGES = 6_000
-# PostgreSQL advisory lock of the one run that makes missing vectors.
-_RUN_LOCK = 0x6D656D6F73
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,8 @@ def _beside() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
-_known: tuple[float, ActiveModel] | None = None
+# It has one key.
+_active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 
 
 def active_model(*, choose: bool = True) -> ActiveModel:
@@ -97,22 +97,14 @@ def active_model(*, choose: bool = True) -> ActiveModel:
 
     Raises EmbeddingUnavailable.
     """
-    global _known  # noqa: PLW0603 - one small cache a process
-    if _known is not None and time.monotonic() - _known[0] < KNOWN_SECONDS:
-        return _known[1]
+    known = _active.get(None)
+    if known is not None:
+        return known
     row = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
     if row is None and not choose:
         raise EmbeddingUnavailable("No embedding model is active yet: remember something first.")
     row = row or _first_model()
-    model = ActiveModel(row.pk, row.provider, row.name, row.dimensions)
-    _known = (time.monotonic(), model)
-    return model
-
-
-def forget_active_model() -> None:
-    """Makes the next `active_model()` look at the database."""
-    global _known  # noqa: PLW0603 - one small cache a process
-    _known = None
+    return _active.put(None, ActiveModel(row.pk, row.provider, row.name, row.dimensions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +173,7 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
-    with alone(_RUN_LOCK) as only:
+    with try_lock(Lock.EMBEDDING) as only:
         made = 0
         for batch in _fill(active_model(), Memory.objects.awaiting_vector(), limit=limit) if only else ():
             made += batch
@@ -222,7 +214,7 @@ def reembed(
             now=now(),
         )
     marks.set_right()
-    forget_active_model()
+    _active.clear()
     # Processes that still know the former model may have stored memories with its vectors only.
     time.sleep(KNOWN_SECONDS + 0.5)
     for made in _fill(model, lacking):

@@ -19,6 +19,7 @@ from django.db import connection, transaction
 
 from memory.models import VectorCell, VectorMap
 from memory.models.keys import new_id
+from memory.models.locks import Lock, lock_in_transaction
 from memory.retrieval import cells
 from memory.types import Scope
 
@@ -37,8 +38,6 @@ PURGE_EVERY = timedelta(minutes=10)
 # From the time that a deletion is given to its commit.
 DELETING_TAKES = timedelta(minutes=1)
 LOOKED_AT_ONCE = 500
-# First half of the PostgreSQL advisory locks of transactions that change many vectors of a namespace.
-_VECTORS_LOCK = 0x6D656D76
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -108,7 +107,7 @@ def members_among(scope: Scope, memory_ids: Collection[bytes]) -> int:
 def drop_members(scope: Scope, memory_ids: Collection[bytes]) -> int:
     """Takes these memories' members out of the cells; returns how many. Their vectors must be gone already.
 
-    Belongs inside `alone(large_namespaces.CELLS_LOCK)`. A cell that lost members is looked through again by the next
+    Belongs inside `try_lock(Lock.IVF_LISTS)`. A cell that lost members is looked through again by the next
     run, which joins what is left of a small one to others, so that no centroid of a few erased vectors stays.
     """
     dropped = 0
@@ -119,15 +118,6 @@ def drop_members(scope: Scope, memory_ids: Collection[bytes]) -> int:
         )
         dropped += len(rows)
     return dropped
-
-
-def hold_vectors(namespace_id: int) -> None:
-    """Within a transaction that changes many vectors: another one of the namespace waits until it has ended.
-
-    Both lock vectors in an order of their own, and would wait for each other.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_VECTORS_LOCK, namespace_id % 2**31])
 
 
 def _holding(scope: Scope, memory_ids: Collection[bytes]) -> Iterator[tuple[Place, int, np.ndarray, list[int]]]:
@@ -211,7 +201,7 @@ def _put(place: Place, waiting: _Waiting, numbers: np.ndarray, centroids: np.nda
     """Adds vectors to their nearest cells. A row that has changed since it was read is left for the next time."""
     nearest = cells.nearest_centroids(waiting.vectors, centroids)
     with transaction.atomic():
-        hold_vectors(place.namespace_id)
+        lock_in_transaction(Lock.VECTORS, place.namespace_id)
         marked = _read(
             """
             UPDATE memory_memoryvector v SET filed = true

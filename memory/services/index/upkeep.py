@@ -10,12 +10,9 @@ from django.conf import settings
 from django.db import connection
 
 from memory.enums import EmbeddingState
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.services.index import common_terms, ivf
 from memory.services.index.ivf import Place
-
-# PostgreSQL advisory lock of the one run that changes cells and counts.
-CELLS_LOCK = 0x6D656D6F74
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     """
     deadline = time.monotonic() + seconds
     filed = cells = counted = 0
-    with alone(CELLS_LOCK) as first:
+    with try_lock(Lock.IVF_LISTS) as first:
         if not first:
             return Kept()
         for namespace_id, memories in large():

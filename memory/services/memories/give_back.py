@@ -14,6 +14,7 @@ from django.db import transaction
 
 from memory.enums import AuditEvent, LinkKind, PairVerdict
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
+from memory.models.locks import Lock, lock_in_transaction
 from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
 from memory.services.memories import retire, supersede
 from memory.services.memories.change import AS_IT_COMES, Deed, finished
@@ -46,7 +47,7 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
         with transaction.atomic():
             rows = Memory.objects.in_scope(scope).filter(pk__in=older[start : start + AT_ONCE]).order_by("pk")
             locked = list(rows.select_related("namespace").select_for_update(of=("self",)))
-            supersede.one_at_a_time(namespace_id)
+            lock_in_transaction(Lock.SUPERSEDE, namespace_id)
             ours = by_machine(namespace_id, [one.pk for one in locked if one.superseded_by in by])
             for memory in locked:
                 deed = _deed(memory, by, ends=memory.pk in ours, made=made)

@@ -25,7 +25,7 @@ from memory.errors import InvalidInput, LLMUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.supersession import Linked, Retired, Settled, may_stand
 from memory.models import Memory, MemoryLink, UnsurePair
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
 from memory.providers.llm_settling import LLMJudge, Said, Verdict, configured_judge
@@ -40,8 +40,6 @@ from memory.types import Scope
 
 log = logging.getLogger("memos.settling")
 
-# PostgreSQL advisory lock of the one run that judges.
-_RUN_LOCK = 0x6D656D6A64
 # Pairs of one question to the model, and characters of what stood before a statement that it is shown.
 AT_ONCE = 5
 BEFORE_CHARS = 300
@@ -94,7 +92,7 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     total = 0
     if judge is None:
         return total
-    with alone(_RUN_LOCK) as only:
+    with try_lock(Lock.JUDGE) as only:
         for cases in _questions(_due(now)) if only else ():
             if time.monotonic() > deadline:
                 break

@@ -25,7 +25,7 @@ from memory.governance.conflicts import Decision
 from memory.governance.likelihood import Nearness
 from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
 from memory.models import HOLDS_ON, Memory, MemoryLink, Session
-from memory.models.locks import alone
+from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
 from memory.services.index.embedding import Embedded, active_model, embed_or_none, embedded_passages
@@ -34,7 +34,7 @@ from memory.services.memories import give_back, skipped_turns, unsure_pairs
 from memory.services.memories.change import AS_IT_COMES, MAX_REASON_CHARS, finished
 from memory.services.memories.later import later_memories
 from memory.services.memories.retire import ACTOR, Going, left_of, reason_of, retire, search_what_holds
-from memory.services.memories.supersede import ended, one_at_a_time
+from memory.services.memories.supersede import ended
 from memory.services.tenancy.policy import in_force
 from memory.text.clauses import clauses
 from memory.text.utterances import Statement, live_statements
@@ -45,8 +45,6 @@ log = logging.getLogger("memos.settling")
 BATCH = 100
 # Sessions that are listed at a time.
 _LISTED = 200
-# PostgreSQL advisory lock of the one run that settles.
-_RUN_LOCK = 0x6D656D7375
 # What a change names must share so much with a memory before the memory is looked at; so many are looked at.
 LEAST_SHARE = 0.5
 _LOOKED_AT = 100
@@ -83,7 +81,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     """
     deadline = time.monotonic() + seconds
     total = 0
-    with alone(_RUN_LOCK) as only:
+    with try_lock(Lock.SETTLE) as only:
         if only:
             skipped_turns.take_up()
         while only and (works := _works()):
@@ -301,7 +299,7 @@ def carry_out(
         held = {row.pk: row for row in rows.order_by("pk").select_for_update(of=("self",))}
         if not all(key in held and _as_read(held[key], read[key]) for key in judged):
             return False
-        one_at_a_time(scope.namespace_id)
+        lock_in_transaction(Lock.SUPERSEDE, scope.namespace_id)
         newer = held[memory.pk]
         for key, ones in going.items():
             _retire(scope, held[key], ones, newer=newer, embedded=embedded[key], judge=judge, now=now)

@@ -14,11 +14,11 @@ from django.db.models import Q
 from memory.enums import LinkKind
 from memory.errors import Conflict, InvalidInput
 from memory.models import HOLDS_ON, Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
+from memory.models.locks import Lock, lock_in_transaction
 from memory.services.memories import reinstate, settle
 from memory.services.memories.change import AS_IT_COMES, checked_reason, finished
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.retire import ACTOR
-from memory.services.memories.supersede import one_at_a_time
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, Scope
 
@@ -193,7 +193,7 @@ def _undo_one(
         )
         if memory is None:
             return
-        one_at_a_time(scope.namespace_id)
+        lock_in_transaction(Lock.SUPERSEDE, scope.namespace_id)
         recent = memory.superseded_at is not None and memory.superseded_at >= since
         ends = recent and bool(by_machine(scope.namespace_id, [memory.pk]))
         rows = RetiredStatement.objects.filter(namespace_id=scope.namespace_id, memory_id=memory.pk, withdrawn_at=None)

@@ -15,6 +15,7 @@ from django.db import connection
 from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Memory, MemoryLink
+from memory.models.locks import Lock, lock_in_transaction
 from memory.services.index.embedding import embed_or_none, embedded_passages
 from memory.services.index.insert import LetIn, prepare, write
 from memory.services.ingestion.admission import allowed_fields, allowed_text
@@ -57,7 +58,7 @@ def supersede(
         older, newer = found[older_id], found[newer_id]
         if older.namespace_id != newer.namespace_id:
             raise NotFound(f"There is no memory {newer_id} in the namespace of the older one.", detail={"field": "by"})
-        one_at_a_time(older.namespace_id)
+        lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
         deed = ended(older, newer, reason, confidence, access.actor, now=now)
         return finished(access, older, deed, terms=terms, now=now)
 
@@ -112,7 +113,7 @@ def supersede_by_text(
         # The session's row is locked before the memory's, as a reset does.
         sessions.extend(write(rows, embedded, now=now))
         found = held(access, [older_id, rows[0].id], terms=terms)
-        one_at_a_time(older.namespace_id)
+        lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
         deed = ended(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
         answer = finished(access, found[older_id], deed, terms=terms, now=now)
         return {**answer, "degraded": [] if embedded is not None else [EMBEDDING_DELAYED]}
@@ -129,7 +130,7 @@ def supersede_by_text(
 
 
 def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
-    """Ends the older memory where the newer begins, and links the two; both are locked, and `one_at_a_time` holds.
+    """Ends the older memory where the newer begins, and links the two; both are locked, and so is `Lock.SUPERSEDE`.
 
     Raises Conflict as `supersede` does.
     """
@@ -196,12 +197,6 @@ def _successors(memory: Memory) -> set[uuid.UUID]:
     with connection.cursor() as cursor:
         cursor.execute(_SUCCESSORS, {"namespace_id": memory.namespace_id, "id": memory.pk})
         return {identity for (identity,) in cursor.fetchall()}
-
-
-def one_at_a_time(namespace_id: int) -> None:
-    """Until the transaction ends, nobody else supersedes in the namespace: several at once could make a ring."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memos.supersede', %s))", [namespace_id])
 
 
 def validity(memory: Memory) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
+from memory.caches import Cache, for_seconds
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RedisAway
 from memory.models import EmbeddingModel
@@ -23,7 +23,8 @@ from memory.types import system_access
 OK = "ok"
 PROBE_SECONDS = 30.0
 
-_probed: tuple[float, str] | None = None
+# It has one key.
+_probed: Cache[None, str] = for_seconds(PROBE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +96,7 @@ def _redis() -> str:
 
 def _embedding() -> str:
     """The provider's state, asked at most once in PROBE_SECONDS: it may be slow, or cost money."""
-    global _probed  # noqa: PLW0603 - one small cache a process
-    if _probed is None or time.monotonic() - _probed[0] >= PROBE_SECONDS:
-        _probed = (time.monotonic(), _probe_embedding())
-    return _probed[1]
-
-
-def forget_probe() -> None:
-    """Makes the next report ask the provider."""
-    global _probed  # noqa: PLW0603 - one small cache a process
-    _probed = None
+    return _probed.get(None) or _probed.put(None, _probe_embedding())
 
 
 def _probe_embedding() -> str:

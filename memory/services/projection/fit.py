@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from memory.enums import EmbeddingState, JobState
 from memory.models import EmbeddingModel, Job, Memory, ProjectedMemory, Projection
 from memory.models.keys import new_id
+from memory.models.locks import Lock, lock_in_transaction
 from memory.retrieval import cells
 from memory.retrieval.axes import Axes, cluster_count, naming_terms
 from memory.services.jobs import queue, runner
@@ -31,8 +32,6 @@ GROWN = 2
 # Memories whose texts are read for how a cluster's words are written.
 _SPELLED_FROM = 60
 _TRIES = 3
-# First half of the PostgreSQL advisory lock of the one run that stores a namespace's map.
-_MAP_LOCK = 0x6D656D6D
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +241,7 @@ def _store(
     coordinates = fitted.axes.place(sample.vectors)
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_MAP_LOCK, scope.namespace_id % 2**31])
+            lock_in_transaction(Lock.MAP, scope.namespace_id)
             row = Projection.objects.in_scope(scope).select_for_update().filter(model_id=model_id).first()
             if not fitted.is_new and (row is None or row.version != fitted.version):
                 raise _Gone

@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from memory.enums import AuditEvent, JobState, SweepRule
-from memory.governance.policy import BY_KEY, Value
 from memory.models import AuditLog, NamespacePolicy, UpkeepMark
 from memory.models.keys import first_id_of
 from memory.models.sql import fetch
+from memory.policy_values import BY_KEY, Value
 from memory.services.jobs.schedules import schedule_states
 from memory.services.retention.sweep import SWEEP
 from memory.types import Access, Scope

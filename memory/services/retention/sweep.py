@@ -20,7 +20,7 @@ from memory.enums import AuditEvent, EvaluationStatus, MemoryState, SweepRule
 from memory.governance.clock import Clock, judge
 from memory.governance.policy import Policy
 from memory.models import ContextPack, EvaluationResult, EvaluationRun, Memory, Namespace, UpkeepMark
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.services.ingestion import quarantine
 from memory.services.memories import edit, usage
 from memory.services.retention import due, importance
@@ -36,9 +36,6 @@ BATCH = 500
 ALL = -1
 # Evaluations of datasets are of no namespace.
 NO_NAMESPACE = Namespace(id=0, name="")
-
-# PostgreSQL advisory lock of the one sweep.
-_RUN_LOCK = 0x7377656570
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def sweep(*, actor: str, now: datetime, seconds: float = float("inf"), accept_cl
     (memory.governance.clock), unless `accept_clock` says that it is right.
     """
     deadline = time.monotonic() + seconds
-    with alone(_RUN_LOCK) as first:
+    with try_lock(Lock.SWEEP) as first:
         if not first:
             return Swept(paused="another sweep is at work", finished=False)
         problem = _look_at_clock(actor, now=now, accept=accept_clock)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
 from memory.errors import NotFound
 from memory.models import Namespace
@@ -12,10 +11,10 @@ from memory.types import Access, Scope
 
 # How long a process goes on with the id that it knows of a name. Ids are never given to another namespace.
 KNOWN_SECONDS = 2.0
-_KNOWN_AT_MOST = 10_000
 LISTED_NAMESPACES = 20
 
-_known: dict[str, tuple[float, int]] = {}
+# By name; a name that no namespace has is not known.
+_ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
 
 
 def scope_for(access: Access, *, name: str, request_id: str = "", create: bool = True) -> Scope:
@@ -60,27 +59,16 @@ def ensure_namespace(name: str) -> Namespace:
     return Namespace.objects.get_or_create(name=name)[0]
 
 
-def forget_known() -> None:
-    """Makes every next look-up ask the database."""
-    _known.clear()
-
-
 def _identity(access: Access, name: str) -> int | None:
     """The id of the namespace; what is known of one that the caller does not reach is not used.
 
     The database is asked for another tenant's as for one that is not there, so that both take as long.
     """
-    now = time.monotonic()
-    seen = _known.get(name)
-    if seen is not None and now - seen[0] < KNOWN_SECONDS and _reaches(access, seen[1]):
-        return seen[1]
+    known = _ids.get(name)
+    if known is not None and _reaches(access, known):
+        return known
     rows = fetch("SELECT id FROM memory_namespace WHERE name = %(name)s", {"name": name}, prepared=True)
-    if not rows:
-        return None
-    if len(_known) >= _KNOWN_AT_MOST:
-        _known.clear()
-    _known[name] = (now, rows[0][0])
-    return int(rows[0][0])
+    return _ids.put(name, int(rows[0][0])) if rows else None
 
 
 def _reaches(access: Access, identity: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,24 +9,17 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
-from django.db import connection, transaction
+from django.db import transaction
 
 from memory import audit
+from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, GateAction
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
 from memory.gate.policy import GatePolicy
-from memory.governance.policy import (
-    BY_KEY,
-    KNOBS,
-    Effective,
-    Policy,
-    Value,
-    contradictions,
-    effective,
-    flattened,
-    nested,
-)
+from memory.governance.policy import Effective, Policy, contradictions, effective, flattened, nested
 from memory.models import Namespace, NamespacePolicy
+from memory.models.locks import Lock, lock_in_transaction
+from memory.policy_values import BY_KEY, KNOBS, Value
 from memory.services.tenancy.notes import allowed_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -39,10 +31,6 @@ MAX_REASON_CHARS = 300
 _SHOWN_KEY_CHARS = 100
 # How long a process goes on with the policy that it knows after another process has changed it.
 KNOWN_SECONDS = 2.0
-_KNOWN_AT_MOST = 10_000
-
-# Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
-_LOCK = "SELECT pg_advisory_xact_lock{}(hashtextextended('memos.policy', %s))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +57,15 @@ class InForce:
     gate: GatePolicy
 
 
-_known: dict[int, tuple[float, InForce]] = {}
+# By the id of a namespace.
+_in_force: Cache[int, InForce] = for_seconds(KNOWN_SECONDS)
 
 
 def in_force(namespace_id: int) -> InForce:
     """As `governing`, known for KNOWN_SECONDS without asking the database: for what happens with every write."""
-    now = time.monotonic()
-    seen = _known.get(namespace_id)
-    if seen is not None and now - seen[0] < KNOWN_SECONDS:
-        return seen[1]
+    known = _in_force.get(namespace_id)
+    if known is not None:
+        return known
     policy = governing(namespace_id).effective.policy
     gate = GatePolicy(
         strict=policy.strict,
@@ -86,23 +74,12 @@ def in_force(namespace_id: int) -> InForce:
         personal_data=GateAction(policy.personal_data),
         injection=GateAction(policy.injection),
     )
-    if len(_known) >= _KNOWN_AT_MOST:
-        _known.clear()
-    _known[namespace_id] = (now, InForce(policy, gate))
-    return _known[namespace_id][1]
-
-
-def forget_known(namespace_id: int | None = None) -> None:
-    """Makes the next `in_force` of the namespace, or of every one, ask the database."""
-    if namespace_id is None:
-        _known.clear()
-    else:
-        _known.pop(namespace_id, None)
+    return _in_force.put(namespace_id, InForce(policy, gate))
 
 
 def _forget_settings(*, setting: str, **_: object) -> None:
     if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN")):
-        forget_known()
+        _in_force.clear()
 
 
 setting_changed.connect(_forget_settings, dispatch_uid="memory.services.tenancy.policy")
@@ -116,8 +93,7 @@ def governing(namespace_id: int) -> Governing:
 
 def lock_policy(namespace_id: int) -> Policy:
     """The namespace's policy, which `put_policy` does not change until the caller's transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK.format("_shared"), [namespace_id])
+    lock_in_transaction(Lock.POLICY, namespace_id, shared=True)
     return governing(namespace_id).effective.policy
 
 
@@ -152,8 +128,7 @@ def put_policy(
     with transaction.atomic():
         # The writers of one policy wait for each other here, so versions have no gaps and none is lost.
         Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
-        with connection.cursor() as cursor:
-            cursor.execute(_LOCK.format(""), [scope.namespace_id])
+        lock_in_transaction(Lock.POLICY, scope.namespace_id)
         before = governing(scope.namespace_id)
         if expected is not None and expected != before.version:
             raise PreconditionFailed(
@@ -185,7 +160,7 @@ def put_policy(
             },
             now=now,
         )
-    forget_known(scope.namespace_id)
+    _in_force.forget(scope.namespace_id)
     return after
 
 

@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from memory import audit
 from memory.errors import AuditBroken, Conflict
 from memory.models import AuditLog, AuditSeal
+from memory.models.locks import Lock, try_lock_in_transaction
 from memory.services.audit import chain
 from memory.services.audit.chain import recognise_cluster, seal
 from memory.services.audit.verify import holds_at, verify
@@ -139,7 +140,7 @@ def test_a_writer_that_rolled_back_leaves_no_gap():
 def test_of_two_sealers_at_once_one_seals():
     happen(9)
     with transaction.atomic():
-        assert chain._alone()
+        assert try_lock_in_transaction(Lock.AUDIT_SEALS)
         assert elsewhere(lambda: seal(now=NOW)) == 0
 
     with ThreadPoolExecutor(4) as pool:

@@ -31,7 +31,7 @@ from memory.models import (
     Session,
     VectorCell,
 )
-from memory.models.locks import alone
+from memory.models.locks import Lock, try_lock
 from memory.retrieval import cells
 from memory.services.erasure import holders as erasure_holders
 from memory.services.erasure import requests, run
@@ -553,7 +553,7 @@ class TestLargeNamespace:
 
 
 def hold_cells(held: threading.Event, go_on: threading.Event) -> None:
-    with alone(upkeep.CELLS_LOCK) as mine:
+    with try_lock(Lock.IVF_LISTS) as mine:
         assert mine
         held.set()
         go_on.wait(20)

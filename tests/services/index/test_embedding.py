@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector
@@ -52,7 +53,7 @@ class Provider(HashEmbedding):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
     monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
     monkeypatch.setattr(embedding, "BATCH", 4)
 
@@ -105,11 +106,11 @@ def test_the_stored_model_goes_before_the_configured_one(db, settings):
 
 
 def test_what_a_process_knows_is_asked_again_after_a_while_only(db, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(embedding, "_active", caches.for_seconds(100.0))
     active_model()
-    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 100.0)
     with django_assert_num_queries(0):
         active_model()
-    embedding.forget_active_model()
+    caches.forget_all()
     with django_assert_num_queries(1):
         active_model()
 
@@ -187,7 +188,7 @@ def test_the_former_model_answers_until_the_switch_and_the_other_after_it(alice,
     seen: list[tuple[int, int, str, str, int]] = []
 
     def progress(done: int, total: int) -> None:
-        embedding.forget_active_model()
+        caches.forget_all()
         seen.append((done, total, active_model().name, best(alice, "ship 7"), vectors_of("hash-256").count()))
 
     target = switch(progress=progress)
@@ -220,7 +221,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_ended(alice, remember, provi
 
     with pytest.raises(RuntimeError, match="power cut"):
         switch(progress=broken_off)
-    embedding.forget_active_model()
+    caches.forget_all()
     assert active_model().name == "hash-256"
     assert vectors_of("hash-64").count() == 4
     assert not AuditLog.objects.filter(event_type="REEMBED").exists()
@@ -304,7 +305,7 @@ def test_with_the_other_provider_away_nothing_is_switched(alice, remember, provi
     providers["hash-64"].away = True
     with pytest.raises(EmbeddingUnavailable):
         switch()
-    embedding.forget_active_model()
+    caches.forget_all()
     assert active_model().name == "hash-256"
 
 

@@ -10,20 +10,20 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from memory import tasks
+from memory import caches, tasks
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.providers.embedding import provider_for
 from memory.providers.hashing import HashEmbedding
 from memory.services.index import embedding, marks
-from memory.services.index.embedding import embed_pending, forget_active_model, pending_count, reembed
+from memory.services.index.embedding import embed_pending, pending_count, reembed
 from tests.vectorless import take_vectors
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "_active", caches.for_seconds(0.0))
     monkeypatch.setattr(embedding.time, "sleep", lambda _: None)
 
 
@@ -72,7 +72,7 @@ def test_what_ingest_embeds_is_marked_and_what_it_cannot_waits(alice, remember, 
 
 def test_the_first_memory_of_a_server_whose_provider_is_away_waits(alice, remember, away):
     EmbeddingModel.objects.all().delete()
-    forget_active_model()
+    caches.forget_all()
     remember(alice, "the very first")
     assert marked() == {"the very first": False}
     assert pending_count() == 1
@@ -136,7 +136,7 @@ def test_a_switch_that_is_killed_before_it_marks_is_made_good_by_the_clock(alice
         switching.setattr(marks, "set_right", killed)
         with pytest.raises(KeyboardInterrupt):
             switch()
-    forget_active_model()
+    caches.forget_all()
     assert (marks.wrong(), pending_count()) == (1, 0)
 
     assert tasks.check_embedded_marks() == 1

@@ -12,8 +12,9 @@ import pytest
 from django.db import connection
 
 from memory.models import CommonTerm, MemoryVector, NamespaceStat, Posting, VectorCell, VectorMap
+from memory.models.locks import Lock, try_lock
 from memory.retrieval import cells
-from memory.services.index import common_terms, ivf, upkeep
+from memory.services.index import common_terms, ivf
 from memory.services.index.upkeep import Kept, keep_up
 from memory.services.ingestion.documents import delete_document, put_document
 from memory.services.ingestion.ingest import ingest_batch
@@ -202,10 +203,9 @@ def test_a_run_that_has_no_time_left_goes_on_in_the_next(alice):
 def test_one_run_at_a_time(alice):
     fill(alice, 250)
     where = connection.get_connection_params()
-    with psycopg.connect(host=where["host"], user=where["user"], dbname=where["dbname"]) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [upkeep.CELLS_LOCK])
+    other = psycopg.connect(host=where["host"], user=where["user"], dbname=where["dbname"], autocommit=True)
+    with other, try_lock(Lock.IVF_LISTS, on=other):
         assert keep_up(now=NOW) == Kept()
-        other.execute("SELECT pg_advisory_unlock(%s)", [upkeep.CELLS_LOCK])
     assert keep_up(now=NOW).filed == 250
 
 

@@ -10,13 +10,14 @@ import pytest
 from django.db import connection
 from django.db.models import Sum
 
+from memory import caches
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import EmbeddingUnavailable, InvalidInput, NotFound
 from memory.models import AuditLog, Memory, MemoryVector, MemoryVersion, Namespace, NamespaceStat, Posting
 from memory.models.memory import content_hash
 from memory.retrieval.pipeline import Hit, retrieve
 from memory.retrieval.question import question
-from memory.services.index.embedding import active_model, forget_active_model
+from memory.services.index.embedding import active_model
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.jobs import queue
 from memory.services.memories import edit as curation
@@ -35,9 +36,9 @@ TURNS = (
 @pytest.fixture(autouse=True)
 def _hash_model(settings):
     settings.MEMOS_EMBEDDING_PROVIDER = "hash"
-    forget_active_model()
+    caches.forget_all()
     yield
-    forget_active_model()
+    caches.forget_all()
 
 
 def make_scope(name: str = "curation-harbour") -> Scope:

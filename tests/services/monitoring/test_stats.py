@@ -6,10 +6,10 @@ import pytest
 import redis
 from django_q.models import OrmQ
 
+from memory import caches
 from memory.enums import SummaryTrigger
 from memory.models import Condensation, Memory, Namespace, Session
 from memory.models.sql import capped_counts
-from memory.services.index.embedding import forget_active_model
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.monitoring import stats
@@ -25,9 +25,9 @@ EVERYWHERE = system_access("test")
 @pytest.fixture(autouse=True)
 def _hash_model(settings):
     settings.MEMOS_EMBEDDING_PROVIDER = "hash"
-    forget_active_model()
+    caches.forget_all()
     yield
-    forget_active_model()
+    caches.forget_all()
     redis_store.resume()
 
 

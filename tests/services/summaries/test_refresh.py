@@ -9,6 +9,7 @@ import pytest
 from django.db import transaction
 from django_q.models import OrmQ
 
+from memory import caches
 from memory.enums import SummaryTrigger
 from memory.models import Condensation, Memory, Session
 from memory.services.ingestion.ingest import ingest_batch
@@ -140,7 +141,7 @@ def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
     assert request_overdue(now=QUIET - timedelta(minutes=2)) == 0
 
     policy.put_policy(alice.scope, wanted={"summary": {"messages": 1, "tokens": 50, "idle_seconds": 0}}, now=NOW)
-    policy.forget_known()
+    caches.forget_all()
 
     assert governing(alice.scope.namespace_id) == Refresh(1, 50, None)
     assert session_context(alice.scope, session="s1", now=NOW + timedelta(minutes=5)).summary_due
@@ -151,7 +152,7 @@ def test_ingest_asks_when_the_namespaces_own_number_is_reached(alice, settings):
     settings.MEMOS_WINDOW_MESSAGES = 2
     settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 2
     policy.put_policy(alice.scope, wanted={"summary": {"messages": 4}}, now=NOW)
-    policy.forget_known()
+    caches.forget_all()
 
     tell(alice, "one", "two", "three")
     assert Session.objects.get().summary_requested_at is None

@@ -1,0 +1,196 @@
+"""The values that govern a namespace, each declared once: its unit, range, default, words and name in the environment.
+
+The settings read them from the environment, before anything of Django is there; `governance/policy.py` decides by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from memory.conf import Environment
+from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
+
+Value = bool | int | float | str
+
+# Leaving out what is below loses less than a point of R@10 on every set that it was measured on: docs/relevance.md.
+RELEVANCE_FLOOR = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One governed value. `choices` for words; `minimum`..`maximum` for numbers; `setting` is its environment name."""
+
+    key: str
+    default: Value
+    help: Sentence
+    unit: Sentence
+    choices: tuple[str, ...] = ()
+    minimum: float = 0.0
+    maximum: float = 0.0
+    setting: str = ""
+
+    @property
+    def range(self) -> Sentence:
+        """What it may be, in words."""
+        if isinstance(self.default, bool):
+            return Sentence(_("true or false"))
+        if self.choices:
+            return Sentence(_("one of %(choices)s"), choices=", ".join(self.choices))
+        ends = {"low": f"{self.minimum:g}", "high": f"{self.maximum:,.15g}"}
+        if self.fractional:
+            return Sentence(_("a number from %(low)s to %(high)s"), **ends)
+        return Sentence(_("a whole number from %(low)s to %(high)s"), **ends)
+
+    @property
+    def fractional(self) -> bool:
+        return isinstance(self.default, float)
+
+    def problem_of(self, value: object) -> str | None:
+        """What is wrong with `value`, as a sentence without its subject; None when nothing is."""
+        if isinstance(self.default, bool):
+            right = isinstance(value, bool)
+        elif self.choices:
+            right = isinstance(value, str) and value in self.choices
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            right = False
+        else:
+            right = self.minimum <= value <= self.maximum and (self.fractional or value == int(value))
+        if right:
+            return None
+        if self.unit:
+            return Sentence(_("must be %(range)s %(unit)s."), range=self.range, unit=self.unit)
+        return Sentence(_("must be %(range)s."), range=self.range)
+
+    def read(self, env: Environment) -> Value:
+        """The value that the environment gives, or the default; declares the setting."""
+        help_text = f"`{self.key}`: {self.help}"
+        if isinstance(self.default, bool):
+            return env.flag(self.setting, self.default, help_text)
+        if isinstance(self.default, str):
+            return env.text(self.setting, self.default, help_text, choices=self.choices)
+        if isinstance(self.default, float):
+            return env.number(self.setting, self.default, help_text, minimum=self.minimum, maximum=self.maximum)
+        return env.integer(self.setting, self.default, help_text, minimum=int(self.minimum), maximum=int(self.maximum))
+
+
+def _knob(key: str, default: Value, help: str, unit: str = "", **options: Any) -> Knob:
+    setting = options.pop("setting", f"MEMOS_POLICY_{key.upper().replace('.', '_')}")
+    return Knob(key, default, Sentence(help), Sentence(unit), setting=setting, **options)
+
+
+_DAYS: Final[dict[str, Any]] = {"unit": _("days"), "maximum": 36_500}
+
+KNOBS: tuple[Knob, ...] = (
+    _knob("gate.strict", False, _("a turn below the worth threshold stays out of long-term memory.")),
+    _knob(
+        "gate.worth_threshold",
+        0.3,
+        _("worth from which a turn counts as more than small talk."),
+        _("of 1"),
+        maximum=1,
+    ),
+    _knob(
+        "gate.personal_data",
+        "off",
+        _("what happens to phone numbers, e-mail addresses, identity and card numbers."),
+        choices=("off", "redact", "quarantine"),
+    ),
+    _knob(
+        "gate.secrets",
+        "redact",
+        _("what happens to passwords, keys and tokens."),
+        choices=("redact", "quarantine", "reject"),
+    ),
+    _knob(
+        "gate.injection",
+        "quarantine",
+        _("what happens to text that gives orders to the agent that will read it."),
+        choices=("quarantine", "accept"),
+    ),
+    _knob(
+        "conflicts.settle",
+        True,
+        _("what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede."),
+    ),
+    _knob(
+        "retrieval.relevance_floor",
+        RELEVANCE_FLOOR,
+        _("relevance that a hit must reach for a question to count as answerable; 0: any hit will do."),
+        _("of 1"),
+        maximum=1,
+    ),
+    _knob("duplicates.collapse", True, _("a memory that repeats another one is folded into it.")),
+    _knob("decay.enabled", True, _("the sweep archives memories whose strength has fallen below the floor.")),
+    _knob("decay.floor", 0.05, _("strength below which a memory is archived."), _("of 1"), maximum=0.4),
+    _knob(
+        "decay.half_life_days.said",
+        180.0,
+        _("after so many days without use, half of the strength of what people said is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.answered",
+        120.0,
+        _(
+            "after so many days without use, half of the strength of what agents, systems and tools said is left; "
+            "0: it never decays."
+        ),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.episode",
+        30.0,
+        _("after so many days without use, half of the strength of talk that says little is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob(
+        "decay.half_life_days.document",
+        0.0,
+        _("after so many days without use, half of the strength of chunks of documents is left; 0: it never decays."),
+        **_DAYS,
+    ),
+    _knob("ttl_days", 0, _("age at which a memory expires, used or not; 0: never."), **_DAYS),
+    _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
+    _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),
+    _knob("retention.quarantine_days", 30, _("age at which quarantined text is deleted; 0: never."), **_DAYS),
+    _knob("legal_hold", False, _("nothing is archived, expired, deleted or rewritten.")),
+    _knob(
+        "summary.messages",
+        4,
+        _("new messages after which a query asks for a session's summary again."),
+        _("messages"),
+        minimum=1,
+        maximum=1000,
+        setting="MEMOS_SUMMARY_REFRESH_MESSAGES",
+    ),
+    _knob(
+        "summary.tokens",
+        1000,
+        _("the same for fewer new messages that hold so many tokens together."),
+        _("tokens"),
+        minimum=1,
+        maximum=1_000_000,
+        setting="MEMOS_SUMMARY_REFRESH_TOKENS",
+    ),
+    _knob(
+        "summary.idle_seconds",
+        900,
+        _("silence after which a summary takes in the last few new messages; 0: never."),
+        _("seconds"),
+        maximum=31_536_000,
+        setting="MEMOS_SUMMARY_IDLE_SECONDS",
+    ),
+    _knob(
+        "working_memory.hours",
+        24,
+        _("how long a message stays in working memory."),
+        _("hours"),
+        minimum=1,
+        maximum=8760,
+    ),
+    _knob("quota.memories", 0, _("memories that the namespace may hold; 0: no limit."), _("memories"), maximum=10**12),
+    _knob("quota.writes_per_day", 0, _("memories that a day may add; 0: no limit."), _("memories"), maximum=10**12),
+)
+BY_KEY = {knob.key: knob for knob in KNOBS}
