@@ -11,7 +11,7 @@ from tests.docs.pages import DOCS, ROOT
 from tools import architecture
 
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-LAYERS, SERVICES = (
+LAYERS, SERVICES, _ = (
     [set(layer.split(" | ")) for layer in contract["layers"]] for contract in CONTRACTS if contract["type"] == "layers"
 )
 
