@@ -159,8 +159,10 @@ def keep_up_all() -> None:
     while True:
         kept = keep_up(now=timezone.now(), seconds=60)
         _say(f"{kept} after {time.monotonic() - started:.0f} s")
-        waiting = MemoryVector.objects.filter(filed=False, namespace__name__in=[f"scale-{size}-0" for size in LARGE])
-        full = VectorCell.objects.filter(size__gt=LARGEST, lump=0).exists()
+        waiting = MemoryVector.objects.across_namespaces().filter(
+            filed=False, namespace__name__in=[f"scale-{size}-0" for size in LARGE]
+        )
+        full = VectorCell.objects.across_namespaces().filter(size__gt=LARGEST, lump=0).exists()
         if not kept.cells and not full and waiting.count() < 1_000:
             return
         time.sleep(1)

@@ -198,7 +198,8 @@ def _erasure(line: dict[str, Any]) -> LedgerErasure:
 
 def _of_database(known: Ledger) -> Iterator[dict[str, Any]]:
     """The lines of what is in the database and not in `known`."""
-    for erasure in Erasure.objects.order_by("created_at").exclude(holders={}, status=ErasureStatus.FAILED):
+    erasures = Erasure.objects.across_namespaces().exclude(holders={}, status=ErasureStatus.FAILED)
+    for erasure in erasures.order_by("created_at"):
         there = known.erasures.get(erasure.id)
         if there is None:
             yield _begin_line(erasure)

@@ -135,10 +135,8 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
     own: set[uuid.UUID] = set()
     distinct = list(set(memory_ids))
     for start in range(0, len(distinct), _LOOKUP_BATCH):
-        stored = Memory.objects.filter(pk__in=distinct[start : start + _LOOKUP_BATCH])
-        for identity, namespace_id in stored.values_list("pk", "namespace_id"):
-            if namespace_id == scope.namespace_id:
-                own.add(identity)
+        stored = Memory.objects.in_scope(scope).filter(pk__in=distinct[start : start + _LOOKUP_BATCH])
+        own.update(stored.values_list("pk", flat=True))
     return sum(identity not in own for identity in memory_ids)
 
 

@@ -20,7 +20,7 @@ class ProcedureQuerySet(ScopedQuerySet["Procedure"]):
 
     def reachable_by(self, access: Access) -> Self:
         if access.all_namespaces:
-            return self
+            return self.across_namespaces()
         return self.filter(models.Q(namespace_id__in=access.namespace_ids) | models.Q(namespace=None))
 
     def enabled(self) -> Self:

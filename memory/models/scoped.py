@@ -1,18 +1,90 @@
-"""The queryset that every tenant's table shares."""
+"""The queryset that every tenant's table shares. What it may read or change is closed until a namespace is named."""
 
 from __future__ import annotations
 
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from django.db import models
+from django.db.models.expressions import Col, ColPairs
+from django.db.models.lookups import Exact, In, IsNull
+from django.db.models.sql import Query
+from django.db.models.sql.where import AND, NothingNode, WhereNode
 
 from memory.types import Access, Scope
 
 Row = TypeVar("Row", bound=models.Model)
 
 
+class ScopeMissing(RuntimeError):
+    """A query of tenants' rows that names no namespace: a mistake of the code, not of the caller."""
+
+
+class ScopedQuery(Query):
+    """A query that is refused when its SQL is made, unless its conditions name a namespace or it is across them.
+
+    It judges the conditions that the SQL is made of, so it does not matter how they came to be there. A subquery is
+    judged alike: `OuterRef("namespace_id")` names the namespace that the outer query names.
+    """
+
+    across_namespaces = False
+
+    def require_scope(self) -> None:
+        """Raises ScopeMissing for a query that would read or change rows of whatever namespace."""
+        if not self.across_namespaces and not self._names_namespace(self.where):
+            name = self.get_meta().object_name
+            raise ScopeMissing(
+                f"This query of {name} names no namespace. Write {name}.objects.in_scope(scope), "
+                f".reachable_by(access) or .filter(namespace_id=...); where it is meant to be about the rows of every "
+                f"tenant, {name}.objects.across_namespaces()."
+            )
+
+    def get_compiler(self, *args: Any, **options: Any) -> Any:
+        self.require_scope()
+        return super().get_compiler(*args, **options)
+
+    def chain(self, klass: type[Query] | None = None) -> Query:
+        if klass is not None:  # What updates and deletes is a query of another class, which does not ask again.
+            self.require_scope()
+        return super().chain(klass)
+
+    def _names_namespace(self, condition: Any) -> bool:
+        """Whether rows that meet it are of named namespaces, or of no tenant."""
+        if isinstance(condition, WhereNode):
+            if condition.negated or not condition.children:
+                return False
+            each = map(self._names_namespace, condition.children)
+            return any(each) if condition.connector == AND else all(each)
+        if isinstance(condition, Exact | In) or (isinstance(condition, IsNull) and condition.rhs is True):
+            return self._is_namespace(condition.lhs) and not self._is_own_column(condition.rhs)
+        return isinstance(condition, NothingNode)
+
+    def _is_namespace(self, compared: Any) -> bool:
+        """Whether it is the namespace of the rows, a composite key with it, or a column of the namespace's row."""
+        namespace = self.get_meta().get_field("namespace_id")
+        if isinstance(compared, ColPairs):
+            return namespace in compared.targets
+        if not isinstance(compared, Col):
+            return False
+        joined_by = getattr(self.alias_map.get(compared.alias), "join_field", None)
+        return compared.target is namespace or joined_by is namespace
+
+    def _is_own_column(self, value: Any) -> bool:
+        return isinstance(value, Col) and value.alias in self.alias_map
+
+
 class ScopedQuerySet(models.QuerySet[Row]):
-    """Rows that belong to a namespace."""
+    """Rows that belong to a namespace. One that names none is built, and raises ScopeMissing when it is evaluated."""
+
+    query: ScopedQuery
+
+    def __init__(
+        self,
+        model: type[Row] | None = None,
+        query: Query | None = None,
+        using: str | None = None,
+        hints: dict[str, models.Model] | None = None,
+    ) -> None:
+        super().__init__(model, query or ScopedQuery(model), using, hints)
 
     def in_scope(self, scope: Scope) -> Self:
         """The rows of the scope's own namespace."""
@@ -21,5 +93,15 @@ class ScopedQuerySet(models.QuerySet[Row]):
     def reachable_by(self, access: Access) -> Self:
         """The rows of every namespace that the caller may reach; none by default."""
         if access.all_namespaces:
-            return self
+            return self.across_namespaces()
         return self.filter(namespace_id__in=access.namespace_ids)
+
+    def across_namespaces(self) -> Self:
+        """The rows of every tenant, said outright: for background work, and for who may reach all."""
+        rows = self.all()
+        rows.query.across_namespaces = True
+        return rows
+
+    def _raw_delete(self, using: str | None) -> int:
+        self.query.require_scope()  # Django gives the query another class here, without `chain`.
+        return super()._raw_delete(using)

@@ -24,14 +24,14 @@ from memory.types import ChangeTerms
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.lists import COUNT_CAP
 from ops.admin.memory_page import difference
-from ops.admin.scope import masked, reached
+from ops.admin.scope import masked
 
 SETTLED = {"newer": "The newer holds.", "older": "The older holds.", "both": "Both are right."}
 
 
 def waiting(request: HttpRequest) -> QuerySet[Memory]:
     """Memories that wait for this decision, the oldest first."""
-    return reached(Memory.objects.filter(review=Review.CONTRADICTION), staff_access(request)).order_by("pk")
+    return Memory.objects.reachable_by(staff_access(request)).filter(review=Review.CONTRADICTION).order_by("pk")
 
 
 def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -> HttpResponse:
@@ -95,7 +95,8 @@ def _settled(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("Choose which of the two holds, or that both do."))
         return HttpResponseRedirect(here)
     access, now = staff_access(request), timezone.now()
-    pair = sorted(reached(Memory.objects.filter(pk__in=[one for one in ids if _is_id(one)]), access), key=_when)
+    rows = Memory.objects.reachable_by(access).filter(pk__in=[one for one in ids if _is_id(one)])
+    pair = sorted(rows, key=_when)
     reason = request.POST.get("note", "").strip() or SETTLED[decision]
     terms = ChangeTerms(request_id=request_id(request))
     try:

@@ -119,8 +119,8 @@ class ReviewFilter(_Choice):
             return rows.exclude(review="")
         if value == Review.CONTRADICTION:
             # From the few that are linked or marked: a condition on each of millions took more than 5 s.
-            links = MemoryLink.objects.filter(kind=LinkKind.CONTRADICTS).order_by()
-            marked = Memory.objects.filter(review=value).order_by()
+            links = MemoryLink.objects.across_namespaces().filter(kind=LinkKind.CONTRADICTS).order_by()
+            marked = Memory.objects.across_namespaces().filter(review=value).order_by()
             either = links.values("memory_id").union(links.values("other_id"), marked.values("pk"))
             return rows.filter(pk__in=either)
         return rows.filter(review=value)

@@ -24,7 +24,6 @@ from memory.services.memories.view_log import note_viewed
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.filters import namespaces_named
 from ops.admin.lists import COUNT_CAP
-from ops.admin.scope import reached
 
 DECISIONS = {"release": quarantine.release, "discard": quarantine.discard}
 
@@ -39,7 +38,7 @@ class Piece:
 
 def waiting(request: HttpRequest) -> QuerySet[QuarantinedItem]:
     """What this member of staff may decide on, the oldest first, of the namespace and rule in the address."""
-    rows = reached(QuarantinedItem.objects.pending(), staff_access(request))
+    rows = QuarantinedItem.objects.reachable_by(staff_access(request)).pending()
     namespace_ids = namespaces_named(request.GET.get("namespace", "").strip(), staff_access(request))
     if namespace_ids is not None:
         rows = rows.filter(namespace_id__in=namespace_ids)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memory.models import Namespace
+from memory.models.scoped import ScopedQuerySet
 from memory.types import Access
 from ops.access import MASK
 
@@ -29,7 +30,7 @@ def reached(rows: QuerySet, access: Access) -> QuerySet:
     Tables without a namespace (embedding models) are the server's, and hold nothing of a tenant.
     """
     if access.all_namespaces:
-        return rows
+        return rows.across_namespaces() if isinstance(rows, ScopedQuerySet) else rows
     if rows.model is Namespace:
         return rows.filter(pk__in=access.namespace_ids)
     if any(field.attname == "namespace_id" for field in rows.model._meta.concrete_fields):
@@ -40,7 +41,7 @@ def reached(rows: QuerySet, access: Access) -> QuerySet:
 def reached_field(rows: QuerySet | None, db_field: Field, access: Access) -> QuerySet | None:
     """The choices of a relation, narrowed alike; `rows` is what the admin would offer, None for all."""
     related: Any = db_field.related_model
-    if access.all_namespaces or not hasattr(related, "_default_manager"):
+    if not hasattr(related, "_default_manager"):
         return rows
     return reached(related._default_manager.all() if rows is None else rows, access)
 

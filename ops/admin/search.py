@@ -174,8 +174,9 @@ def with_all_terms(wanted: Sequence[str], *, namespace_ids: list[int] | None) ->
 
 
 def _in_session(rows: QuerySet, name: str, namespace_ids: list[int] | None) -> QuerySet:
-    sessions = Session.objects.filter(name=name)
-    if namespace_ids is not None:
-        sessions = sessions.filter(namespace_id__in=namespace_ids)
-    holding = list(sessions.values_list("namespace_id", flat=True)[:MAX_SESSIONS])
+    if namespace_ids is None:
+        sessions = Session.objects.across_namespaces()
+    else:
+        sessions = Session.objects.filter(namespace_id__in=namespace_ids)
+    holding = list(sessions.filter(name=name).values_list("namespace_id", flat=True)[:MAX_SESSIONS])
     return rows.filter(namespace_id__in=holding, session=name)

@@ -153,7 +153,7 @@ def test_another_tenants_namespace_is_not_there(alice, bob, remember):
         assert answer.json()["error"]["code"] == absent.json()["error"]["code"]
     for path in ("audit", "condensations", "context_packs"):
         assert bob.get(f"/v1/ops/{path}", namespace="alice").status_code == 404
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 def replaced(body: object) -> object:

@@ -76,8 +76,8 @@ def test_a_wrong_field_is_named_and_nothing_is_kept(alice, change, field, proble
 
     assert answer.status_code == 400
     assert {"field": field, "problem": problem} in answer.json()["error"]["detail"]
-    assert not Document.objects.exists()
-    assert not Memory.objects.exists()
+    assert not Document.objects.across_namespaces().exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_a_text_of_white_space_is_refused(alice):
@@ -85,7 +85,7 @@ def test_a_text_of_white_space_is_refused(alice):
 
     assert answer.status_code == 400
     assert "white space" in answer.json()["error"]["message"]
-    assert not Document.objects.exists()
+    assert not Document.objects.across_namespaces().exists()
 
 
 def test_who_may_not_is_refused(alice, bob, olga, make_tenant):
@@ -103,7 +103,7 @@ def test_who_may_not_is_refused(alice, bob, olga, make_tenant):
     for method in (olga.get, olga.delete):
         assert method(path).status_code == 401
     assert reader.client.get(path).status_code == 200
-    assert Document.objects.get().version == 1
+    assert Document.objects.across_namespaces().get().version == 1
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
     assert stored == {
         "document_id": "handbook",
         "version": 1,
-        "chunks": Memory.objects.count(),
+        "chunks": Memory.objects.across_namespaces().count(),
         "characters": len(HANDBOOK),
         "accepted": True,
         "verdict": "accept",
@@ -194,7 +194,7 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
     assert all(HANDBOOK[chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
     assert (chunks[0]["heading"], chunks[1]["heading"]) == ("", "Leave")
     assert {chunk["heading"] for chunk in chunks} == {"", "Leave", "Leave > Holidays", "Travel"}
-    memory = Memory.objects.get(pk=chunks[1]["memory_id"])
+    memory = Memory.objects.across_namespaces().get(pk=chunks[1]["memory_id"])
     assert memory.text.startswith("# Leave")
     assert (memory.role, memory.speaker, memory.turn) == ("system", "Staff handbook", 1 - len(chunks))
     assert_consistent(alice)
@@ -242,7 +242,7 @@ def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
     last = whole(alice)["chunks"][-1]
     assert "Walrus" not in last["text"]
     assert ask(alice, "quokka walrus", top_k=5)[0]["score"] > 0.2
-    terms = set(Posting.objects.filter(memory_id=last["memory_id"]).values_list("term", flat=True))
+    terms = set(Posting.objects.across_namespaces().filter(memory_id=last["memory_id"]).values_list("term", flat=True))
     assert {"quokka", "walrus"} <= terms
     # What staff corrects keeps what it stands under.
     edit.edit(
@@ -252,7 +252,9 @@ def test_title_and_headings_are_embedded_and_indexed_with_the_chunk(alice):
         reason="x",
         now=timezone.now(),
     )
-    assert {"quokka", "manual", "walrus", "short"} == set(Memory.objects.get(pk=last["memory_id"]).terms)
+    assert {"quokka", "manual", "walrus", "short"} == set(
+        Memory.objects.across_namespaces().get(pk=last["memory_id"]).terms
+    )
 
 
 def test_the_same_id_again_replaces_the_former_version(alice, bob):
@@ -312,10 +314,10 @@ def test_deleting_removes_everything_and_may_be_repeated(alice, remember):
     assert alice.client.delete(path).json() == {"document_id": "handbook", "deleted": True, "chunks": chunks}
     assert alice.client.delete(path).json() == {"document_id": "handbook", "deleted": False, "chunks": 0}
 
-    assert [str(identity) for identity in Memory.objects.values_list("pk", flat=True)] == [kept]
-    assert not Document.objects.exists()
-    assert not DocumentChunk.objects.exists()
-    assert MemoryVector.objects.count() == 1
+    assert [str(identity) for identity in Memory.objects.across_namespaces().values_list("pk", flat=True)] == [kept]
+    assert not Document.objects.across_namespaces().exists()
+    assert not DocumentChunk.objects.across_namespaces().exists()
+    assert MemoryVector.objects.across_namespaces().count() == 1
     assert sum(stat.memories for stat in NamespaceStat.objects.all()) == 1
     assert_consistent(alice)
     (event,) = events("DOCUMENT_DELETE", alice)
@@ -327,7 +329,7 @@ def test_a_deleted_memory_takes_its_chunk_row_with_it(alice):
     put(alice)
     first = whole(alice)["chunks"][0]
 
-    Memory.objects.filter(pk=first["memory_id"])._raw_delete("default")
+    Memory.objects.across_namespaces().filter(pk=first["memory_id"])._raw_delete("default")
 
     assert whole(alice)["chunks"][0]["index"] == 1
 
@@ -338,7 +340,7 @@ def test_chunks_fill_no_window_and_ask_for_no_summary(alice, remember, settings)
     put(alice, session_id="talk", document_id="a")
     put(alice, session_id="talk", document_id="b")
 
-    assert Session.objects.get().message_count == 1
+    assert Session.objects.across_namespaces().get().message_count == 1
     assert len(window.read(alice.scope.namespace_id, "talk")) == 1
     assert condense.condense_session(alice.scope, session="talk", now=timezone.now())[0].token_original < 10
     assert not OrmQ.objects.exists()
@@ -346,12 +348,12 @@ def test_chunks_fill_no_window_and_ask_for_no_summary(alice, remember, settings)
 
 def test_a_turn_said_in_the_chunks_own_session_stands_beside_them(alice, remember):
     put(alice)
-    own = Memory.objects.first().session
+    own = Memory.objects.across_namespaces().first().session
 
     remember(alice, "an answer", session=own)
     second = put(alice, text="short")
 
-    assert Memory.objects.get(text="an answer").turn == 1
+    assert Memory.objects.across_namespaces().get(text="an answer").turn == 1
     assert second["version"] == 2
     assert_consistent(alice)
 
@@ -366,21 +368,21 @@ def test_a_reset_of_its_session_deletes_a_document(alice, remember, dry_run):
     counts = alice.post("/v1/sessions/reset", body).json()["deleted_counts"]
 
     assert (counts["memories"], counts["documents"]) == (chunks + 1, 1)
-    left = list(Document.objects.order_by("document_id").values_list("document_id", flat=True))
+    left = list(Document.objects.across_namespaces().order_by("document_id").values_list("document_id", flat=True))
     assert left == (["handbook", "other"] if dry_run else ["other"])
-    assert Memory.objects.count() == (2 * chunks + 1 if dry_run else chunks)
+    assert Memory.objects.across_namespaces().count() == (2 * chunks + 1 if dry_run else chunks)
     assert_consistent(alice)
 
 
 def test_a_reset_of_the_chunks_own_session_deletes_the_document(alice):
     chunks = put(alice)["chunks"]
-    body = {"namespace": "alice", "session_id": Memory.objects.first().session, "confirm": True}
+    body = {"namespace": "alice", "session_id": Memory.objects.across_namespaces().first().session, "confirm": True}
 
     planned = alice.post("/v1/sessions/reset", body | {"dry_run": True}).json()["deleted_counts"]
     done = alice.post("/v1/sessions/reset", body).json()["deleted_counts"]
 
     assert planned["memories"] == done["memories"] == chunks
-    assert not Document.objects.exists()
+    assert not Document.objects.across_namespaces().exists()
     assert_consistent(alice)
 
 
@@ -392,7 +394,7 @@ def test_a_repeated_request_is_answered_as_the_first_and_stores_nothing(alice):
 
     assert first == again
     assert (other.status_code, other.json()["error"]["code"]) == (409, "idempotency_key_reused")
-    assert Document.objects.get().version == 2
+    assert Document.objects.across_namespaces().get().version == 2
     assert [chunk["text"] for chunk in whole(alice)["chunks"]] == ["newer"]
 
 
@@ -402,16 +404,25 @@ def test_a_large_document_is_stored_at_once_and_embedded_by_the_worker(alice, mo
     stored = put(alice)
 
     assert stored["degraded"] == ["embedding_delayed"]
-    assert not MemoryVector.objects.exists()
+    assert not MemoryVector.objects.across_namespaces().exists()
     assert OrmQ.objects.count() == 1
     assert whole(alice)["document"]["pending_embeddings"] == stored["chunks"]
     assert [hit for hit in ask(alice, "zeppelin desk") if "zeppelin" in hit["text"]]
     assert embed_pending() == stored["chunks"]
     assert whole(alice)["document"]["pending_embeddings"] == 0
-    inline = MemoryVector.objects.get(memory_id=whole(alice)["chunks"][1]["memory_id"], passage=0).embedding
+    inline = (
+        MemoryVector.objects.across_namespaces()
+        .get(memory_id=whole(alice)["chunks"][1]["memory_id"], passage=0)
+        .embedding
+    )
     monkeypatch.undo()
     put(alice)
-    assert MemoryVector.objects.get(memory_id=whole(alice)["chunks"][1]["memory_id"], passage=0).embedding == inline
+    assert (
+        MemoryVector.objects.across_namespaces()
+        .get(memory_id=whole(alice)["chunks"][1]["memory_id"], passage=0)
+        .embedding
+        == inline
+    )
 
 
 def test_with_the_provider_away_it_is_stored(alice, monkeypatch):
@@ -422,7 +433,7 @@ def test_with_the_provider_away_it_is_stored(alice, monkeypatch):
         patch.setattr("memory.providers.hashing.HashEmbedding.embed", away)
         assert put(alice)["degraded"] == ["embedding_delayed"]
 
-    assert embed_pending() == Memory.objects.count()
+    assert embed_pending() == Memory.objects.across_namespaces().count()
 
 
 def test_pages_of_documents_and_of_chunks_join_without_gaps(alice):
@@ -457,5 +468,5 @@ def test_when_it_speaks_of_is_kept(alice):
     put(alice, occurred_at="2024-05-01T10:00:00+02:00")
 
     moment = datetime(2024, 5, 1, 8, tzinfo=UTC)
-    assert Document.objects.get().occurred_at == moment
-    assert set(Memory.objects.values_list("occurred_at", flat=True)) == {moment}
+    assert Document.objects.across_namespaces().get().occurred_at == moment
+    assert set(Memory.objects.across_namespaces().values_list("occurred_at", flat=True)) == {moment}

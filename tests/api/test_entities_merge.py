@@ -73,7 +73,7 @@ def test_what_cannot_be_merged_is_refused(alice, bob, remember, people):
     assert merge(alice, people["Mel"], of_bob).status_code == 404
     assert merge(alice, of_bob, people["Mel"]).status_code == 404
     assert merge(alice, people["Mel"], people["Tom"], namespace="bob").status_code == 404
-    assert not AuditLog.objects.filter(event_type="ENTITY_MERGE").exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="ENTITY_MERGE").exists()
 
 
 def test_what_is_merged_already_is_named_in_the_refusal(alice, people):
@@ -95,7 +95,7 @@ def test_merged_entities_have_all_names_and_mentions(alice, people):
         assert body["entity"]["id"] == people["Melanie"]
         assert {(row["name"], row["link"]) for row in body["aliases"]} == {("Melanie", "own"), ("Mel", "staff")}
         assert len(body["timeline"]) == 2
-    event = AuditLog.objects.get(event_type="ENTITY_MERGE")
+    event = AuditLog.objects.across_namespaces().get(event_type="ENTITY_MERGE")
     assert (event.subject, event.details["source"]) == (people["Melanie"], people["Mel"])
     assert "Mel" not in str(event.details)
 
@@ -120,7 +120,7 @@ def test_splitting_undoes_a_merge(alice, people):
     after = shown(alice, people["Mel"])
     assert [row["id"] for row in after["timeline"]] == [row["id"] for row in before["timeline"]]
     assert shown(alice, people["Melanie"])["entity"]["mentions"] == 1
-    assert AuditLog.objects.get(event_type="ENTITY_SPLIT").details["into"] == people["Mel"]
+    assert AuditLog.objects.across_namespaces().get(event_type="ENTITY_SPLIT").details["into"] == people["Mel"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_wrong_split_is_refused(alice, people, changes, status, field):
 
 
 def test_an_entity_keeps_a_name_and_a_mention(alice, people):
-    only = str(EntityMention.objects.get(alias__in=alias_ids(alice, "Mel")).id)
+    only = str(EntityMention.objects.across_namespaces().get(alias__in=alias_ids(alice, "Mel")).id)
 
     assert split(alice, people["Mel"], alias_ids=alias_ids(alice, "Mel")).status_code == 400
     assert split(alice, people["Mel"], mention_ids=[only]).status_code == 400
@@ -153,14 +153,14 @@ def test_a_name_that_a_rule_gave_is_taken_off_for_good(alice, remember):
     remember(alice, "I met Anna Keller yesterday.")
     remember(alice, "Then Anna told me about Tom.")
     read()
-    keller = str(Entity.objects.get(name="Anna Keller").id)
+    keller = str(Entity.objects.across_namespaces().get(name="Anna Keller").id)
 
     split(alice, keller, alias_ids=alias_ids(alice, "Anna"))
     remember(alice, "Anna Keller is here, and Anna told me so.")
     read()
 
     assert {row["name"] for row in shown(alice, keller)["aliases"]} == {"Anna Keller"}
-    assert len(shown(alice, str(EntityAlias.objects.get(name="Anna").entity))["timeline"]) == 2
+    assert len(shown(alice, str(EntityAlias.objects.across_namespaces().get(name="Anna").entity))["timeline"]) == 2
 
 
 def test_the_own_name_of_an_entity_can_be_taken_off(alice, people):
@@ -176,8 +176,10 @@ def test_two_people_of_one_name_are_told_apart_by_their_sessions(alice, remember
     remember(alice, "I met Tom at work.", session="work")
     remember(alice, "Tom lives in Berlin.", session="home")
     read()
-    tom = str(Entity.objects.get(name="Tom").id)
-    at_home = str(EntityMention.objects.get(memory__session="home", alias__in=alias_ids(alice, "Tom")).id)
+    tom = str(Entity.objects.across_namespaces().get(name="Tom").id)
+    at_home = str(
+        EntityMention.objects.across_namespaces().get(memory__session="home", alias__in=alias_ids(alice, "Tom")).id
+    )
 
     other = split(alice, tom, mention_ids=[at_home]).json()["entity_id"]
     remember(alice, "I saw Tom again.", session="home")

@@ -112,8 +112,8 @@ def test_a_wrong_body_is_refused_and_nothing_goes(alice, remember, body, field):
 
     assert answer.status_code == 400
     assert field in [problem["field"] for problem in answer.json()["error"]["detail"]]
-    assert Memory.objects.count() == 1
-    assert not Erasure.objects.exists()
+    assert Memory.objects.across_namespaces().count() == 1
+    assert not Erasure.objects.across_namespaces().exists()
     assert not OrmQ.objects.exists()
 
 
@@ -133,7 +133,7 @@ def test_it_needs_the_admin_scope_and_the_namespace(alice, bob, olga, make_tenan
     assert bob.get("/v1/erasures", namespace="alice").status_code == 404
     assert bob.get("/v1/erasures", speaker="Ann").status_code == 400
     assert alice.get(f"/v1/erasures/{uuid.uuid4()}").status_code == 404
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 def test_no_namespace_is_made_by_forgetting_it(make_tenant):
@@ -215,8 +215,8 @@ def test_memories_by_id_are_gone_from_every_holder_and_what_is_left_is_summarise
     assert set(cards.values_list("session", flat=True)) == {"s1", "s2"}
     assert not set(ids) & {str(source) for card in cards for source in card.source_memory_ids}
     # Bob said the very same.
-    assert Memory.objects.filter(pk__in=theirs).count() == 2
-    assert Posting.objects.filter(memory_id__in=theirs).exists()
+    assert Memory.objects.across_namespaces().filter(pk__in=theirs).count() == 2
+    assert Posting.objects.across_namespaces().filter(memory_id__in=theirs).exists()
     assert any("quagga" in text for text in hits(bob, SECRET))
     assert ContextPack.objects.filter(namespace_id=bob.scope.namespace_id).count() == 3
     assert RelevanceJudgement.objects.filter(namespace_id=bob.scope.namespace_id).count() == 1
@@ -231,11 +231,11 @@ def test_a_dry_run_counts_what_would_go_and_stores_nothing(alice, remember):
     assert body["holders"]["memory_memory"] == {"counted": 2}
     assert body["holders"]["redis_window"] == {"counted": 2}
     assert body["holders"]["memory_condensation"] == {"counted": 2}
-    assert not Erasure.objects.exists()
-    assert not ErasedMemory.objects.exists()
-    assert not ErasedSession.objects.exists()
+    assert not Erasure.objects.across_namespaces().exists()
+    assert not ErasedMemory.objects.across_namespaces().exists()
+    assert not ErasedSession.objects.across_namespaces().exists()
     assert not OrmQ.objects.filter(payload__contains="erase").exists()
-    assert AuditLog.objects.filter(event_type__startswith="ERASURE").count() == 0
+    assert AuditLog.objects.across_namespaces().filter(event_type__startswith="ERASURE").count() == 0
     assert ask(alice, memory_ids=ids)["holders"]["memory_memory"]["counted"] == 2
 
 
@@ -250,13 +250,13 @@ def test_a_session_goes_with_its_row_summaries_packs_and_documents(alice, rememb
     mine = {"namespace_id": alice.scope.namespace_id}
     assert set(Memory.objects.filter(**mine).values_list("session", flat=True)) == {"s2"}
     assert list(Session.objects.filter(**mine).values_list("name", flat=True)) == ["s2"]
-    assert not Document.objects.exists()
+    assert not Document.objects.across_namespaces().exists()
     assert set(Condensation.objects.filter(**mine).values_list("session", flat=True)) == {"s2"}
     assert not ContextPack.objects.filter(**mine, session="s1").exists()
     assert window.read(alice.scope.namespace_id, "s1") == []
     assert (shown["named"], shown["found"], shown["documents"]) == (7, 8, 1)
     assert "Documents erased whole: 1; chunks that were not named: 1." in shown["notes"]
-    assert Memory.objects.filter(pk=ids[1]).exists()
+    assert Memory.objects.across_namespaces().filter(pk=ids[1]).exists()
 
 
 def test_a_speaker_goes_wherever_they_spoke_and_the_receipt_does_not_keep_the_name(alice, bob, remember):
@@ -271,7 +271,7 @@ def test_a_speaker_goes_wherever_they_spoke_and_the_receipt_does_not_keep_the_na
     assert set(mine.values_list("speaker", flat=True)) == {"Ben", "Anne"}
     assert Memory.objects.filter(namespace_id=bob.scope.namespace_id, speaker="Ann").count() == 1
     assert '"Ann"' not in exported(alice)
-    erasure = Erasure.objects.get()
+    erasure = Erasure.objects.across_namespaces().get()
     assert erasure.speaker_digest == speaker_digest(alice.scope.namespace_id, "Ann")
     found = alice.get("/v1/erasures", namespace="alice", speaker="Ann").json()["erasures"]
     assert [row["id"] for row in found] == [shown["id"]]
@@ -299,9 +299,9 @@ def test_a_namespace_is_emptied_and_goes_on(alice, bob, remember):
 def test_a_document_that_loses_a_chunk_goes_whole_and_a_newer_version_stays(alice):
     text = "\n\n".join(f"Part {number}. " + f"Words of part {number} fill this paragraph. " * 40 for number in range(4))
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "d", "text": text})
-    chunk = DocumentChunk.objects.first()
+    chunk = DocumentChunk.objects.across_namespaces().first()
     assert chunk is not None
-    chunks = DocumentChunk.objects.count()
+    chunks = DocumentChunk.objects.across_namespaces().count()
     asked = alice.post("/v1/erasures", ERASE | {"memory_ids": [str(chunk.memory_id)]}).json()
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "other", "text": "Another text."})
 
@@ -310,14 +310,16 @@ def test_a_document_that_loses_a_chunk_goes_whole_and_a_newer_version_stays(alic
     shown = receipt(alice, asked["id"])
     assert_proved(shown)
     assert (shown["named"], shown["found"], shown["documents"]) == (1, chunks, 1)
-    assert [row.document_id for row in Document.objects.all()] == ["other"]
+    assert [row.document_id for row in Document.objects.across_namespaces()] == ["other"]
 
-    asked = alice.post("/v1/erasures", ERASE | {"memory_ids": [str(DocumentChunk.objects.get().memory_id)]}).json()
+    asked = alice.post(
+        "/v1/erasures", ERASE | {"memory_ids": [str(DocumentChunk.objects.across_namespaces().get().memory_id)]}
+    ).json()
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "other", "text": "A newer text."})
     erase(alice.scope.namespace_id, asked["id"])
     assert_proved(receipt(alice, asked["id"]))
-    assert Document.objects.get().version == 2
-    assert Memory.objects.get().text == "A newer text."
+    assert Document.objects.across_namespaces().get().version == 2
+    assert Memory.objects.across_namespaces().get().text == "A newer text."
 
 
 def test_archived_and_edited_memories_go_with_their_former_text(alice, remember):
@@ -335,8 +337,8 @@ def test_archived_and_edited_memories_go_with_their_former_text(alice, remember)
 
     assert_proved(shown)
     assert shown["holders"]["memory_memoryversion"]["cleared"] == 1
-    assert not Memory.objects.filter(state=MemoryState.ARCHIVED).exists()
-    assert not MemoryVersion.objects.exists()
+    assert not Memory.objects.across_namespaces().filter(state=MemoryState.ARCHIVED).exists()
+    assert not MemoryVersion.objects.across_namespaces().exists()
 
 
 def test_turns_are_numbered_on_after_a_gap(alice, remember):
@@ -345,31 +347,33 @@ def test_turns_are_numbered_on_after_a_gap(alice, remember):
     ask(alice, memory_ids=[ids[1], ids[4]])
     remember(alice, "the next")
 
-    assert list(Memory.objects.order_by("turn").values_list("turn", flat=True)) == [1, 3, 4, 6]
-    assert Session.objects.get().message_count == 6
-    ask(alice, memory_ids=[*ids, str(Memory.objects.get(turn=6).pk)])
-    assert not Session.objects.exists()
+    assert list(Memory.objects.across_namespaces().order_by("turn").values_list("turn", flat=True)) == [1, 3, 4, 6]
+    assert Session.objects.across_namespaces().get().message_count == 6
+    ask(alice, memory_ids=[*ids, str(Memory.objects.across_namespaces().get(turn=6).pk)])
+    assert not Session.objects.across_namespaces().exists()
     remember(alice, "from the start")
-    assert Memory.objects.get().turn == 1
+    assert Memory.objects.across_namespaces().get().turn == 1
 
 
 def test_a_card_in_the_middle_goes_with_those_rolled_on_from_it_and_earlier_ones_stay(alice, remember, settings):
     settings.MEMOS_SUMMARY_BATCH_MESSAGES = 4
     ids = [remember(alice, f"Ann decided on plan {number} for the harbour.", speaker="Ann") for number in range(12)]
     condense_session(alice.scope.namespace_id, "s1")
-    assert list(Condensation.objects.order_by("number").values_list("covers_to_turn", flat=True)) == [4, 8, 12]
-    kept = Condensation.objects.get(number=1).pk
+    assert list(
+        Condensation.objects.across_namespaces().order_by("number").values_list("covers_to_turn", flat=True)
+    ) == [4, 8, 12]
+    kept = Condensation.objects.across_namespaces().get(number=1).pk
 
     shown = ask(alice, memory_ids=[ids[5]])
 
     assert_proved(shown)
-    cards = list(Condensation.objects.order_by("number"))
+    cards = list(Condensation.objects.across_namespaces().order_by("number"))
     assert cards[0].pk == kept
     assert shown["holders"]["memory_condensation"]["cleared"] == 2
     # Turns 5 and 7 to 9; the last three wait for a fourth, as after any summary.
     assert [(card.number, card.covers_to_turn) for card in cards] == [(1, 4), (2, 9)]
     assert not any(ids[5] in str(card.item_sources) for card in cards)
-    assert Session.objects.get().summarised_turn == 9
+    assert Session.objects.across_namespaces().get().summarised_turn == 9
 
 
 def test_a_session_whose_listing_is_hidden_keeps_its_row_for_that(alice, remember):
@@ -383,7 +387,7 @@ def test_a_session_whose_listing_is_hidden_keeps_its_row_for_that(alice, remembe
     assert_proved(shown)
     events = alice.get("/v1/ops/audit", namespace="alice", session_id="s1").json()["events"]
     assert [event["event_type"] for event in events][-1] == "SESSION_RESET"
-    assert Session.objects.get().audit_hidden_before is not None
+    assert Session.objects.across_namespaces().get().audit_hidden_before is not None
 
 
 def test_unknown_ids_and_those_of_others_are_missing_and_a_second_time_finds_nothing(alice, bob, remember):
@@ -397,7 +401,7 @@ def test_unknown_ids_and_those_of_others_are_missing_and_a_second_time_finds_not
     assert first["notes"][0] == "Named, but not there (any more): 2."
     assert_proved(second)
     assert (second["named"], second["missing"], second["found"]) == (1, 1, 0)
-    assert Memory.objects.get().namespace_id == bob.scope.namespace_id
+    assert Memory.objects.across_namespaces().get().namespace_id == bob.scope.namespace_id
     assert erase(alice.scope.namespace_id, first["id"]) is False
 
 
@@ -410,7 +414,7 @@ def test_one_idempotency_key_is_one_erasure(alice, remember):
 
     assert answers[0].json()["id"] == answers[1].json()["id"]
     assert other.status_code == 409
-    assert Erasure.objects.count() == 1
+    assert Erasure.objects.across_namespaces().count() == 1
     assert OrmQ.objects.count() == 1
 
 
@@ -428,7 +432,7 @@ def test_repeating_a_write_does_not_bring_back_what_was_erased(alice):
     assert {record.body_hash for record in IdempotencyRecord.objects.all()} == {""}
     assert alice.post("/v1/ingest", turn, Idempotency_Key="turn").json() == written
     assert alice.post("/v1/documents", document, Idempotency_Key="document").json() == stored
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_audit_says_that_it_happened_and_not_what_was_said(alice, remember):
@@ -436,7 +440,10 @@ def test_audit_says_that_it_happened_and_not_what_was_said(alice, remember):
 
     shown = ask(alice, memory_ids=ids)
 
-    events = {event.event_type: event for event in AuditLog.objects.filter(event_type__startswith="ERASURE")}
+    events = {
+        event.event_type: event
+        for event in AuditLog.objects.across_namespaces().filter(event_type__startswith="ERASURE")
+    }
     assert set(events) == {"ERASURE_REQUEST", "ERASURE_FINISH"}
     assert {event.subject for event in events.values()} == {shown["id"]}
     assert events["ERASURE_REQUEST"].details["reason"] == "redacted"
@@ -464,10 +471,10 @@ def test_what_a_receipt_counts_is_what_it_clears(alice, remember, target):
         ids.append(remember(alice, text, session="s3", speaker="Ann"))
     query(alice, "Tove Hansen lives in Bergen.", session="s3")
     mark = {"namespace": "alice", "query": "Tove Hansen lives in Bergen."}
-    other = Memory.objects.exclude(pk__in=ids).filter(speaker="Ben").first()
+    other = Memory.objects.across_namespaces().exclude(pk__in=ids).filter(speaker="Ben").first()
     alice.post("/v1/judgements", mark | {"marks": [{"memory_id": str(other.pk), "relevant": False}]})
     index_pending(now=timezone.now())
-    assert EntityAlias.objects.exists()
+    assert EntityAlias.objects.across_namespaces().exists()
     alice.client.delete(f"/v1/memories/{ids[0]}?reason=Ann+asked+for+it")
     body = {"memories": {"memory_ids": ids}, "session": {"session_id": "s3"}, "speaker": {"speaker": "Ann"},
             "namespace": {"whole_namespace": True, "confirm": "alice"}}[target]  # fmt: skip
@@ -490,19 +497,19 @@ def test_the_audit_keeps_nothing_that_was_typed_and_its_chain_holds(alice, remem
     kept = remember(alice, "Tea is served at four.", session="s9")
     alice.client.delete(f"/v1/memories/{kept}?reason=served+at+five+now")
     chain.seal(now=timezone.now())
-    events = AuditLog.objects.filter(subject=ids[0], event_type="MEMORY_EDIT")
+    events = AuditLog.objects.across_namespaces().filter(subject=ids[0], event_type="MEMORY_EDIT")
     assert [event.details["reason"] for event in events] == [said]
-    assert said not in str(list(AuditLog.objects.values_list("details", flat=True)))
+    assert said not in str(list(AuditLog.objects.across_namespaces().values_list("details", flat=True)))
 
     shown = ask(alice, memory_ids=ids)
 
     assert_proved(shown)
     assert [event.details["reason"] for event in events.all()] == ["redacted"]
-    assert said not in str(list(AuditWords.objects.values_list("words", flat=True)))
-    request = AuditLog.objects.get(event_type="ERASURE_REQUEST")
+    assert said not in str(list(AuditWords.objects.across_namespaces().values_list("words", flat=True)))
+    request = AuditLog.objects.across_namespaces().get(event_type="ERASURE_REQUEST")
     assert request.details["reason"] == "redacted"
     assert shown["reason"] == ERASE["reason"]
-    archived = AuditLog.objects.get(subject=kept, event_type="MEMORY_ARCHIVE")
+    archived = AuditLog.objects.across_namespaces().get(subject=kept, event_type="MEMORY_ARCHIVE")
     assert archived.details["reason"] == "served at five now"
     chain.seal(now=timezone.now())
     proof = verify.verify()
@@ -514,9 +521,11 @@ def test_a_question_stands_in_the_audit_as_a_keyed_hash(alice, remember, setting
     ids = fill(alice, remember)
     question = "What opens the safe?"
     digest = hashlib.sha256(question.encode()).hexdigest()
-    subjects = set(AuditLog.objects.filter(event_type="MEMORY_JUDGE").values_list("subject", flat=True))
+    subjects = set(
+        AuditLog.objects.across_namespaces().filter(event_type="MEMORY_JUDGE").values_list("subject", flat=True)
+    )
     assert len(subjects) == 1
-    assert digest not in str(list(AuditLog.objects.values()))
+    assert digest not in str(list(AuditLog.objects.across_namespaces().values()))
     assert subjects == {audit.keyed(alice.scope, "question", question)}
     settings.MEMOS_KEY_PEPPER = "another"
     assert subjects != {audit.keyed(alice.scope, "question", question)}
@@ -535,4 +544,4 @@ def test_a_receipt_says_what_the_audit_log_keeps(alice, remember):
     assert shown["proof"]["audit"]["typed"] == 1
     assert shown["proof"]["audit"]["events"] > 1
     assert any("audit log" in note for note in shown["notes"])
-    assert AuditLog.objects.filter(pk=of_before.pk).exists()
+    assert AuditLog.objects.across_namespaces().filter(pk=of_before.pk).exists()

@@ -53,12 +53,12 @@ def test_a_memory_under_a_legal_hold_refuses_the_whole_erasure(alice, remember):
         answer = alice.post("/v1/erasures", REASON | {"namespace": "alice", "session_id": "s1", "dry_run": dry_run})
         assert answer.status_code == 409
         assert answer.json()["error"]["detail"]["memory_ids"] == [held]
-    assert (Memory.objects.count(), Erasure.objects.count()) == (2, 0)
+    assert (Memory.objects.across_namespaces().count(), Erasure.objects.across_namespaces().count()) == (2, 0)
 
     assert alice.post("/v1/policy/exemptions", body | {"legal_hold": False}).status_code == 200
     assert ask(alice, session_id="s1")["holders"]["memory_memoryupkeep"]["left"] == 0
-    assert not Memory.objects.exists()
-    assert not MemoryUpkeep.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
+    assert not MemoryUpkeep.objects.across_namespaces().exists()
 
 
 def test_a_hold_that_comes_before_the_job_fails_it_and_nothing_goes(alice, remember):
@@ -71,7 +71,7 @@ def test_a_hold_that_comes_before_the_job_fails_it_and_nothing_goes(alice, remem
 
     done = alice.get(f"/v1/erasures/{asked['id']}").json()
     assert (done["status"], "legal hold" in done["error"]) == ("failed", True)
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 def test_a_legal_hold_of_the_namespace_holds_everything_in_it(alice, remember):
@@ -81,7 +81,7 @@ def test_a_legal_hold_of_the_namespace_holds_everything_in_it(alice, remember):
     answer = alice.post("/v1/erasures", REASON | {"namespace": "alice", "session_id": "s1"})
 
     assert answer.status_code == 409
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 @pytest.mark.parametrize("target", ["session", "speaker", "id", "namespace"])
@@ -97,7 +97,7 @@ def test_what_waits_in_the_quarantine_goes_too(alice, target):
 
     done = ask(alice, **body)
 
-    left = {str(key) for key in QuarantinedItem.objects.values_list("pk", flat=True)}
+    left = {str(key) for key in QuarantinedItem.objects.across_namespaces().values_list("pk", flat=True)}
     assert left == (set() if target == "namespace" else {other})
     gone = 2 - len(left)
     assert done["holders"]["memory_quarantineditem"] == {"counted": gone, "cleared": gone, "left": 0}
@@ -112,8 +112,8 @@ def test_what_was_released_between_the_request_and_the_job_goes(alice):
     erase(alice.scope.namespace_id, asked["id"])
 
     assert alice.get(f"/v1/erasures/{asked['id']}").json()["status"] == "finished"
-    assert not Memory.objects.exists()
-    assert not QuarantinedItem.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
+    assert not QuarantinedItem.objects.across_namespaces().exists()
 
 
 def test_names_feedback_and_working_memory_go_with_the_memories(alice, remember):
@@ -122,16 +122,18 @@ def test_names_feedback_and_working_memory_go_with_the_memories(alice, remember)
     extract.index_pending(now=timezone.now())
     answer = alice.post(f"/v1/memories/{memory_id}/feedback", {"kind": "wrong", "note": "Zinnia left."})
     assert answer.status_code == 200, answer.content
-    assert EntityAlias.objects.filter(name__contains="Zinnia").exists()
+    assert EntityAlias.objects.across_namespaces().filter(name__contains="Zinnia").exists()
     noted = working.everything(alice.scope.namespace_id)
 
     done = ask(alice, memory_ids=[str(memory_id)])
 
-    assert not Entity.objects.filter(name__contains="Zinnia").exists()
-    assert not EntityAlias.objects.filter(name__contains="Zinnia").exists()
-    assert EntityAlias.objects.filter(name__contains="Bruno").exists()
-    assert {str(key) for key in EntityMention.objects.values_list("memory_id", flat=True)} == {str(stays)}
-    assert not MemoryFeedback.objects.exists()
+    assert not Entity.objects.across_namespaces().filter(name__contains="Zinnia").exists()
+    assert not EntityAlias.objects.across_namespaces().filter(name__contains="Zinnia").exists()
+    assert EntityAlias.objects.across_namespaces().filter(name__contains="Bruno").exists()
+    assert {str(key) for key in EntityMention.objects.across_namespaces().values_list("memory_id", flat=True)} == {
+        str(stays)
+    }
+    assert not MemoryFeedback.objects.across_namespaces().exists()
     assert done["holders"]["memory_entityalias"]["counted"] > 0
     left = {str(identity) for identity in working.everything(alice.scope.namespace_id)}
     assert left == {str(identity) for identity in noted} - {str(memory_id)}

@@ -62,7 +62,7 @@ def test_measuring_needs_the_admin_scope(make_tenant, sets, scopes):
     tenant = make_tenant("lesser", scopes=scopes, all_namespaces=True)
 
     assert tenant.post("/v1/evaluations", {"dataset": "pottery"}).status_code == 403
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_no_path_leads_out_of_the_folder(chief, sets, name, status):
 
     assert answer.status_code == status
     assert answer.json()["error"]["detail"] == {"field": "dataset"}
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
     assert not OrmQ.objects.exists()
 
 
@@ -158,7 +158,7 @@ def test_a_run_is_queued_and_then_shows_what_it_found(chief, sets):
     assert {"dense", "lexical", "dense + lexical"} <= set(run["metrics"]["arms"])
     assert [row["query_id"] for row in run["results"]] == ["q1", "q2", "q3", "q3"]
     assert chief.get(f"/v1/evaluations/{queued['id']}").json()["results"] is None
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_its_job_shows_how_far_it_is(chief, sets):
@@ -171,11 +171,11 @@ def test_its_job_shows_how_far_it_is(chief, sets):
 
 def test_a_job_that_runs_twice_changes_nothing_the_second_time(chief, sets):
     run = finished(chief, {"dataset": "pottery"})
-    before = list(EvaluationRun.objects.values())
+    before = list(EvaluationRun.objects.across_namespaces().values())
 
     assert evaluate(0, run["id"]) is False
     assert evaluate(0, str(uuid.uuid4())) is False
-    assert list(EvaluationRun.objects.values()) == before
+    assert list(EvaluationRun.objects.across_namespaces().values()) == before
 
 
 def test_a_dataset_that_cannot_be_used_fails_the_run_with_its_reason(chief, sets):
@@ -239,8 +239,8 @@ def test_a_wrong_comparison_is_refused(alice, query, field):
 def test_the_events_of_a_run_belong_to_its_namespace_and_hold_no_text(alice, judged):
     judged(alice)
     run = finished(alice, {"namespace": "alice"})
-    events = AuditLog.objects.filter(subject=run["id"]).order_by("id")
+    events = AuditLog.objects.across_namespaces().filter(subject=run["id"]).order_by("id")
 
     assert [event.event_type for event in events] == ["EVALUATION_START", "EVALUATION_FINISH"]
     assert {event.namespace_id for event in events} == {alice.scope.namespace_id}
-    assert not AuditLog.objects.filter(details__icontains="which tea").exists()
+    assert not AuditLog.objects.across_namespaces().filter(details__icontains="which tea").exists()

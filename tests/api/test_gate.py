@@ -40,7 +40,7 @@ def test_a_usual_turn_is_accepted_without_reasons(alice):
     answer = alice.post("/v1/ingest", turn(FACT)).json()
 
     assert (answer["accepted"], answer["verdict"], answer["reasons"]) == (True, "accept", [])
-    assert "gate" not in AuditLog.objects.get(event_type="INGEST").details
+    assert "gate" not in AuditLog.objects.across_namespaces().get(event_type="INGEST").details
 
 
 @pytest.mark.parametrize("attack", [ATTACK, ATTACK_ZH])
@@ -52,14 +52,14 @@ def test_an_attack_is_kept_apart_and_nowhere_else(alice, attack):
     assert (answer["accepted"], answer["verdict"]) == (False, "quarantine")
     assert answer["reasons"][0]["rule"].startswith("injection.")
     assert "evil" not in str(answer["reasons"])
-    item = QuarantinedItem.objects.get()
+    item = QuarantinedItem.objects.across_namespaces().get()
     assert (str(item.pk), item.text, item.session, item.speaker, item.metadata) == (
         answer["memory_id"], attack, "s1", "Eve", {"a": 1},
     )  # fmt: skip
     assert (item.state, item.rule) == ("pending", answer["reasons"][0]["rule"])
     nothing_kept(alice)
-    assert not AuditLog.objects.filter(event_type="INGEST").exists()
-    event = AuditLog.objects.get(event_type="QUARANTINE")
+    assert not AuditLog.objects.across_namespaces().filter(event_type="INGEST").exists()
+    event = AuditLog.objects.across_namespaces().get(event_type="QUARANTINE")
     assert (event.subject, event.session) == (answer["memory_id"], "s1")
     assert "evil" not in str(event.details)
 
@@ -69,13 +69,13 @@ def test_a_secret_is_replaced_before_anything_is_made_of_it(alice):
 
     assert (answer["accepted"], answer["verdict"]) == (True, "accept_redacted")
     assert answer["reasons"][0] == {"rule": "secret.password", "says": "It holds a password."}
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert "[redacted: password]" in memory.text
     kept = [memory.text, str(memory.terms), window.read(alice.scope.namespace_id, "s1")[0].text]
-    kept += [posting.term for posting in Posting.objects.all()]
-    kept += [str(event.details) for event in AuditLog.objects.all()]
+    kept += [posting.term for posting in Posting.objects.across_namespaces()]
+    kept += [str(event.details) for event in AuditLog.objects.across_namespaces()]
     assert not any("hunter2" in text.lower() or "quokka" in text.lower() for text in kept)
-    details = AuditLog.objects.get(event_type="INGEST").details
+    details = AuditLog.objects.across_namespaces().get(event_type="INGEST").details
     assert details["gate"]["rules"] == {"secret.password": 1}
     assert details["characters"] == len(memory.text)
 
@@ -87,8 +87,8 @@ def test_a_rejected_turn_leaves_its_audit_event_only(alice):
 
     assert (answer["accepted"], answer["verdict"], answer["memory_id"]) == (False, "reject", None)
     nothing_kept(alice)
-    assert not QuarantinedItem.objects.exists()
-    event = AuditLog.objects.get(event_type="INGEST_REJECT")
+    assert not QuarantinedItem.objects.across_namespaces().exists()
+    event = AuditLog.objects.across_namespaces().get(event_type="INGEST_REJECT")
     assert event.details["rule"] == "secret.password"
     assert event.details["characters"] == len(SECRET)
 
@@ -136,16 +136,20 @@ def test_a_batch_of_mixed_verdicts_gives_each_its_own(alice):
 
     assert [result["verdict"] for result in results] == [verdict for _, verdict in texts]
     assert [result["accepted"] for result in results] == [verdict != "quarantine" for _, verdict in texts]
-    memories = {str(memory.pk): memory for memory in Memory.objects.all()}
+    memories = {str(memory.pk): memory for memory in Memory.objects.across_namespaces()}
     accepted = [result["memory_id"] for result in results if result["accepted"]]
     assert set(accepted) == set(memories)
     assert [memories[identity].turn for identity in accepted] == list(range(1, 21))
-    assert MemoryVector.objects.count() == Session.objects.get().message_count == 20
-    held = {str(item.pk): item.text for item in QuarantinedItem.objects.all()}
+    assert (
+        MemoryVector.objects.across_namespaces().count()
+        == Session.objects.across_namespaces().get().message_count
+        == 20
+    )
+    held = {str(item.pk): item.text for item in QuarantinedItem.objects.across_namespaces()}
     assert [held[result["memory_id"]] for result in results if not result["accepted"]] == [
         text for text, verdict in texts if verdict == "quarantine"
     ]
-    assert AuditLog.objects.filter(event_type="QUARANTINE").count() == 20
+    assert AuditLog.objects.across_namespaces().filter(event_type="QUARANTINE").count() == 20
 
 
 @pytest.mark.parametrize("secrets", ["redact", "reject"])
@@ -159,7 +163,7 @@ def test_a_repeated_request_gets_the_same_answer_and_stores_nothing_twice(alice,
 
     assert first == second
     assert single[0] == single[1]
-    assert QuarantinedItem.objects.count() == 2
+    assert QuarantinedItem.objects.across_namespaces().count() == 2
 
 
 def test_a_document_is_judged_as_a_whole_and_its_former_version_stays(alice):
@@ -172,9 +176,9 @@ def test_a_document_is_judged_as_a_whole_and_its_former_version_stays(alice):
     assert answers[0] == answers[1]
     answer = answers[0]
     assert (answer["accepted"], answer["verdict"], answer["chunks"], answer["version"]) == (False, "quarantine", 0, 1)
-    assert Document.objects.get().version == 1
-    assert Memory.objects.get().text == body["text"]
-    item = QuarantinedItem.objects.get()
+    assert Document.objects.across_namespaces().get().version == 1
+    assert Memory.objects.across_namespaces().get().text == body["text"]
+    item = QuarantinedItem.objects.across_namespaces().get()
     assert (str(item.pk), item.text, item.document["document_id"]) == (
         answer["quarantine_id"], poisoned["text"], "rules",
     )  # fmt: skip
@@ -186,15 +190,15 @@ def test_a_document_s_title_can_carry_an_attack_and_its_secrets_are_replaced(ali
 
     assert titled["reasons"][0]["rule"] == "injection.speaker"
     assert (secret["verdict"], secret["accepted"]) == ("accept_redacted", True)
-    assert "hunter2" not in Memory.objects.get().text
+    assert "hunter2" not in Memory.objects.across_namespaces().get().text
     assert secret["characters"] == len(f"# Access\n\n{SECRET}".replace("hunter2-Quokka!77", "[redacted: password]"))
 
 
 def test_the_demo_is_let_in_as_a_whole(alice):
     answer = alice.client.post("/v1/dev/seed?namespace=alice&session_id=demo").json()
 
-    assert answer["inserted"] == len(answer["memory_ids"]) == Memory.objects.count() > 0
-    assert not QuarantinedItem.objects.exists()
+    assert answer["inserted"] == len(answer["memory_ids"]) == Memory.objects.across_namespaces().count() > 0
+    assert not QuarantinedItem.objects.across_namespaces().exists()
 
 
 HOSTILE = [
@@ -219,12 +223,12 @@ def test_hostile_text_is_answered_and_kept_in_one_place(alice, text):
 
     assert response.status_code == 200
     answer = response.json()
-    assert Memory.objects.count() + QuarantinedItem.objects.count() == 1
-    assert answer["accepted"] is Memory.objects.exists()
-    item = QuarantinedItem.objects.first()
+    assert Memory.objects.across_namespaces().count() + QuarantinedItem.objects.across_namespaces().count() == 1
+    assert answer["accepted"] is Memory.objects.across_namespaces().exists()
+    item = QuarantinedItem.objects.across_namespaces().first()
     if item is not None:
         assert alice.post(f"/v1/quarantine/{item.pk}/release", {}).status_code == 200
-        assert Memory.objects.get().text == text
+        assert Memory.objects.across_namespaces().get().text == text
 
 
 class TestQuota:
@@ -243,9 +247,9 @@ class TestQuota:
             "says": "The namespace may hold 3 memories, and is full.",
         }
         assert single["reasons"][0]["rule"] == "quota.memories"
-        texts = set(Memory.objects.values_list("text", flat=True))
+        texts = set(Memory.objects.across_namespaces().values_list("text", flat=True))
         assert texts == {f"{FACT} {number}" for number in range(3)}
-        assert MemoryVector.objects.count() == 3
+        assert MemoryVector.objects.across_namespaces().count() == 3
         assert {message.text for message in window.read(alice.scope.namespace_id, "s1")} == texts
 
     def test_a_day_takes_in_so_many(self, alice):
@@ -270,7 +274,7 @@ class TestQuota:
         short = {"namespace": "alice", "document_id": "d", "text": "One."}
 
         assert alice.post("/v1/documents", {**short, "text": long}).json()["reasons"][0]["rule"] == "quota.memories"
-        assert not Memory.objects.exists()
+        assert not Memory.objects.across_namespaces().exists()
         for _ in range(4):
             assert alice.post("/v1/documents", short).json()["accepted"] is True
-        assert Memory.objects.count() == 1
+        assert Memory.objects.across_namespaces().count() == 1

@@ -28,8 +28,8 @@ def test_an_order_in_a_field_keeps_the_turn_apart(alice, more):
     answer = alice.post("/v1/ingest", turn(**more)).json()
 
     assert (answer["accepted"], answer["verdict"]) == (False, "quarantine")
-    assert QuarantinedItem.objects.count() == 1
-    assert not Memory.objects.exists()
+    assert QuarantinedItem.objects.across_namespaces().count() == 1
+    assert not Memory.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize("session", [ORDER, f"run {OWN_KEY}"])
@@ -40,13 +40,13 @@ def test_an_id_that_the_gate_does_not_let_in_is_refused_with_its_path(alice, ses
     assert (answer.status_code, batch.status_code) == (400, 400)
     assert answer.json()["error"]["detail"]["field"] == "session_id"
     assert batch.json()["error"]["detail"]["field"] == "items[1].session_id"
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_secrets_are_taken_out_of_fields(alice):
     alice.post("/v1/ingest", turn(speaker=f"ann {OWN_KEY}", metadata={"password": "tr0ub4dor&3", "n": 1}))
 
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert memory.speaker == "ann [redacted: api key]"
     assert memory.metadata == {"password": "[redacted: password]", "n": 1}
 
@@ -59,7 +59,7 @@ def test_a_documents_title_and_source_are_judged(alice, field):
     kept = alice.post("/v1/documents", {**document, field: f"by {OWN_KEY}"}).json()
 
     assert (held["verdict"], kept["verdict"]) == ("quarantine", "accept_redacted")
-    assert getattr(Document.objects.get(), field) == "by [redacted: api key]"
+    assert getattr(Document.objects.across_namespaces().get(), field) == "by [redacted: api key]"
 
 
 def test_a_change_of_the_speaker_or_of_metadata_is_judged(alice):
@@ -74,7 +74,7 @@ def test_a_change_of_the_speaker_or_of_metadata_is_judged(alice):
     alice.client.patch(
         f"/v1/memories/{identity}", data={"speaker": OWN_KEY, "reason": "x"}, content_type="application/json"
     )
-    assert Memory.objects.get().speaker == "[redacted: api key]"
+    assert Memory.objects.across_namespaces().get().speaker == "[redacted: api key]"
 
 
 def test_reasons_and_notes_are_judged(alice):
@@ -94,7 +94,10 @@ def test_what_is_unsure_is_let_in_as_suspected(alice):
 
     assert (answer["accepted"], answer["verdict"]) == (True, "accept")
     assert answer["reasons"][-1]["rule"] == "suspected"
-    memory, other = Memory.objects.get(pk=answer["memory_id"]), Memory.objects.get(pk=plain["memory_id"])
+    memory, other = (
+        Memory.objects.across_namespaces().get(pk=answer["memory_id"]),
+        Memory.objects.across_namespaces().get(pk=plain["memory_id"]),
+    )
     assert (memory.review, other.review) == (Review.SUSPECTED, "")
     assert memory.importance < other.importance
 
@@ -118,8 +121,8 @@ def test_a_card_holds_nothing_that_is_suspected(alice):
     alice.post("/v1/ingest", turn(UNSURE))
     condense_session(alice.scope, session="s", now=timezone.now())
 
-    assert Condensation.objects.exists()
-    assert "Norvo" not in Condensation.objects.get().condensed_text
+    assert Condensation.objects.across_namespaces().exists()
+    assert "Norvo" not in Condensation.objects.across_namespaces().get().condensed_text
 
 
 def test_only_an_admin_says_that_what_is_suspected_is_harmless(alice, make_tenant):
@@ -133,14 +136,18 @@ def test_only_an_admin_says_that_what_is_suspected_is_harmless(alice, make_tenan
 
     alice.post(f"/v1/memories/{identity}/feedback", {"kind": "wrong"})
     alice.post(f"/v1/memories/{identity}/feedback", {"kind": "useful"})
-    assert Memory.objects.get().review == Review.SUSPECTED
+    assert Memory.objects.across_namespaces().get().review == Review.SUSPECTED
     assert review(writer.client).status_code == 403
 
-    before = Memory.objects.get().importance
+    before = Memory.objects.across_namespaces().get().importance
     edit(
-        system_access("staff:ann"), memory_id=Memory.objects.get().pk, reason="read", reviewed=True, now=timezone.now()
+        system_access("staff:ann"),
+        memory_id=Memory.objects.across_namespaces().get().pk,
+        reason="read",
+        reviewed=True,
+        now=timezone.now(),
     )
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert (memory.review, round(memory.importance - before, 4)) == ("", 0.2)
 
 
@@ -149,6 +156,6 @@ def test_the_chunk_of_a_document_that_is_suspected_is_marked_and_the_others_are_
 
     alice.post("/v1/documents", {"namespace": "alice", "text": f"{text}\n\n{UNSURE}", "title": "Garden"})
 
-    marked = Memory.objects.filter(review=Review.SUSPECTED)
-    assert 1 <= marked.count() < Memory.objects.count()
+    marked = Memory.objects.across_namespaces().filter(review=Review.SUSPECTED)
+    assert 1 <= marked.count() < Memory.objects.across_namespaces().count()
     assert all("Norvo" in memory.text for memory in marked)

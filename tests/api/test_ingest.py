@@ -58,8 +58,8 @@ def test_a_wrong_field_is_named_and_nothing_is_kept(alice, change, field, proble
     assert error["code"] == "invalid_request"
     assert {"field": field, "problem": problem} in error["detail"]
     assert error["request_id"] == answer["X-Request-ID"]
-    assert not Memory.objects.exists()
-    assert not AuditLog.objects.filter(event_type="INGEST").exists()
+    assert not Memory.objects.across_namespaces().exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="INGEST").exists()
 
 
 @pytest.mark.parametrize("field", ["namespace", "text"])
@@ -125,7 +125,7 @@ def test_a_body_in_chunks_is_read(alice):
     answer = in_chunks(alice, json.dumps(TURN).encode())
 
     assert answer.status_code == 200
-    assert Memory.objects.get().text == TURN["text"]
+    assert Memory.objects.across_namespaces().get().text == TURN["text"]
 
 
 @override_settings(MEMOS_MAX_BODY_BYTES=1000)
@@ -135,7 +135,7 @@ def test_a_body_in_chunks_above_the_limit_is_refused_and_not_read_on(alice):
 
     assert answer.status_code == 413
     assert body.tell() == 1001
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize("error", [InvalidChunkSize(b"zz"), NoMoreData(), TimeoutError()])
@@ -156,20 +156,22 @@ def test_a_turn_is_kept_with_vector_terms_counts_window_and_audit(alice):
     assert answer.status_code == 200
     assert answer.json()["accepted"] is True
     assert answer.json()["degraded"] == []
-    memory = Memory.objects.get(pk=answer.json()["memory_id"])
+    memory = Memory.objects.across_namespaces().get(pk=answer.json()["memory_id"])
     assert (memory.namespace.name, memory.session, memory.turn) == ("alice", "s1", 1)
     assert (memory.role, memory.speaker, memory.text) == ("user", "Ann", TURN["text"])
     assert memory.metadata == {"trip": 1}
     assert memory.occurred_at == happened
     assert timezone.now() - memory.created_at < timedelta(minutes=1)
     assert "lisbon" in memory.terms
-    assert MemoryVector.objects.get(memory_id=memory.pk).searchable
-    assert set(Posting.objects.filter(memory_id=memory.pk).values_list("term", flat=True)) == set(memory.terms)
+    assert MemoryVector.objects.across_namespaces().get(memory_id=memory.pk).searchable
+    assert set(Posting.objects.across_namespaces().filter(memory_id=memory.pk).values_list("term", flat=True)) == set(
+        memory.terms
+    )
     stat = NamespaceStat.objects.get(namespace=memory.namespace)
     assert (stat.memories, stat.terms) == (1, memory.length)
     (message,) = window.read(memory.namespace_id, "s1")
     assert (message.memory_id, message.text, message.speaker) == (str(memory.pk), TURN["text"], "Ann")
-    event = AuditLog.objects.get(event_type="INGEST")
+    event = AuditLog.objects.across_namespaces().get(event_type="INGEST")
     assert event.subject == str(memory.pk)
     assert event.actor == alice.scope.actor
     assert TURN["text"] not in str(event.details)
@@ -195,9 +197,9 @@ def test_turns_are_numbered_in_their_session(alice):
     for session in ("s1", "s2", "s1"):
         alice.post("/v1/ingest", TURN | {"session_id": session})
 
-    places = list(Memory.objects.order_by("id").values_list("session", "turn"))
+    places = list(Memory.objects.across_namespaces().order_by("id").values_list("session", "turn"))
     assert places == [("s1", 1), ("s2", 1), ("s1", 2)]
-    assert Session.objects.get(name="s1").message_count == 2
+    assert Session.objects.across_namespaces().get(name="s1").message_count == 2
 
 
 def test_the_same_key_and_body_give_the_same_answer_once(alice):
@@ -205,7 +207,7 @@ def test_the_same_key_and_body_give_the_same_answer_once(alice):
     second = alice.post("/v1/ingest", TURN, Idempotency_Key="k-1")
 
     assert first.json()["memory_id"] == second.json()["memory_id"]
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
     assert len(window.read(alice.scope.namespace_id, "s1")) == 1
 
 
@@ -216,14 +218,14 @@ def test_the_same_key_with_another_body_is_a_conflict(alice):
 
     assert answer.status_code == 409
     assert answer.json()["error"]["code"] == "idempotency_key_reused"
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 def test_two_clients_may_use_the_same_idempotency_key(alice, bob):
     alice.post("/v1/ingest", TURN, Idempotency_Key="k-1")
 
     assert bob.post("/v1/ingest", TURN | {"namespace": "bob"}, Idempotency_Key="k-1").status_code == 200
-    assert Memory.objects.count() == 2
+    assert Memory.objects.across_namespaces().count() == 2
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 201, "é"])
@@ -245,15 +247,15 @@ def test_with_the_provider_away_the_turn_is_stored_and_embedded_later(alice):
 
     assert answer.status_code == 200
     assert answer.json()["degraded"] == ["embedding_delayed"]
-    memory = Memory.objects.get()
-    assert not MemoryVector.objects.exists()
-    assert Posting.objects.filter(term="lisbon").exists()
+    memory = Memory.objects.across_namespaces().get()
+    assert not MemoryVector.objects.across_namespaces().exists()
+    assert Posting.objects.across_namespaces().filter(term="lisbon").exists()
 
     # The endpoint comes back: what the worker's job does then.
     provider = provider_for("openai", "text-embedding-3-small")
     with mock.patch.object(provider, "embed", provider_for("hash", "hash-256").embed):
         assert embed_pending() == 1
-    assert MemoryVector.objects.get().memory_id == memory.pk
+    assert MemoryVector.objects.across_namespaces().get().memory_id == memory.pk
 
 
 def test_with_redis_away_the_turn_is_stored_and_the_answer_says_what_is_missing(alice):
@@ -262,7 +264,7 @@ def test_with_redis_away_the_turn_is_stored_and_the_answer_says_what_is_missing(
 
     assert answer.status_code == 200
     assert answer.json()["degraded"] == ["session_window_unavailable"]
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 @override_settings(MEMOS_WINDOW_MESSAGES=3, MEMOS_WINDOW_TTL_SECONDS=120)

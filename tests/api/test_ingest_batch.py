@@ -35,7 +35,7 @@ def test_one_wrong_item_keeps_all_out_and_is_named(alice):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == "items[2].role"
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
     assert window.read(alice.scope.namespace_id, "s1") == []
 
 
@@ -43,7 +43,7 @@ def test_an_item_of_a_namespace_out_of_reach_keeps_all_out(alice, bob):
     answer = alice.post("/v1/ingest/batch", {"items": [turn(0), turn(1, namespace="bob")]})
 
     assert answer.status_code == 404
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_a_batch_is_kept_in_order_in_one_embedding_pass(alice):
@@ -57,14 +57,14 @@ def test_a_batch_is_kept_in_order_in_one_embedding_pass(alice):
     results = answer.json()["results"]
     assert all(result["accepted"] for result in results)
     assert len({result["memory_id"] for result in results}) == 50
-    texts = {str(memory.pk): memory.text for memory in Memory.objects.all()}
+    texts = {str(memory.pk): memory.text for memory in Memory.objects.across_namespaces()}
     assert [texts[result["memory_id"]] for result in results] == [item["text"] for item in items]
-    of_even = Memory.objects.filter(session="s0").order_by("turn")
+    of_even = Memory.objects.across_namespaces().filter(session="s0").order_by("turn")
     assert [memory.turn for memory in of_even] == list(range(1, 26))
     assert [memory.text for memory in of_even] == [f"turn number {number}" for number in range(0, 50, 2)]
-    assert MemoryVector.objects.count() == 50
+    assert MemoryVector.objects.across_namespaces().count() == 50
     assert sum(stat.memories for stat in NamespaceStat.objects.all()) == 50
-    assert Posting.objects.filter(term="turn").count() == 50
+    assert Posting.objects.across_namespaces().filter(term="turn").count() == 50
 
 
 def test_a_batch_is_idempotent(alice):
@@ -74,5 +74,5 @@ def test_a_batch_is_idempotent(alice):
     second = alice.post("/v1/ingest/batch", body, Idempotency_Key="b")
 
     assert first.json()["results"] == second.json()["results"]
-    assert Memory.objects.count() == 3
+    assert Memory.objects.across_namespaces().count() == 3
     assert alice.post("/v1/ingest/batch", {"items": [turn(9)]}, Idempotency_Key="b").status_code == 409

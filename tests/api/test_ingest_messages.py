@@ -70,7 +70,7 @@ def test_a_wrong_message_is_named_and_nothing_is_kept(alice, messages, field, pr
     assert answer.status_code == 400
     told = {entry["field"]: entry["problem"] for entry in answer.json()["error"]["detail"]}
     assert told[field].startswith(problem)
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize("name", ["text", "role", "speaker"])
@@ -93,7 +93,7 @@ def test_the_messages_of_a_chat_are_turns_in_order(alice):
 
     assert answer.status_code == 200
     body = answer.json()
-    rows = list(Memory.objects.order_by("turn"))
+    rows = list(Memory.objects.across_namespaces().order_by("turn"))
     assert [(row.turn, row.role, row.speaker, row.text) for row in rows] == [
         (1, "system", "", "You book trains."),
         (2, "user", "Ada", "Please book the train to Lyon."),
@@ -116,7 +116,7 @@ def test_one_idempotency_key_stores_the_messages_once(alice):
     first, second = (send(alice, CHAT, key="chat-1").json() for _ in range(2))
 
     assert first == second
-    assert Memory.objects.count() == 5
+    assert Memory.objects.across_namespaces().count() == 5
     assert send(alice, CHAT[:2], key="chat-1").status_code == 409
 
 
@@ -127,7 +127,7 @@ def test_a_message_that_the_gate_keeps_out_is_named_and_the_others_are_kept(alic
     assert [entry["verdict"] for entry in body["messages"]] == ["accept", "quarantine"]
     assert (body["accepted"], body["verdict"]) == (False, "quarantine")
     assert body["reasons"] == body["messages"][1]["reasons"] != []
-    assert body["memory_ids"] == [str(Memory.objects.get().pk)]
+    assert body["memory_ids"] == [str(Memory.objects.across_namespaces().get().pk)]
 
 
 @pytest.mark.parametrize("content", [None, "", "  \n", [], [{"type": "tool_use", "id": "t1", "name": "book"}]])
@@ -153,7 +153,7 @@ def test_messages_without_text_do_not_open_a_namespace_out_of_reach(alice, bob):
 def test_the_smallest_call_is_a_namespace_and_a_text(alice):
     body = alice.post("/v1/ingest", {"namespace": "alice", "text": "I like tea."}).json()
 
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert (memory.role, memory.speaker) == ("user", "")
     assert memory.session == timezone.now().astimezone(UTC).date().isoformat()
     assert set(body) == {"memory_id", "accepted", "verdict", "reasons", "memory_ids", "degraded"}
@@ -162,7 +162,7 @@ def test_the_smallest_call_is_a_namespace_and_a_text(alice):
 
 def test_the_session_of_the_day_is_that_on_which_it_was_said(alice):
     alice.post("/v1/ingest", {"namespace": "alice", "text": "tea", "occurred_at": "2026-05-08T23:30:00-04:00"})
-    assert Memory.objects.get().session == "2026-05-09"
+    assert Memory.objects.across_namespaces().get().session == "2026-05-09"
 
 
 def test_a_query_without_a_session_has_the_window_of_the_day(alice):
@@ -176,7 +176,7 @@ def test_a_query_without_a_session_has_the_window_of_the_day(alice):
 @pytest.mark.parametrize(("name", "role"), [("assistant", "agent"), ("developer", "system"), ("function", "tool")])
 def test_roles_go_by_the_names_that_sdks_use_too(alice, name, role):
     alice.post("/v1/ingest", {"namespace": "alice", "role": name, "text": "Booked the 9:04."})
-    assert Memory.objects.get().role == role
+    assert Memory.objects.across_namespaces().get().role == role
 
 
 def test_a_batch_takes_texts_and_chats_together(alice):
@@ -193,10 +193,10 @@ def test_a_batch_takes_texts_and_chats_together(alice):
     assert first == second
     assert [len(result["memory_ids"]) for result in first["results"]] == [1, 5, 0, 1]
     assert [result["accepted"] for result in first["results"]] == [True, True, False, True]
-    texts = {str(row.pk): row.text for row in Memory.objects.all()}
+    texts = {str(row.pk): row.text for row in Memory.objects.across_namespaces()}
     assert texts[first["results"][1]["memory_ids"][2]] == "Booked: 9:04, seat 61."
     assert texts[first["results"][3]["memory_id"]] == "Noted."
-    assert not Session.objects.filter(name="s2").exists()
+    assert not Session.objects.across_namespaces().filter(name="s2").exists()
 
 
 def test_the_turns_of_a_batch_are_counted_with_their_messages(alice):

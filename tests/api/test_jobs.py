@@ -60,7 +60,7 @@ def test_another_tenants_job_looks_like_none(alice, bob):
         answers = [alice.get(f"/v1/ops/jobs/{job_id}"), *(alice.post(path, {"reason": "x"}) for path in paths(job_id))]
         assert [answer.status_code for answer in answers] == [404, 404, 404]
         assert {answer.json()["error"]["code"] for answer in answers} == {"not_found"}
-    assert Job.objects.get(pk=other).state == "failed"
+    assert Job.objects.across_namespaces().get(pk=other).state == "failed"
     assert not OrmQ.objects.exists()
 
 
@@ -75,7 +75,7 @@ def test_the_systems_jobs_take_all_namespaces_and_to_touch_them_the_admin_scope(
         assert refused.status_code == 403
         assert "'admin'" in refused.json()["error"]["message"]
     assert chief.post(paths(job_id)[0], {}).json()["state"] == "queued"
-    assert AuditLog.objects.get(event_type="JOB_REPLAY").namespace_id == 0
+    assert AuditLog.objects.across_namespaces().get(event_type="JOB_REPLAY").namespace_id == 0
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_a_discard_says_why(alice, body):
 def test_what_can_be_replayed_and_discarded(alice, state, status):
     for path, expected in zip(("replay", "discard"), status, strict=True):
         job_id = failed(alice)
-        Job.objects.filter(pk=job_id).update(state=state)
+        Job.objects.across_namespaces().filter(pk=job_id).update(state=state)
         answer = alice.post(f"/v1/ops/jobs/{job_id}/{path}", {"reason": "x"})
         assert answer.status_code == expected
         if expected == 409:
             assert answer.json()["error"]["detail"] == {"state": state}
-        Job.objects.all().delete()
+        Job.objects.across_namespaces().delete()
 
 
 def test_a_job_shows_what_it_is_about_and_how_it_went(alice):
@@ -157,7 +157,7 @@ def test_a_discarded_job_says_why_and_can_be_replayed(alice):
     discarded = alice.post(paths(job_id)[1], {"reason": "the session is gone"}, X_Request_ID="abc-1").json()
 
     assert (discarded["state"], discarded["reason"]) == ("discarded", "the session is gone")
-    event = AuditLog.objects.get(event_type="JOB_DISCARD")
+    event = AuditLog.objects.across_namespaces().get(event_type="JOB_DISCARD")
     assert (event.request_id, event.subject, event.details["kind"]) == ("abc-1", job_id, "condense_session")
     assert alice.post(paths(job_id)[0], {}).json()["state"] == "queued"
     assert alice.get("/v1/ops/audit").json()["events"][0]["event_type"] == "JOB_REPLAY"

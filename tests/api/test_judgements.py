@@ -57,7 +57,7 @@ def test_another_tenants_memory_cannot_be_marked_nor_seen(alice, bob, remember):
 
     assert mark(alice, of_bob).status_code == 404
     assert mark(alice, of_bob, namespace="bob").status_code == 404
-    assert RelevanceJudgement.objects.count() == 1
+    assert RelevanceJudgement.objects.across_namespaces().count() == 1
     assert alice.get("/v1/judgements").json() == {"judgements": []}
     assert alice.get("/v1/judgements", namespace="bob").status_code == 404
 
@@ -71,7 +71,7 @@ def test_an_unknown_memory_refuses_all_marks(alice, remember):
 
     assert answer.status_code == 404
     assert marks[1]["memory_id"] in answer.json()["error"]["message"]
-    assert not RelevanceJudgement.objects.exists()
+    assert not RelevanceJudgement.objects.across_namespaces().exists()
 
 
 def test_the_latest_mark_counts_whatever_the_white_space(alice, remember):
@@ -93,7 +93,7 @@ def test_marks_come_back_newest_first_and_are_audited_without_text(alice, rememb
 
     rows = alice.get("/v1/judgements", limit="1").json()["judgements"]
     assert [row["memory_id"] for row in rows] == [coffee]
-    events = AuditLog.objects.filter(event_type="MEMORY_JUDGE").order_by("id")
+    events = AuditLog.objects.across_namespaces().filter(event_type="MEMORY_JUDGE").order_by("id")
     assert [event.details for event in events] == [
         {"relevant": [tea], "not_relevant": []},
         {"relevant": [], "not_relevant": [coffee]},
@@ -106,4 +106,4 @@ def test_a_reset_takes_the_judgements_of_its_memories_along(alice, remember):
     mark(alice, kept)
     alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
 
-    assert [str(row.memory_id) for row in RelevanceJudgement.objects.all()] == [kept]
+    assert [str(row.memory_id) for row in RelevanceJudgement.objects.across_namespaces()] == [kept]

@@ -106,7 +106,7 @@ def test_what_a_filter_leaves(world, query, expected):
 
 
 def test_archived_ones_are_listed_when_they_are_asked_for(world):
-    milk = Memory.objects.get(text=MILK)
+    milk = Memory.objects.across_namespaces().get(text=MILK)
     edit.archive(system_access("staff:ann"), memory_ids=[milk.pk], reason="drunk", now=timezone.now())
 
     assert listed(world, session_id="s2") == [TASTED]

@@ -77,7 +77,7 @@ def test_a_memory_with_all_that_is_known_of_it(alice, remember):
         "text": "Tea is at five.",
         "metadata": {"room": 4},
         "retired_statements": [],
-        "importance": Memory.objects.get().importance,
+        "importance": Memory.objects.across_namespaces().get().importance,
         "tier": "L2",
         "state": "active",
         "pinned": False,

@@ -10,7 +10,7 @@ from memory.models import AuditLog, Memory, MemoryFeedback
 @pytest.fixture
 def memory_id(alice, remember) -> str:
     identity = remember(alice, "Tea is at five.")
-    Memory.objects.update(importance=0.5)
+    Memory.objects.across_namespaces().update(importance=0.5)
     return identity
 
 
@@ -45,12 +45,12 @@ def test_a_wrong_body_is_refused(alice, memory_id, body, field):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == field
-    assert not MemoryFeedback.objects.exists()
+    assert not MemoryFeedback.objects.across_namespaces().exists()
 
 
 def test_another_etag_is_a_412(alice, memory_id):
     assert opine(alice, memory_id, "useful", If_Match='"2"').status_code == 412
-    assert not MemoryFeedback.objects.exists()
+    assert not MemoryFeedback.objects.across_namespaces().exists()
 
 
 def test_useful_raises_the_importance_a_little_and_once(alice, memory_id):
@@ -60,7 +60,7 @@ def test_useful_raises_the_importance_a_little_and_once(alice, memory_id):
     assert (first.json()["importance"], first.json()["changed"]) == (0.55, ["feedback", "importance"])
     assert (again.json()["importance"], again.json()["changed"]) == (0.55, [])
     assert to_review(alice) == []
-    event = AuditLog.objects.get(event_type="MEMORY_FEEDBACK")
+    event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_FEEDBACK")
     assert event.details == {
         "before": {"importance": 0.5, "review": "", "opinion": None},
         "after": {"importance": 0.55, "review": "", "opinion": "useful"},
@@ -81,7 +81,7 @@ def test_a_doubt_puts_it_on_the_review_list_until_someone_has_looked(alice, memo
     )
     assert (looked.json()["review"], looked.json()["changed"]) == (None, ["review"])
     assert to_review(alice) == []
-    assert AuditLog.objects.get(event_type="MEMORY_EDIT").details["before"]["review"] == kind
+    assert AuditLog.objects.across_namespaces().get(event_type="MEMORY_EDIT").details["before"]["review"] == kind
 
 
 def test_a_new_text_answers_a_doubt(alice, memory_id):
@@ -97,7 +97,7 @@ def test_a_new_opinion_takes_the_place_of_the_former(alice, memory_id):
     body = opine(alice, memory_id, "useful").json()
 
     assert (body["importance"], body["review"]) == (0.55, None)
-    assert MemoryFeedback.objects.get().kind == "useful"
+    assert MemoryFeedback.objects.across_namespaces().get().kind == "useful"
 
 
 def test_a_doubt_of_another_stays(alice, second, memory_id):
@@ -117,7 +117,7 @@ def test_a_doubt_of_another_stays(alice, second, memory_id):
 def test_many_voices_stay_within_bounds(alice, memory_id, make_tenant):
     for _ in range(8):
         opine(make_tenant("alice"), memory_id, "useful")
-    assert Memory.objects.get().importance == pytest.approx(0.7)
+    assert Memory.objects.across_namespaces().get().importance == pytest.approx(0.7)
 
 
 def test_one_idempotency_key_counts_once(alice, memory_id):
@@ -125,11 +125,11 @@ def test_one_idempotency_key_counts_once(alice, memory_id):
     opine(alice, memory_id, "wrong")
 
     assert opine(alice, memory_id, "useful", Idempotency_Key="k1").json() == first.json()
-    assert MemoryFeedback.objects.get().kind == "wrong"
+    assert MemoryFeedback.objects.across_namespaces().get().kind == "wrong"
 
 
 def test_opinions_go_with_the_memory(alice, memory_id):
     opine(alice, memory_id, "useful")
     alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
 
-    assert not MemoryFeedback.objects.exists()
+    assert not MemoryFeedback.objects.across_namespaces().exists()

@@ -16,7 +16,7 @@ TEXT = "Tea is at five."
 @pytest.fixture
 def memory_id(alice, remember) -> str:
     identity = remember(alice, TEXT, speaker="Ann", metadata={"room": 4})
-    Memory.objects.update(importance=0.5)
+    Memory.objects.across_namespaces().update(importance=0.5)
     return identity
 
 
@@ -28,8 +28,8 @@ def patch(tenant, memory_id, body, **headers):
 
 
 def nothing_changed() -> bool:
-    memory = Memory.objects.get()
-    return (memory.text, memory.revision) == (TEXT, 1) and not MemoryVersion.objects.exists()
+    memory = Memory.objects.across_namespaces().get()
+    return (memory.text, memory.revision) == (TEXT, 1) and not MemoryVersion.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_new_text_is_found_and_the_former_one_is_kept(alice, memory_id):
     assert (body["changed"], body["degraded"], body["revision"]) == (["text", "metadata"], [], 2)
     hits = alice.post("/v1/search", {"namespace": "alice", "query": "zeppelin"}).json()["hits"]
     assert hits[0]["id"] == memory_id
-    version = MemoryVersion.objects.get()
+    version = MemoryVersion.objects.across_namespaces().get()
     assert (version.text, version.metadata, version.speaker, version.revision) == (TEXT, {"room": 4}, "Ann", 1)
     assert (version.reason, version.actor) == ("typo", alice.scope.actor)
     assert differences([alice.scope.namespace_id]) == []
@@ -117,7 +117,7 @@ def test_the_audit_event_says_what_changed_without_saying_it(alice, memory_id):
     patch(alice, memory_id, {"text": "The zeppelin.", "speaker": "Zed", "occurred_at": "2026-05-01T00:00:00Z"},
           X_Request_ID="req-1")  # fmt: skip
 
-    event = AuditLog.objects.get(event_type="MEMORY_EDIT")
+    event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_EDIT")
     assert (event.subject, event.actor, event.request_id) == (memory_id, alice.scope.actor, "req-1")
     assert event.details["changed"] == ["text", "speaker", "occurred_at"]
     assert event.details["before"]["characters"] == len(TEXT)
@@ -129,7 +129,7 @@ def test_the_audit_event_says_what_changed_without_saying_it(alice, memory_id):
 def test_a_new_speaker_is_indexed_and_embedded_anew(alice, memory_id):
     patch(alice, memory_id, {"speaker": "Walburga"})
 
-    terms = set(Posting.objects.filter(memory_id=memory_id).values_list("term", flat=True))
+    terms = set(Posting.objects.across_namespaces().filter(memory_id=memory_id).values_list("term", flat=True))
     assert "walburga" in terms
     assert "ann" not in terms
     assert alice.post("/v1/search", {"namespace": "alice", "query": "Walburga"}).json()["hits"][0]["id"] == memory_id
@@ -138,8 +138,8 @@ def test_a_new_speaker_is_indexed_and_embedded_anew(alice, memory_id):
 def test_importance_alone_keeps_no_version_but_an_event(alice, memory_id):
     assert patch(alice, memory_id, {"importance": 0.9}).json()["importance"] == 0.9
 
-    assert not MemoryVersion.objects.exists()
-    details = AuditLog.objects.get(event_type="MEMORY_EDIT").details
+    assert not MemoryVersion.objects.across_namespaces().exists()
+    details = AuditLog.objects.across_namespaces().get(event_type="MEMORY_EDIT").details
     assert (details["before"]["importance"], details["after"]["importance"]) == (0.5, 0.9)
 
 
@@ -148,7 +148,7 @@ def test_what_is_so_already_changes_nothing(alice, memory_id):
 
     assert (answer.json()["changed"], answer["ETag"]) == ([], '"1"')
     assert nothing_changed()
-    assert not AuditLog.objects.filter(event_type="MEMORY_EDIT").exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="MEMORY_EDIT").exists()
 
 
 def test_without_the_embedding_provider_it_is_found_by_its_words(alice, memory_id, monkeypatch):
@@ -171,7 +171,7 @@ def test_one_idempotency_key_changes_once_and_answers_the_same(alice, memory_id)
 
     assert first.json() == again.json()
     assert other.status_code == 409
-    assert Memory.objects.get().text == "Tea is at seven."
+    assert Memory.objects.across_namespaces().get().text == "Tea is at seven."
     assert "six" not in str(IdempotencyRecord.objects.values())
 
 
@@ -182,17 +182,17 @@ def test_a_key_whose_change_was_refused_is_free_again(alice, memory_id):
 
 def test_a_chunk_goes_on_knowing_its_document(alice):
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "d", "text": TEXT})
-    chunk = Memory.objects.get()
+    chunk = Memory.objects.across_namespaces().get()
 
     patch(alice, str(chunk.pk), {"metadata": {"team": "x", "document": "forged"}})
 
-    kept = Memory.objects.get().metadata
+    kept = Memory.objects.across_namespaces().get().metadata
     assert (kept["team"], kept["document"]) == ("x", chunk.metadata["document"])
 
 
 def test_a_memory_cannot_have_happened_after_it_was_over(alice, memory_id, remember):
     remember(alice, "Tea is at six.")
-    newer = str(Memory.objects.exclude(pk=memory_id).get().pk)
+    newer = str(Memory.objects.across_namespaces().exclude(pk=memory_id).get().pk)
     alice.post(f"/v1/memories/{memory_id}/supersede", {"by": newer, "reason": "moved"})
 
     answer = patch(alice, memory_id, {"occurred_at": "2999-01-01T00:00:00Z"})
@@ -218,8 +218,8 @@ def test_a_change_passes_the_gate_too(alice, remember, how):
     assert refused.status_code == 400
     assert refused.json()["error"]["detail"]["field"] == "text"
     assert "gate" in refused.json()["error"]["message"]
-    assert list(Memory.objects.values_list("text", flat=True)) == ["Tea is at five."]
+    assert list(Memory.objects.across_namespaces().values_list("text", flat=True)) == ["Tea is at five."]
 
     assert change("The API key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF.").status_code == 200
-    assert not Memory.objects.filter(text__contains="sk-proj").exists()
-    assert Memory.objects.filter(text__contains="[redacted").exists()
+    assert not Memory.objects.across_namespaces().filter(text__contains="sk-proj").exists()
+    assert Memory.objects.across_namespaces().filter(text__contains="[redacted").exists()

@@ -27,7 +27,7 @@ def test_a_wrong_reason_is_refused(alice, memory_id, verb, reason):
 
 def test_another_etag_is_a_412(alice, memory_id):
     assert send(alice, memory_id, "pin", If_Match='"2"').status_code == 412
-    assert not Memory.objects.get().pinned
+    assert not Memory.objects.across_namespaces().get().pinned
 
 
 def test_pinned_and_unpinned_once_each(alice, memory_id):
@@ -41,7 +41,7 @@ def test_pinned_and_unpinned_once_each(alice, memory_id):
     ]
     unpinned = send(alice, memory_id, "unpin")
     assert (unpinned.json()["pinned"], unpinned["ETag"]) == (False, '"3"')
-    events = AuditLog.objects.filter(subject=memory_id).order_by("id")
+    events = AuditLog.objects.across_namespaces().filter(subject=memory_id).order_by("id")
     assert [(event.event_type, event.details.get("reason")) for event in events] == [
         ("INGEST", None),
         ("MEMORY_PIN", "a rule"),
@@ -54,4 +54,4 @@ def test_one_idempotency_key_pins_once(alice, memory_id):
     send(alice, memory_id, "unpin")
 
     assert send(alice, memory_id, "pin", Idempotency_Key="k1").json() == first.json()
-    assert not Memory.objects.get().pinned
+    assert not Memory.objects.across_namespaces().get().pinned

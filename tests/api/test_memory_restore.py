@@ -51,17 +51,19 @@ def test_a_version_of_another_memory_is_a_404(alice, memory_id, remember):
     other = remember(alice, "Tea is at five.")
     patch(alice, other, text="Tea is at six.")
 
-    answer = restore(alice, memory_id, version_id=str(MemoryVersion.objects.get().pk))
+    answer = restore(alice, memory_id, version_id=str(MemoryVersion.objects.across_namespaces().get().pk))
 
     assert answer.status_code == 404
     assert answer.json()["error"]["detail"] == {"field": "version_id"}
-    assert Memory.objects.get(pk=memory_id).text == TEXT
+    assert Memory.objects.across_namespaces().get(pk=memory_id).text == TEXT
 
 
 def test_another_tenants_version_is_a_404(alice, bob, memory_id):
     patch(alice, memory_id, text="x")
 
-    assert restore(bob, memory_id, version_id=str(MemoryVersion.objects.get().pk)).status_code == 404
+    assert (
+        restore(bob, memory_id, version_id=str(MemoryVersion.objects.across_namespaces().get().pk)).status_code == 404
+    )
 
 
 def test_from_the_archive_it_is_found_again(alice, memory_id):
@@ -72,23 +74,23 @@ def test_from_the_archive_it_is_found_again(alice, memory_id):
 
     assert (answer.json()["state"], answer.json()["changed"], answer["ETag"]) == ("active", ["state"], '"3"')
     assert found(alice) == [memory_id]
-    assert MemoryVector.objects.get().searchable
+    assert MemoryVector.objects.across_namespaces().get().searchable
     assert differences([alice.scope.namespace_id]) == []
     assert restore(alice, memory_id).json()["changed"] == []
 
 
 def test_to_a_former_version(alice, memory_id):
     patch(alice, memory_id, text="Trains leave at seven.", speaker="Ben", importance=0.9)
-    version = MemoryVersion.objects.get()
+    version = MemoryVersion.objects.across_namespaces().get()
 
     answer = restore(alice, memory_id, version_id=str(version.pk))
 
     assert answer.json()["changed"] == ["text", "speaker"]
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert (memory.text, memory.speaker, memory.importance, memory.revision) == (TEXT, "Ann", 0.9, 3)
     assert found(alice) == [memory_id]
-    assert MemoryVersion.objects.first().text == "Trains leave at seven."
-    event = AuditLog.objects.get(event_type="MEMORY_RESTORE")
+    assert MemoryVersion.objects.across_namespaces().first().text == "Trains leave at seven."
+    event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_RESTORE")
     assert event.details["version"] == str(version.pk)
     assert "zeppelin" not in str(event.details)
 
@@ -97,9 +99,9 @@ def test_a_version_of_an_archived_memory_leaves_it_archived(alice, memory_id):
     patch(alice, memory_id, text="Trains leave at seven.")
     alice.client.delete(f"/v1/memories/{memory_id}")
 
-    restore(alice, memory_id, version_id=str(MemoryVersion.objects.get().pk))
+    restore(alice, memory_id, version_id=str(MemoryVersion.objects.across_namespaces().get().pk))
 
-    assert Memory.objects.get().state == "archived"
+    assert Memory.objects.across_namespaces().get().state == "archived"
     assert found(alice) == []
     assert restore(alice, memory_id).json()["state"] == "active"
     assert found(alice) == [memory_id]
@@ -107,11 +109,14 @@ def test_a_version_of_an_archived_memory_leaves_it_archived(alice, memory_id):
 
 def test_a_version_from_before_speakers_were_kept_leaves_the_speaker(alice, memory_id):
     patch(alice, memory_id, text="Trains leave at seven.")
-    MemoryVersion.objects.update(speaker=None, occurred_at=None, revision=None)
+    MemoryVersion.objects.across_namespaces().update(speaker=None, occurred_at=None, revision=None)
 
-    restore(alice, memory_id, version_id=str(MemoryVersion.objects.get().pk))
+    restore(alice, memory_id, version_id=str(MemoryVersion.objects.across_namespaces().get().pk))
 
-    assert (Memory.objects.get().text, Memory.objects.get().speaker) == (TEXT, "Ann")
+    assert (Memory.objects.across_namespaces().get().text, Memory.objects.across_namespaces().get().speaker) == (
+        TEXT,
+        "Ann",
+    )
 
 
 def test_to_hold_again(alice, memory_id, remember):

@@ -47,7 +47,7 @@ def test_a_wrong_body_is_refused(alice, older, body, field):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == field
-    assert Memory.objects.get().superseded_by is None
+    assert Memory.objects.across_namespaces().get().superseded_by is None
 
 
 def test_what_is_not_there_or_another_tenants_is_a_404(alice, bob, older, remember, make_tenant):
@@ -59,8 +59,8 @@ def test_what_is_not_there_or_another_tenants_is_a_404(alice, bob, older, rememb
     assert supersede(bob, older, {"by": of_bob}).status_code == 404
     assert supersede(bob, older, {"text": "Berlin."}).status_code == 404
     assert supersede(everywhere, older, {"by": of_bob}).status_code == 404
-    assert not MemoryLink.objects.exists()
-    assert Memory.objects.count() == 2
+    assert not MemoryLink.objects.across_namespaces().exists()
+    assert Memory.objects.across_namespaces().count() == 2
 
 
 def test_itself_cannot_supersede_it(alice, older):
@@ -92,13 +92,13 @@ def test_a_ring_is_a_409(alice, older, newer, remember):
     supersede(alice, newer, {"by": newest})
 
     assert supersede(alice, newest, {"by": older}).status_code == 409
-    assert Memory.objects.get(pk=newest).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=newest).superseded_by is None
 
 
 def test_another_etag_is_a_412_and_no_memory_is_made(alice, older):
     assert supersede(alice, older, {"text": "I moved to Berlin."}, If_Match='"5"').status_code == 412
 
-    assert Memory.objects.count() == Session.objects.get().message_count == 1
+    assert Memory.objects.across_namespaces().count() == Session.objects.across_namespaces().get().message_count == 1
     assert differences([alice.scope.namespace_id]) == []
 
 
@@ -108,17 +108,17 @@ def test_the_older_one_ends_when_the_newer_begins(alice, older, newer):
     assert answer.status_code == 200
     body = answer.json()
     assert (body["valid_to"], body["superseded_by"], body["revision"]) == (JUNE.isoformat(), newer, 2)
-    old = Memory.objects.get(pk=older)
+    old = Memory.objects.across_namespaces().get(pk=older)
     assert (old.text, old.state) == ("I live in Paris.", "active")
     assert old.superseded_at > JUNE
-    link = MemoryLink.objects.get()
+    link = MemoryLink.objects.across_namespaces().get()
     assert (str(link.memory_id), link.kind, str(link.other_id)) == (newer, "supersedes", older)
     assert (link.reason, link.confidence, link.actor) == ("moved", 1.0, alice.scope.actor)
-    event = AuditLog.objects.get(event_type="MEMORY_SUPERSEDE")
+    event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_SUPERSEDE")
     after = {"valid_to": JUNE.isoformat(), "superseded_by": newer, "retired_statements": 0, "review": ""}
     assert event.details["after"] == after
     assert "Paris" not in str(event.details)
-    assert Memory.objects.get(pk=newer).revision == 1
+    assert Memory.objects.across_namespaces().get(pk=newer).revision == 1
 
 
 def test_it_is_listed_as_holding_no_longer(alice, older, newer):
@@ -146,16 +146,16 @@ def test_a_text_becomes_the_next_turn_of_the_session(alice, older):
 
     assert answer.status_code == 200
     assert answer.json()["degraded"] == []
-    new = Memory.objects.exclude(pk=older).get()
+    new = Memory.objects.across_namespaces().exclude(pk=older).get()
     assert answer.json()["superseded_by"] == str(new.pk)
     assert (new.text, new.session, new.turn, new.role, new.speaker, new.metadata) == (
         "I moved to Berlin.", "s1", 2, "user", "Ann", {"k": 1},
     )  # fmt: skip
-    assert (new.occurred_at, Memory.objects.get(pk=older).valid_to) == (JUNE, JUNE)
+    assert (new.occurred_at, Memory.objects.across_namespaces().get(pk=older).valid_to) == (JUNE, JUNE)
     assert [message.text for message in window.read(alice.scope.namespace_id, "s1")][-1] == "I moved to Berlin."
     hits = alice.post("/v1/search", {"namespace": "alice", "query": "Berlin"}).json()["hits"]
     assert hits[0]["id"] == str(new.pk)
-    assert AuditLog.objects.filter(event_type="INGEST", subject=str(new.pk)).exists()
+    assert AuditLog.objects.across_namespaces().filter(event_type="INGEST", subject=str(new.pk)).exists()
     assert differences([alice.scope.namespace_id]) == []
 
 
@@ -164,13 +164,13 @@ def test_one_idempotency_key_makes_one_memory(alice, older):
     again = supersede(alice, older, {"text": "I moved to Berlin."}, Idempotency_Key="k1")
 
     assert first.json() == again.json()
-    assert Memory.objects.count() == 2
+    assert Memory.objects.across_namespaces().count() == 2
     assert len(window.read(alice.scope.namespace_id, "s1")) == 2
 
 
 def test_a_chunk_is_superseded_by_a_memory_not_by_a_text(alice, newer):
     alice.post("/v1/documents", {"namespace": "alice", "document_id": "d", "text": "Ann lives in Paris."})
-    chunk = str(Memory.objects.get(turn__lt=0).pk)
+    chunk = str(Memory.objects.across_namespaces().get(turn__lt=0).pk)
 
     refused = supersede(alice, chunk, {"text": "x"})
 
@@ -185,7 +185,7 @@ def test_links_go_with_a_memory_and_what_it_superseded_stays_over(alice, older, 
 
     alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s2", "confirm": True})
 
-    assert not MemoryLink.objects.exists()
+    assert not MemoryLink.objects.across_namespaces().exists()
     assert alice.get(f"/v1/memories/{older}").json()["superseded_by"] == of_other
     assert supersede(alice, older, {"by": newer}).status_code == 409
     alice.post(f"/v1/memories/{older}/restore", {"reason": "gone", "undo_supersede": True})

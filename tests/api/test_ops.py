@@ -106,5 +106,5 @@ def test_procedural_lists_shared_entries_and_the_namespaces_own(alice, bob):
 
 
 def test_the_log_of_a_namespace_holds_no_memory_text(busy):
-    assert AuditLog.objects.count() > 5
-    assert not AuditLog.objects.filter(details__icontains="green tea").exists()
+    assert AuditLog.objects.across_namespaces().count() > 5
+    assert not AuditLog.objects.across_namespaces().filter(details__icontains="green tea").exists()

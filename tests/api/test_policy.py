@@ -76,7 +76,7 @@ def test_another_tenants_policy_can_neither_be_read_nor_changed(alice, bob):
 )
 def test_a_wrong_value_is_refused_by_name(alice, policy, field):
     assert field in problems(put(alice, policy))
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_values_that_contradict_each_other_are_refused_with_what_mends_them(alic
     found = problems(put(alice, policy))
 
     assert other in found[field]
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
 
 
 def test_a_value_may_contradict_the_environment_too(alice, settings):
@@ -166,7 +166,7 @@ def test_a_change_is_versioned_and_audited_with_before_and_after(alice):
     put(alice, {"ttl_days": 900}, reason="first")
     put(alice, {"ttl_days": 800}, reason="lawyers said so")
 
-    event = AuditLog.objects.filter(event_type="POLICY_CHANGE").latest("id")
+    event = AuditLog.objects.across_namespaces().filter(event_type="POLICY_CHANGE").latest("id")
     assert event.details == {
         "reason": "lawyers said so",
         "before": {"version": 1, "overrides": {"ttl_days": 900}},
@@ -185,7 +185,7 @@ def test_the_same_policy_again_changes_nothing(alice):
     answer = put(alice, {"legal_hold": True, "ttl_days": 900})
 
     assert answer.json()["version"] == 1
-    assert AuditLog.objects.filter(event_type="POLICY_CHANGE").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="POLICY_CHANGE").count() == 1
 
 
 def test_a_change_of_what_was_not_read_is_refused(alice):
@@ -239,4 +239,4 @@ def test_of_two_changes_at_once_with_one_etag_one_wins(alice):
         thread.join()
 
     assert sorted(done) == [1, 412]
-    assert NamespacePolicy.objects.count() == 1
+    assert NamespacePolicy.objects.across_namespaces().count() == 1

@@ -40,7 +40,7 @@ def test_a_wrong_body_is_refused(alice, remember, changes, field):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"].startswith(field)
-    assert not MemoryUpkeep.objects.exists()
+    assert not MemoryUpkeep.objects.across_namespaces().exists()
 
 
 def test_a_body_that_changes_nothing_is_refused(alice, remember):
@@ -55,7 +55,7 @@ def test_another_tenants_memory_refuses_all(alice, bob, remember):
 
     assert exempt(alice, [own, of_bob], legal_hold=True).status_code == 404
     assert exempt(alice, [of_bob], legal_hold=True, namespace="bob").status_code == 404
-    assert not MemoryUpkeep.objects.exists()
+    assert not MemoryUpkeep.objects.across_namespaces().exists()
 
 
 def test_a_hold_is_set_once_and_audited_with_before_and_after(alice, remember):
@@ -63,7 +63,7 @@ def test_a_hold_is_set_once_and_audited_with_before_and_after(alice, remember):
 
     assert exempt(alice, [memory_id, memory_id], legal_hold=True).json() == {"changed": 1}
     assert exempt(alice, [memory_id], legal_hold=True).json() == {"changed": 0}
-    event = AuditLog.objects.get(event_type="POLICY_EXEMPTION")
+    event = AuditLog.objects.across_namespaces().get(event_type="POLICY_EXEMPTION")
     assert event.subject == memory_id
     assert event.details == {
         "reason": "lawsuit",
@@ -77,7 +77,7 @@ def test_an_expiry_is_set_and_taken_off_and_the_hold_stays(alice, remember):
     exempt(alice, [memory_id], legal_hold=True)
     exempt(alice, [memory_id], expires_at="2030-01-01T00:00:00Z")
 
-    row = MemoryUpkeep.objects.get(memory_id=memory_id)
+    row = MemoryUpkeep.objects.across_namespaces().get(memory_id=memory_id)
     assert (row.legal_hold, row.expires_at.year) == (True, 2030)
     assert exempt(alice, [memory_id], expires_at=None).json() == {"changed": 1}
     row.refresh_from_db()
@@ -89,5 +89,5 @@ def test_what_is_known_of_a_memory_is_kept(alice, remember):
     MemoryUpkeep.objects.create(namespace_id=alice.scope.namespace_id, memory_id=memory_id, uses=7, stale=True)
     exempt(alice, [memory_id], legal_hold=True)
 
-    row = MemoryUpkeep.objects.get(memory_id=memory_id)
+    row = MemoryUpkeep.objects.across_namespaces().get(memory_id=memory_id)
     assert (row.uses, row.stale, row.legal_hold) == (7, True, True)

@@ -47,7 +47,7 @@ def test_it_tells_how_many_and_which_and_writes_nothing(alice, bob):
     remember(bob, FACT, days=40)
     young = remember(alice, FACT, days=20)
     old = remember(alice, FACT, FACT + "!", days=40)
-    events = AuditLog.objects.count()
+    events = AuditLog.objects.across_namespaces().count()
 
     body = preview(alice, {"ttl_days": 30}).json()
 
@@ -57,10 +57,10 @@ def test_it_tells_how_many_and_which_and_writes_nothing(alice, bob):
     assert [entry["memory_id"] for entry in body["memories"]] == sorted(old)
     assert {entry["rule"] for entry in body["memories"]} == {"expired"}
     assert body["policy"]["ttl_days"] == 30
-    assert AuditLog.objects.count() == events
-    assert not NamespacePolicy.objects.exists()
+    assert AuditLog.objects.across_namespaces().count() == events
+    assert not NamespacePolicy.objects.across_namespaces().exists()
     assert not UpkeepMark.objects.exists()
-    assert Memory.objects.active().count() == 4
+    assert Memory.objects.across_namespaces().active().count() == 4
     assert young
 
 

@@ -71,7 +71,7 @@ class TestIngest:
         answer = send(alice, fact(1)).json()
 
         assert (answer["accepted"], answer["verdict"], answer["document_id"]) == (True, "accept", None)
-        memory = Memory.objects.get()
+        memory = Memory.objects.across_namespaces().get()
         assert (str(memory.pk), memory.session, memory.role) == (answer["memory_id"], "default", "user")
 
     def test_a_long_content_is_a_document(self, alice):
@@ -81,9 +81,9 @@ class TestIngest:
         answer = send(alice, long).json()
 
         assert (answer["accepted"], answer["memory_id"]) == (True, None)
-        assert Document.objects.get().document_id == answer["document_id"]
-        assert Memory.objects.count() > 1
-        assert Memory.objects.filter(session="default").count() == 0
+        assert Document.objects.across_namespaces().get().document_id == answer["document_id"]
+        assert Memory.objects.across_namespaces().count() > 1
+        assert Memory.objects.across_namespaces().filter(session="default").count() == 0
         assert {result["source"] for result in ask(alice, fact(399))} == {"cold"}
 
     def test_an_attack_is_kept_apart_and_never_recalled(self, alice):
@@ -91,15 +91,18 @@ class TestIngest:
         long = send(alice, f"{fact(1)} {'x ' * 10_000}{ATTACK}").json()
 
         assert [(done["accepted"], done["verdict"]) for done in (answer, long)] == [(False, "quarantine")] * 2
-        assert {str(item.pk) for item in QuarantinedItem.objects.all()} == {answer["memory_id"], long["memory_id"]}
+        assert {str(item.pk) for item in QuarantinedItem.objects.across_namespaces()} == {
+            answer["memory_id"],
+            long["memory_id"],
+        }
         assert ask(alice, ATTACK) == []
 
     def test_a_repeated_request_stores_once(self, alice):
         for text in (fact(1), ATTACK, fact(2) * 400):
             answers = [send(alice, text, Idempotency_Key=f"k-{len(text)}").json() for _ in range(2)]
             assert answers[0] == answers[1]
-        assert Memory.objects.filter(session="default").count() == 1
-        assert Document.objects.count() == QuarantinedItem.objects.count() == 1
+        assert Memory.objects.across_namespaces().filter(session="default").count() == 1
+        assert Document.objects.across_namespaces().count() == QuarantinedItem.objects.across_namespaces().count() == 1
 
 
 class TestQuery:
@@ -118,7 +121,7 @@ class TestQuery:
         assert cold[0] == {"content": fact(3), "source": "cold", "score": pytest.approx(1, abs=1e-3)}
         assert [result["score"] for result in cold] == sorted((result["score"] for result in cold), reverse=True)
         assert not {result["content"] for result in hot} & {result["content"] for result in cold}
-        event = AuditLog.objects.get(event_type="QUERY")
+        event = AuditLog.objects.across_namespaces().get(event_type="QUERY")
         assert (event.details["hits"], event.details["hot"]) == (15, 10)
 
     def test_small_talk_is_not_hot_and_can_be_cold(self, alice):

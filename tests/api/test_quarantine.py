@@ -41,7 +41,7 @@ class TestRefusals:
         writer = make_tenant("alice", scopes=("read", "write"))
         assert writer.get(f"/v1/quarantine/{item}").status_code == 200
         assert decide(writer, item, verb).status_code == 403
-        assert QuarantinedItem.objects.get().state == "pending"
+        assert QuarantinedItem.objects.across_namespaces().get().state == "pending"
 
     @pytest.mark.parametrize("verb", ["release", "discard"])
     def test_another_tenants_item_is_not_found(self, alice, bob, verb):
@@ -62,7 +62,7 @@ class TestRefusals:
     def test_a_wrong_note_is_refused(self, alice, note):
         item = send(alice)
         assert decide(alice, item, "release", note=note).status_code == 400
-        assert QuarantinedItem.objects.get().state == "pending"
+        assert QuarantinedItem.objects.across_namespaces().get().state == "pending"
 
 
 class TestList:
@@ -82,7 +82,7 @@ class TestList:
     def test_by_namespace_state_and_rule(self, alice):
         kept, gone = send(alice), send(alice, f"{ATTACK} again")
         decide(alice, gone, "discard")
-        rule = QuarantinedItem.objects.get(pk=kept).rule
+        rule = QuarantinedItem.objects.across_namespaces().get(pk=kept).rule
 
         def ids(**query: str) -> list[str]:
             return [item["id"] for item in alice.get("/v1/quarantine", **query).json()["items"]]
@@ -114,15 +114,15 @@ class TestRelease:
         assert answer.status_code == 200
         body = answer.json()
         assert (body["state"], body["note"], body["text"], body["degraded"]) == ("released", "it is a test", "", [])
-        memory = Memory.objects.get()
+        memory = Memory.objects.across_namespaces().get()
         assert (str(memory.pk), memory.text, memory.speaker, memory.metadata) == (item, ATTACK, "Eve", {"k": 1})
         assert memory.occurred_at.isoformat() == WHEN
         hits = alice.post("/v1/search", {"namespace": "alice", "query": ATTACK}).json()["hits"]
         assert [hit["id"] for hit in hits] == [item]
         assert [message.memory_id for message in window.read(alice.scope.namespace_id, "s1")] == [item]
         assert differences([alice.scope.namespace_id]) == []
-        assert QuarantinedItem.objects.get().text == ""
-        event = AuditLog.objects.get(event_type="QUARANTINE_RELEASE")
+        assert QuarantinedItem.objects.across_namespaces().get().text == ""
+        event = AuditLog.objects.across_namespaces().get(event_type="QUARANTINE_RELEASE")
         assert (event.subject, event.actor) == (item, alice.scope.actor)
         assert event.details["reviewer"] == alice.scope.actor
         assert event.details["note"] == "it is a test"
@@ -135,7 +135,7 @@ class TestRelease:
             refused = decide(alice, item, verb)
             assert refused.status_code == 409
             assert refused.json()["error"]["detail"]["state"] == "released"
-        assert Memory.objects.count() == 1
+        assert Memory.objects.across_namespaces().count() == 1
 
     def test_a_document_becomes_its_next_version(self, alice):
         body = {"namespace": "alice", "document_id": "d", "title": "T", "text": "The former text.", "source": "here"}
@@ -147,7 +147,10 @@ class TestRelease:
 
         assert shown == {"document_id": "d", "title": "T", "source": "here", "format": "text"}
         assert answer.status_code == 200
-        assert (Document.objects.get().version, Memory.objects.get().text) == (2, ATTACK)
+        assert (Document.objects.across_namespaces().get().version, Memory.objects.across_namespaces().get().text) == (
+            2,
+            ATTACK,
+        )
         assert differences([alice.scope.namespace_id]) == []
 
     def test_a_document_that_has_a_newer_version_is_not_put_back(self, alice):
@@ -159,16 +162,19 @@ class TestRelease:
 
         assert refused.status_code == 409
         assert "version" in refused.json()["error"]["message"]
-        assert Memory.objects.get().text == "The newer text."
-        assert (QuarantinedItem.objects.get().state, QuarantinedItem.objects.get().text) == ("pending", ATTACK)
-        assert not AuditLog.objects.filter(event_type="QUARANTINE_RELEASE").exists()
+        assert Memory.objects.across_namespaces().get().text == "The newer text."
+        assert (
+            QuarantinedItem.objects.across_namespaces().get().state,
+            QuarantinedItem.objects.across_namespaces().get().text,
+        ) == ("pending", ATTACK)
+        assert not AuditLog.objects.across_namespaces().filter(event_type="QUARANTINE_RELEASE").exists()
 
     def test_a_document_without_a_name_keeps_the_one_it_was_given(self, alice):
         put = alice.post("/v1/documents", {"namespace": "alice", "text": ATTACK}).json()
 
         decide(alice, put["quarantine_id"], "release")
 
-        assert Document.objects.get().document_id == put["document_id"]
+        assert Document.objects.across_namespaces().get().document_id == put["document_id"]
 
     def test_a_person_may_let_in_more_than_the_quota(self, alice):
         alice.client.put(
@@ -180,7 +186,7 @@ class TestRelease:
         item = send(alice, "The kiln is cold.")
 
         assert decide(alice, item, "release").status_code == 200
-        assert Memory.objects.count() == 2
+        assert Memory.objects.across_namespaces().count() == 2
 
 
 class TestDiscard:
@@ -190,11 +196,11 @@ class TestDiscard:
         answer = decide(alice, item, "discard", note="an attack")
 
         assert answer.status_code == 200
-        kept = QuarantinedItem.objects.get()
+        kept = QuarantinedItem.objects.across_namespaces().get()
         assert (kept.state, kept.text, kept.metadata, kept.note) == ("discarded", "", {}, "an attack")
         assert (kept.reviewer, kept.rule, kept.characters) == (alice.scope.actor, answer.json()["rule"], len(ATTACK))
-        assert not Memory.objects.exists()
-        event = AuditLog.objects.get(event_type="QUARANTINE_DISCARD")
+        assert not Memory.objects.across_namespaces().exists()
+        event = AuditLog.objects.across_namespaces().get(event_type="QUARANTINE_DISCARD")
         assert event.subject == item
         assert "evil" not in str(event.details)
 
@@ -226,8 +232,8 @@ class TestNothingFindsIt:
         mark = {"namespace": "alice", "query": ATTACK, "marks": [{"memory_id": item, "relevant": True}]}
         assert alice.post("/v1/judgements", mark).status_code == 404
         assert alice.get("/v1/ops/stats").json()["total_memories"] == 1
-        assert Memory.objects.count() == MemoryVector.objects.count() == 1
-        assert not Posting.objects.filter(term__contains="evil").exists()
+        assert Memory.objects.across_namespaces().count() == MemoryVector.objects.across_namespaces().count() == 1
+        assert not Posting.objects.across_namespaces().filter(term__contains="evil").exists()
         assert sum(stat.memories for stat in NamespaceStat.objects.all()) == 1
 
 

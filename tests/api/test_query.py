@@ -155,17 +155,19 @@ def test_the_pack_is_stored_as_it_was_handed_over(alice, remember):
 
     body = alice.post("/v1/query", QUESTION).json()
 
-    stored = ContextPack.objects.get(pk=body["context_pack_id"])
+    stored = ContextPack.objects.across_namespaces().get(pk=body["context_pack_id"])
     assert stored.pack == body["context_pack"]
     assert (stored.token_original, stored.token_condensed) == (
         body["token_usage_original"],
         body["token_usage_condensed"],
     )
-    assert set(AuditLog.objects.filter(subject=str(stored.pk)).values_list("event_type", flat=True)) == {
+    assert set(
+        AuditLog.objects.across_namespaces().filter(subject=str(stored.pk)).values_list("event_type", flat=True)
+    ) == {
         "QUERY",
         "CONTEXT_PACK",
     }
-    assert not AuditLog.objects.filter(details__icontains="Lisbon").exists()
+    assert not AuditLog.objects.across_namespaces().filter(details__icontains="Lisbon").exists()
 
 
 def test_the_whole_namespace_is_searched_from_any_session(alice, remember):
@@ -188,7 +190,7 @@ def test_a_filter_narrows_the_search_and_leaves_the_window(alice, remember):
         body = alice.post("/v1/query", QUESTION | {"filter": filter_}).json()
         assert [chunk["id"] for chunk in body["raw_chunks"]] == [wanted]
         assert len(body["context_pack"]["working_memory"]["l1_window"]) == 2
-    event = AuditLog.objects.filter(event_type="QUERY").first()
+    event = AuditLog.objects.across_namespaces().filter(event_type="QUERY").first()
     assert event.details["filtered"] is True
     assert "atlas" not in str(event.details)
 
@@ -222,14 +224,14 @@ def test_without_a_filter_everything_is_searched(alice, remember, nothing):
     remember(alice, "Ann moved to Lisbon.")
 
     assert len(alice.post("/v1/query", QUESTION | nothing).json()["raw_chunks"]) == 1
-    event = AuditLog.objects.filter(event_type="QUERY").first()
+    event = AuditLog.objects.across_namespaces().filter(event_type="QUERY").first()
     assert (event.details["filtered"], event.details["as_of"]) == (False, None)
 
 
 def test_as_of_brings_back_what_was_recorded_by_then(alice, remember):
     early = remember(alice, "Ann lives in Oslo.", occurred_at=datetime(2026, 1, 1, tzinfo=UTC))
     remember(alice, "Ann moved to Lisbon.", occurred_at=datetime(2025, 1, 1, tzinfo=UTC))
-    Memory.objects.filter(pk=early).update(created_at=datetime(2026, 5, 8, 12, tzinfo=UTC))
+    Memory.objects.across_namespaces().filter(pk=early).update(created_at=datetime(2026, 5, 8, 12, tzinfo=UTC))
 
     for moment in ("2026-05-08T12:00:00Z", "2026-05-08T14:00:00+02:00"):
         body = alice.post("/v1/query", QUESTION | {"as_of": moment}).json()
@@ -287,7 +289,7 @@ def test_a_summary_is_asked_for_once_and_then_handed_over(alice, remember):
     assert condense_session(alice.scope.namespace_id, "s1") == 1
 
     second = alice.post("/v1/query", QUESTION).json()
-    summary = Condensation.objects.get()
+    summary = Condensation.objects.across_namespaces().get()
     assert second["session_summary_id"] == str(summary.pk)
     assert second["session_summary_cache_hit"] is True
     assert second["condensed_summary"] == summary.condensed_text
@@ -316,7 +318,7 @@ def test_a_dry_run_answers_the_same_and_leaves_no_trace(alice, remember):
     alice.post("/v1/query", QUESTION | {"session_id": "other"})
 
     def rows() -> dict[str, int]:
-        return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+        return {model._meta.label: model._base_manager.count() for model in apps.get_models()}
 
     before = rows()
     dry = alice.post("/v1/query", QUESTION | {"dry_run": True}).json()
@@ -355,7 +357,7 @@ def test_the_text_has_as_many_tokens_as_asked_for_at_most(alice, remember, setti
     # What was found is told in full all the same.
     assert body["raw_chunks"] == whole["raw_chunks"]
     assert body["token_usage_original"] == whole["token_usage_original"]
-    assert ContextPack.objects.get(pk=body["context_pack_id"]).pack == pack
+    assert ContextPack.objects.across_namespaces().get(pk=body["context_pack_id"]).pack == pack
 
 
 def test_the_servers_budget_holds_where_the_query_names_none(alice, remember, settings):

@@ -139,7 +139,10 @@ def test_the_pack_tells_the_agent_and_stays_within_its_budget(alice, chat):
 def test_the_audit_says_whether_it_was_answerable(alice, chat):
     asked(alice, "/v1/search", FOREIGN)
 
-    assert AuditLog.objects.filter(event_type=AuditEvent.QUERY).latest("id").details["answerable"] is False
+    assert (
+        AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.QUERY).latest("id").details["answerable"]
+        is False
+    )
 
 
 def test_each_reason_has_the_relevance_of_its_hit(alice, chat):

@@ -19,7 +19,7 @@ QUESTION = {"namespace": "alice", "query": "Where did Ann move?", "top_k": 3}
 
 
 def row_counts() -> dict[str, int]:
-    return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+    return {model._meta.label: model._base_manager.count() for model in apps.get_models()}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_one_audit_event_is_all_that_is_kept_and_a_dry_run_keeps_none(alice, rem
     wet = alice.post("/v1/search", QUESTION).json()
 
     assert row_counts() == before | {"memory.AuditLog": before["memory.AuditLog"] + 1}
-    event: Any = AuditLog.objects.order_by("-created_at")[0]
+    event: Any = AuditLog.objects.across_namespaces().order_by("-created_at")[0]
     assert (event.event_type, event.session, event.actor) == ("QUERY", "", alice.scope.actor)
     assert event.details["hits"] == 1
     assert "Lisbon" not in str(event.details)
@@ -159,7 +159,7 @@ def test_a_search_costs_as_many_statements_as_hits_are_few_or_many(alice, rememb
 
 def test_an_empty_namespace_answers_with_nothing(alice, remember):
     remember(alice, "Ann moved to Lisbon.")
-    Memory.objects.all().delete()
+    Memory.objects.across_namespaces().delete()
 
     assert alice.post("/v1/search", QUESTION).json()["hits"] == []
 

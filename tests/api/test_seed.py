@@ -31,8 +31,8 @@ def test_a_session_is_filled_and_says_with_what(alice):
 def test_a_second_call_adds_nothing(alice):
     first, second = alice.post(PATH, None).json(), alice.post(PATH, None).json()
     assert first["memory_ids"] == second["memory_ids"]
-    assert Memory.objects.count() == len(first["memory_ids"])
-    assert AuditLog.objects.filter(event_type="DEV_SEED").count() == 1
+    assert Memory.objects.across_namespaces().count() == len(first["memory_ids"])
+    assert AuditLog.objects.across_namespaces().filter(event_type="DEV_SEED").count() == 1
 
 
 def test_a_reset_fills_it_anew(alice, remember):
@@ -43,7 +43,7 @@ def test_a_reset_fills_it_anew(alice, remember):
     second = alice.post(PATH + "&reset=true", None).json()["memory_ids"]
 
     assert set(first).isdisjoint(second)
-    stored = {str(identity) for identity in Memory.objects.values_list("pk", flat=True)}
+    stored = {str(identity) for identity in Memory.objects.across_namespaces().values_list("pk", flat=True)}
     assert stored == {*second, kept}
     assert alice.post(PATH, None).json()["memory_ids"] == second
 
@@ -66,20 +66,20 @@ def test_a_wrong_parameter_is_named(alice, query, field):
     answer = alice.post(f"/v1/dev/seed?{query}", None)
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == field
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_a_key_that_may_only_read_fills_nothing(make_tenant):
     assert make_tenant("alice", scopes=("read",)).post(PATH, None).status_code == 403
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_with_redis_away_a_filling_is_kept_and_a_reset_is_refused(alice):
     with mock.patch.object(redis_store, "get_redis_connection", side_effect=redis.ConnectionError("away")):
         assert alice.post(PATH, None).status_code == 200
-        stored = Memory.objects.count()
+        stored = Memory.objects.across_namespaces().count()
         assert alice.post(PATH + "&reset=true", None).status_code == 503
-    assert Memory.objects.count() == stored > 0
+    assert Memory.objects.across_namespaces().count() == stored > 0
 
 
 def test_a_key_without_the_admin_scope_cannot_empty_a_session_by_seeding(make_tenant):
@@ -91,4 +91,4 @@ def test_a_key_without_the_admin_scope_cannot_empty_a_session_by_seeding(make_te
 
     assert refused.status_code == 403
     assert refused.json()["error"]["detail"] == {"field": "reset"}
-    assert Memory.objects.count() == filled.json()["inserted"]
+    assert Memory.objects.across_namespaces().count() == filled.json()["inserted"]

@@ -37,7 +37,7 @@ def test_without_confirmation_it_is_refused(filled, body):
 
     assert answer.status_code == 400
     assert answer.json()["error"]["detail"][0]["field"] == "confirm"
-    assert Memory.objects.filter(session="s1").count() == 8
+    assert Memory.objects.across_namespaces().filter(session="s1").count() == 8
 
 
 def test_a_dry_run_only_counts(filled):
@@ -52,7 +52,7 @@ def test_a_dry_run_only_counts(filled):
         "quarantined": 0,
         "audit": 0,
     }
-    assert Memory.objects.count() == 12
+    assert Memory.objects.across_namespaces().count() == 12
     assert len(window.read(filled.scope.namespace_id, "s1")) == 4
 
 
@@ -83,8 +83,8 @@ def test_everything_of_the_session_goes_and_nothing_else(filled):
     stats = NamespaceStat.objects.filter(**mine)
     assert sum(stat.memories for stat in stats) == 4
     assert sum(stat.terms for stat in stats) == sum(memory.length for memory in kept)
-    assert Memory.objects.exclude(**mine).count() == 4
-    assert AuditLog.objects.filter(event_type="SESSION_RESET").count() == 1
+    assert Memory.objects.across_namespaces().exclude(**mine).count() == 4
+    assert AuditLog.objects.across_namespaces().filter(event_type="SESSION_RESET").count() == 1
 
 
 def test_clear_audit_hides_the_sessions_earlier_events(filled):
@@ -98,7 +98,7 @@ def test_clear_audit_hides_the_sessions_earlier_events(filled):
     assert body["deleted_counts"]["audit"] == before
     assert listed() == ["SESSION_RESET"]
     # The events themselves are append-only.
-    assert AuditLog.objects.filter(session="s1", event_type="INGEST").count() >= 4
+    assert AuditLog.objects.across_namespaces().filter(session="s1", event_type="INGEST").count() >= 4
 
 
 def test_a_reset_session_starts_anew(filled, remember):

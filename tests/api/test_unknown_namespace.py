@@ -31,7 +31,7 @@ def ask(tenant: Any, path: str, name: str, body: dict[str, Any]) -> Any:
 
 def rows() -> dict[str, int]:
     """How many rows each of our tables has."""
-    return {model.__name__: model.objects.count() for model in apps.get_app_config("memory").get_models()}
+    return {model.__name__: model._base_manager.count() for model in apps.get_app_config("memory").get_models()}
 
 
 def kept_in_redis() -> set[str]:

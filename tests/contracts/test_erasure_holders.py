@@ -38,7 +38,7 @@ def test_a_pack_names_every_memory_whose_text_it_holds(alice, remember):
         remember(alice, f"Turn {number} about the harbour.", session=f"s{number % 2}")
     alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "harbour", "top_k": 5})
 
-    row = ContextPack.objects.get()
+    row = ContextPack.objects.across_namespaces().get()
 
     chunks = [chunk["id"] for chunk in row.pack["retrieval"]["raw_chunks"]]
     window = [message["memory_id"] for message in row.pack["working_memory"]["l1_window"]]

@@ -365,7 +365,7 @@ def test_unknown_names_are_no_error_and_make_nothing(console):
     for path, model in (("audit", Audit), ("condensations", Condensations), ("context_packs", Packs)):
         listed = get(console, model, f"/v1/ops/{path}", namespace="none").model_dump()
         assert list(listed.values()) == [[]]
-    assert [model.objects.count() for model in (Namespace, Session, Memory, ContextPack)] == [0, 0, 0, 0]
+    assert [model._base_manager.count() for model in (Namespace, Session, Memory, ContextPack)] == [0, 0, 0, 0]
 
 
 def test_the_registries_are_objects_by_name(console):

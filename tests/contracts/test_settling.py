@@ -42,9 +42,11 @@ def test_what_is_less_sure_is_linked_and_not_carried_out_whoever_decided_it(alic
         return Settled([retired], [linked], [])
 
     monkeypatch.setattr(settle, "settle", decide)
-    monkeypatch.setattr(settle, "_earlier", lambda scope, memory, own: list(Memory.objects.filter(pk=old)))
+    monkeypatch.setattr(
+        settle, "_earlier", lambda scope, memory, own: list(Memory.objects.across_namespaces().filter(pk=old))
+    )
     settle.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
 
-    assert bool(Memory.objects.get(pk=old).retired_spans) is leaves
-    assert RetiredStatement.objects.exists() is leaves
-    assert MemoryLink.objects.filter(kind=LinkKind.SUPERSEDES, memory_id=new, other_id=old).exists()
+    assert bool(Memory.objects.across_namespaces().get(pk=old).retired_spans) is leaves
+    assert RetiredStatement.objects.across_namespaces().exists() is leaves
+    assert MemoryLink.objects.across_namespaces().filter(kind=LinkKind.SUPERSEDES, memory_id=new, other_id=old).exists()

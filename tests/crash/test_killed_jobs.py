@@ -40,7 +40,7 @@ def test_a_job_that_is_killed_each_time_is_failed_with_its_input_and_can_be_repl
     for number in range(6):
         memory = NewMemory(session="s1", role="user", text=f"Crate {number} stands in hall {number}.")
         ingest(alice.scope, memory=memory, now=timezone.now())
-    job = Job.objects.get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1"))
+    job = Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1"))
 
     for attempt in range(1, ATTEMPTS + 1):
         victim = worker_of(cluster, endpoint)
@@ -56,7 +56,7 @@ def test_a_job_that_is_killed_each_time_is_failed_with_its_input_and_can_be_repl
     wait_for(given_up, what="the job failed after its last attempt")
     assert (job.attempts, job.error_type) == (ATTEMPTS, "WorkerLost")
     assert job.arguments == [alice.scope.namespace_id, "s1"]
-    assert not Condensation.objects.exists()
+    assert not Condensation.objects.across_namespaces().exists()
 
     may_answer.set()
     manage.replay(system_access("tests"), job_id=job.pk, now=timezone.now())
@@ -67,4 +67,4 @@ def test_a_job_that_is_killed_each_time_is_failed_with_its_input_and_can_be_repl
 
     wait_for(done, what="the replayed job done")
     assert job.attempts == 1
-    assert Condensation.objects.get().method == "extractive"
+    assert Condensation.objects.across_namespaces().get().method == "extractive"

@@ -105,22 +105,22 @@ def test_the_demo_namespace_is_filled_once(db: None) -> None:
     quarantined = QuarantinedItem.objects.filter(namespace__name="shop").count()
     assert new == Memory.objects.filter(namespace__name="shop").count() == turns - quarantined
     assert Session.objects.filter(namespace__name="shop").count() == len(conversations())
-    procedures = Procedure.objects.count()
+    procedures = Procedure.objects.across_namespaces().count()
 
     assert seed_demo_namespace(STAFF, namespace="shop", now=timezone.now()) == 0
     assert Memory.objects.filter(namespace__name="shop").count() == new
-    assert Procedure.objects.count() == procedures
+    assert Procedure.objects.across_namespaces().count() == procedures
     assert seed_demo_namespace(STAFF, namespace="shop", now=timezone.now(), reset=True) == new
     assert Memory.objects.filter(namespace__name="shop").count() == new
 
 
 def test_the_prompt_and_tools_are_the_demos_own_and_keep_what_staff_changed(db: None) -> None:
     seed_demo_namespace(STAFF, namespace="shop", now=NOW)
-    prompt = Procedure.objects.get(kind=ProcedureKind.PROMPT, name="memos.answer-from-memory")
+    prompt = Procedure.objects.across_namespaces().get(kind=ProcedureKind.PROMPT, name="memos.answer-from-memory")
     assert {"search_memory", "remember"} <= set(
-        Procedure.objects.filter(kind=ProcedureKind.TOOL).values_list("name", flat=True)
+        Procedure.objects.across_namespaces().filter(kind=ProcedureKind.TOOL).values_list("name", flat=True)
     )
-    assert {entry.namespace.name for entry in Procedure.objects.all() if entry.namespace} == {"shop"}
+    assert {entry.namespace.name for entry in Procedure.objects.across_namespaces() if entry.namespace} == {"shop"}
     assert not Procedure.objects.filter(namespace=None).exists()
     prompt.text = "Ours."
     prompt.save()
@@ -133,8 +133,8 @@ def test_who_does_not_reach_the_namespace_fills_nothing(db: None) -> None:
     Namespace.objects.create(name="shop")
     with pytest.raises(NotFound):
         seed_demo_namespace(Access(actor="key:x", scopes=frozenset({"write"})), namespace="shop", now=NOW)
-    assert not Memory.objects.exists()
-    assert not Procedure.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
+    assert not Procedure.objects.across_namespaces().exists()
 
 
 def given_to_the_demo() -> None:
@@ -160,7 +160,7 @@ def test_what_every_namespace_was_given_becomes_the_demos_own(scope: Scope) -> N
 
     given_to_the_demo()
 
-    owners = {row.pk: row.namespace_id for row in Procedure.objects.enabled()}
+    owners = {row.pk: row.namespace_id for row in Procedure.objects.across_namespaces().enabled()}
     assert owners == {prompt.pk: None, staffs.pk: None, rows[1].pk: scope.namespace_id, rows[2].pk: scope.namespace_id}
 
 
@@ -168,8 +168,8 @@ def test_without_a_demo_they_are_switched_off(db: None) -> None:
     shop = Namespace.objects.create(name="shop")
     shared(shop.pk)
     given_to_the_demo()
-    assert not Procedure.objects.enabled().exists()
-    assert Procedure.objects.count() == 3
+    assert not Procedure.objects.across_namespaces().enabled().exists()
+    assert Procedure.objects.across_namespaces().count() == 3
 
 
 def test_one_short_memory_costs_at_most_40_tokens_more_than_it_says(make_tenant) -> None:

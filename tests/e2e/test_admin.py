@@ -26,7 +26,7 @@ def queue(world) -> list[str]:
 @pytest.mark.parametrize("name", ["list", "page", "review", "pairs"])
 def test_pages_are_sound(open_page, root, world, queue, watched, name, theme, width):
     older, newer = world.ids[:2]
-    Memory.objects.filter(pk=newer).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=newer).update(review="contradiction")
     MemoryLink.objects.create(namespace_id=world.harbour.namespace_id, memory_id=newer, other_id=older,
                               kind="contradicts", reason="x", actor="gate")  # fmt: skip
     path = {"list": f"{LIST}?role__exact=user", "page": f"{LIST}{world.hostile}/change/", "review": REVIEW,
@@ -66,7 +66,7 @@ def test_the_queue_is_reviewed_by_keyboard_alone(open_page, root, queue):
     expect(place).to_have_text("1 of 2")
     press("q")
     expect(place).to_have_text("2 of 2")
-    rows = QuarantinedItem.objects.order_by("pk").values_list("state", "note")
+    rows = QuarantinedItem.objects.across_namespaces().order_by("pk").values_list("state", "note")
     assert list(rows) == [("released", "a dead question"), ("discarded", ""), ("pending", ""), ("pending", "")]
 
 
@@ -82,7 +82,7 @@ def test_memories_are_archived_in_bulk_and_brought_back(open_page, root, world):
     expect(toast).to_contain_text("3 memories were archived.")
     toast.get_by_role("button", name="Undo").click()
     expect(toast).to_contain_text("Undone")
-    assert not Memory.objects.filter(state="archived").exists()
+    assert not Memory.objects.across_namespaces().filter(state="archived").exists()
     toast.get_by_role("button", name="Hide").click()
     expect(toast).to_be_hidden()
 
@@ -95,7 +95,7 @@ def test_a_similar_memory_is_merged_from_the_page(open_page, root, world):
     page.fill("#id_reason", "the same")
     page.click("[name=confirmed]")
     expect(page.locator("[data-toast]")).to_contain_text("1 memory was merged into another.")
-    assert Memory.objects.exclude(superseded_by=None).count() == 1
+    assert Memory.objects.across_namespaces().exclude(superseded_by=None).count() == 1
 
 
 def test_a_phone_shows_memories_as_cards_and_every_filter(open_page, root, world):

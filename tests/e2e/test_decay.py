@@ -20,7 +20,7 @@ def faded(world):
     """Memories of several ages; the hostile one is weak."""
     now = timezone.now()
     for memory_id, days in zip(world.ids, (2, 40, 200, 2000), strict=True):
-        Memory.objects.filter(pk=memory_id).update(created_at=now - timedelta(days=days))
+        Memory.objects.across_namespaces().filter(pk=memory_id).update(created_at=now - timedelta(days=days))
     return world
 
 
@@ -68,8 +68,8 @@ def test_a_slider_shows_what_it_would_do_and_saves_nothing(open_page, root, fade
     expect(page.locator(".verdict-number a")).to_have_text(archived)
     page.locator(".verdict-number a").click()
     expect(page.locator("#result_list tbody tr")).to_have_count(int(archived))
-    assert not NamespacePolicy.objects.exists()
-    assert Memory.objects.filter(state="active").count() == 5
+    assert not NamespacePolicy.objects.across_namespaces().exists()
+    assert Memory.objects.across_namespaces().filter(state="active").count() == 5
 
 
 def test_what_leaves_is_pinned(open_page, root, faded):
@@ -78,5 +78,5 @@ def test_what_leaves_is_pinned(open_page, root, faded):
     page.get_by_label("Why").fill("we still need it")
     page.get_by_role("button", name="Pin", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("1 memory was pinned.")
-    assert Memory.objects.get(pk=faded.hostile).pinned
+    assert Memory.objects.across_namespaces().get(pk=faded.hostile).pinned
     expect(page.get_by_text("Nothing leaves soon")).to_be_visible()

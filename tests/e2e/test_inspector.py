@@ -21,7 +21,7 @@ QUESTION = "When does the harbour pilot board?"
 @pytest.fixture
 def pack(world):
     answer = query(world.harbour, Ask(QUESTION, 3, timezone.now()), session="night shift", max_tokens=400)
-    return ContextPack.objects.get(pk=answer.pack_id)
+    return ContextPack.objects.across_namespaces().get(pk=answer.pack_id)
 
 
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
@@ -66,7 +66,7 @@ def test_a_question_is_tried_without_a_trace(open_page, root, world):
     check(page, "inspector-try")
     after = row_counts()
     assert {name for name in after if after[name] != before[name]} == {"memory_auditlog"}
-    assert AuditLog.objects.filter(event_type="CONSOLE_PROBE").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="CONSOLE_PROBE").count() == 1
 
 
 def test_from_a_pack_to_the_radar(open_page, root, pack):

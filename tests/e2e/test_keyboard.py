@@ -54,7 +54,7 @@ def test_memories_are_archived_in_bulk_and_brought_back(open_page, root, world):
     expect(toast).to_contain_text("2 memories were archived.")
     press(page, toast.get_by_role("button", name="Undo"))
     expect(toast).to_contain_text("Undone")
-    assert not Memory.objects.filter(state="archived").exists()
+    assert not Memory.objects.across_namespaces().filter(state="archived").exists()
 
 
 def test_a_similar_memory_is_merged(open_page, root, world):
@@ -87,7 +87,7 @@ def test_the_radar_says_why_not_and_leaves_no_trace(open_page, root, world):
 
 def test_a_pack_is_replayed(open_page, root, world):
     answer = query(world.harbour, Ask(QUESTION, 3, timezone.now()), session="night shift", max_tokens=400)
-    assert ContextPack.objects.filter(pk=answer.pack_id).exists()
+    assert ContextPack.objects.across_namespaces().filter(pk=answer.pack_id).exists()
     page = open_page("/ops/inspector/?ns=harbour", client=root)
     press(page, page.get_by_role("link", name=QUESTION))
     press(page, page.get_by_role("link", name="Replay now"))

@@ -21,7 +21,7 @@ URL = "/ops/map/?ns=harbour"
 def drawn(world):
     for session, said in (("cargo", "Ship number{} unloads cargo."), ("ovens", "Oven number{} bakes sourdough.")):
         turns(world.harbour, session, *(said.format(one) for one in range(40)))
-    Memory.objects.filter(session="ovens").update(occurred_at=timezone.now() - timedelta(days=90))
+    Memory.objects.across_namespaces().filter(session="ovens").update(occurred_at=timezone.now() - timedelta(days=90))
     fit.project(world.harbour, now=timezone.now())
     return world
 
@@ -75,7 +75,7 @@ def test_a_cluster_is_selected_and_archived_with_a_reason(open_page, root, drawn
     page.get_by_label("Why").fill("no longer of use")
     page.get_by_role("button", name="Archive", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("archived")
-    assert Memory.objects.filter(state="archived").count() == size
+    assert Memory.objects.across_namespaces().filter(state="archived").count() == size
 
 
 def test_counts_of_the_legend_open_what_they_count(open_page, root, drawn):

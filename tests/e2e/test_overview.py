@@ -35,7 +35,7 @@ def traffic(transactional_db):
 
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_overview_with_data(open_page, root, world, traffic, theme, width):
-    Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(review="contradiction")
     page = open_page("/ops/?window=1h", client=root, theme=theme, width=width)
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     expect(page.get_by_text("1 memory contradicts another")).to_be_visible()

@@ -27,7 +27,7 @@ def test_the_policy_of_a_namespace(open_page, root, world, theme, width):
 
 @pytest.mark.parametrize(("theme", "width"), MATRIX)
 def test_preview_then_save(open_page, root, world, theme, width):
-    Memory.objects.update(created_at=timezone.now() - timedelta(days=40))
+    Memory.objects.across_namespaces().update(created_at=timezone.now() - timedelta(days=40))
     page = open_page("/ops/policies/?ns=harbour", client=root, theme=theme, width=width)
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
     page.get_by_label("Time to live").fill("20")

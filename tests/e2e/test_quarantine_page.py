@@ -35,4 +35,4 @@ def test_a_contradiction_is_superseded_by_keyboard(open_page, root, doubtful):  
     expect(page.get_by_text("Superseded: the other memory holds in its place.")).to_be_visible()
     expect(page.get_by_text("No memory is in doubt")).to_be_visible()
     assert "review=contradiction" in page.url
-    assert Memory.objects.get(pk=doubtful.ids[0]).superseded_by == doubtful.ids[1]
+    assert Memory.objects.across_namespaces().get(pk=doubtful.ids[0]).superseded_by == doubtful.ids[1]

@@ -114,7 +114,7 @@ def test_from_the_radar_to_why_not_to_a_mark(open_page, root, busy):
     page.get_by_role("dialog", name="Details").get_by_role("button", name="Relevant", exact=True).click()
     expect(page.get_by_text("Marked as relevant.")).to_be_visible()
     expect(page.get_by_text("marked relevant").first).to_be_visible()
-    assert RelevanceJudgement.objects.get().query_text == QUESTION
+    assert RelevanceJudgement.objects.across_namespaces().get().query_text == QUESTION
 
 
 def test_hostile_text_does_nothing(open_page, root, world):

@@ -48,16 +48,16 @@ def test_both_hold_from_the_overview_and_back_again(open_page, root, corrected):
     expect(page.get_by_text("Both hold: search finds it again.")).to_be_visible()
     expect(page.get_by_text("1 correction was carried out in the last 7 days")).to_be_visible()
     assert "ns=harbour" in page.url
-    assert Memory.objects.get(pk=old).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
 
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone: it is out of search again.")).to_be_visible()
     expect(page.get_by_text("2 corrections were carried out in the last 7 days")).to_be_visible()
-    assert Memory.objects.get(pk=old).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == [0, 22]
 
     page.get_by_role("link", name="Show all").click()
     page.locator("li", has_text="I love rye bread.").get_by_role("link", name="Older memory").click()
     page.get_by_role("button", name="Let all of it hold again").click()
     expect(page.get_by_text("It holds again: search finds it.")).to_be_visible()
     expect(page.get_by_role("heading", name="What holds no longer")).to_have_count(0)
-    assert Memory.objects.get(pk=whole).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None

@@ -148,7 +148,7 @@ def test_hostile_text_does_nothing_on_any_page(open_page, root, world):
     # The gate refuses a name with turned letters; markup is let in.
     name = "<b>o'night</b> \"&amp; harbour"[:120]
     ids = turns(world.harbour, name, *(text[:20_000] for text in evil))
-    Memory.objects.filter(pk=ids[-1]).update(text=evil[-1])
+    Memory.objects.across_namespaces().filter(pk=ids[-1]).update(text=evil[-1])
     turns(world.harbour, name, "Tove <img src=x onerror=alert(1)> works at the Harbour </textarea> Office.")
     condense_session(world.harbour, session=name, now=NOW)
     index_pending(now=NOW)

@@ -107,7 +107,7 @@ def test_a_failed_job_is_looked_at_and_replayed(open_page, root, busy):
     expect(page.get_by_text("1 chosen")).to_be_visible()
     replay.click()
     expect(page.get_by_text("1 job is queued again.")).to_be_visible()
-    job = Job.objects.get(error_type="LLMUnavailable")
+    job = Job.objects.across_namespaces().get(error_type="LLMUnavailable")
     assert job.state == "queued"
     page.goto(f"/ops/pipeline/job/?id={job.pk}")
     check(page, "pipeline-job")
@@ -119,7 +119,7 @@ def test_what_was_chosen_stays_while_the_list_renews_itself(open_page, root, bus
     box.check()
     page.get_by_role("heading", level=1).click()
     with page.expect_response(lambda answer: "/pipeline/live/" in answer.url and answer.status == 200, timeout=15000):
-        Job.objects.filter(kind="embed_pending").update(done=4)
+        Job.objects.across_namespaces().filter(kind="embed_pending").update(done=4)
     expect(page.get_by_text("4/8")).to_be_visible()
     expect(box).to_be_checked()
     expect(page.get_by_text("1 chosen")).to_be_visible()
@@ -130,7 +130,7 @@ def test_what_changed_while_one_typed_comes_when_one_has_done(open_page, root, b
     reason = page.get_by_label("Reason, for discarding")
     reason.fill("They were asked for twice.")
     with page.expect_response(lambda answer: "/pipeline/live/" in answer.url and answer.status == 200, timeout=15000):
-        Job.objects.filter(kind="embed_pending").update(done=5)
+        Job.objects.across_namespaces().filter(kind="embed_pending").update(done=5)
     expect(page.get_by_text("3/8")).to_be_visible()
     page.get_by_role("heading", level=1).click()
     expect(page.get_by_text("5/8")).to_be_visible(timeout=8000)
@@ -152,12 +152,12 @@ def test_a_reset_needs_the_sessions_name(open_page, root, busy, watched):
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("exactly as it is written")
     check(page, "session-reset-refused")
-    assert Memory.objects.filter(session="night shift").exists()
+    assert Memory.objects.across_namespaces().filter(session="night shift").exists()
     field.fill("night shift")
     page.get_by_role("button", name="Reset this session").click()
     expect(page.get_by_role("heading", name="The session was reset")).to_be_visible()
     check(page, "session-receipt")
-    assert not Memory.objects.filter(session="night shift").exists()
+    assert not Memory.objects.across_namespaces().filter(session="night shift").exists()
 
 
 def test_an_event_is_looked_at_by_keyboard(open_page, root, busy):

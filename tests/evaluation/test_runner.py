@@ -62,7 +62,7 @@ def judge(tenant, question, marks):
 
 
 def row_counts() -> Counter[str]:
-    return Counter({model._meta.label: model._default_manager.count() for model in apps.get_models()})
+    return Counter({model._meta.label: model._base_manager.count() for model in apps.get_models()})
 
 
 def redis_keys() -> list:
@@ -73,10 +73,10 @@ def test_it_asks_each_question_of_its_own_group_and_of_every_group_for_a_star(da
     run = evaluate(dataset)
 
     assert run.status == "finished"
-    asked = EvaluationResult.objects.order_by("number").values_list("group", "query_id")
+    asked = EvaluationResult.objects.across_namespaces().order_by("number").values_list("group", "query_id")
     assert list(asked) == [("a", "q1"), ("a", "q2"), ("a", "q3"), ("b", "q3")]
     assert (run.metrics["questions"], run.metrics["groups"], run.metrics["documents"]) == (4, 2, 5)
-    by_id = {(row.group, row.query_id): row.metrics for row in EvaluationResult.objects.all()}
+    by_id = {(row.group, row.query_id): row.metrics for row in EvaluationResult.objects.across_namespaces()}
     assert by_id["a", "q1"]["MRR"] == by_id["b", "q3"]["MRR"] == 1
     # The evidence of the question for every group is in one of them only.
     assert by_id["a", "q3"]["R@20"] == 0
@@ -97,7 +97,7 @@ def test_nothing_but_the_run_is_left(dataset, alice, remember):
         "EVALUATION_START",
         "EVALUATION_FINISH",
     }
-    assert not AuditLog.objects.filter(namespace__startswith="evaluation-").exists()
+    assert not AuditLog.objects.across_namespaces().filter(namespace__startswith="evaluation-").exists()
 
 
 def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch):
@@ -113,9 +113,9 @@ def test_long_memories_are_embedded_whole_however_many(make_dataset, monkeypatch
 
     run = evaluate(folder, options=Options(arms=True), keep=True)
 
-    passages = MemoryVector.objects.filter(memory__metadata__doc_id="a9")
+    passages = MemoryVector.objects.across_namespaces().filter(memory__metadata__doc_id="a9")
     assert passages.count() > 3
-    assert MemoryVector.objects.count() == len(CORPUS) - 2 + passages.count()
+    assert MemoryVector.objects.across_namespaces().count() == len(CORPUS) - 2 + passages.count()
     assert run.metrics["arms"]["dense"]["MRR"] == 1
 
 
@@ -132,11 +132,11 @@ def test_what_breaks_it_off_leaves_nothing_either_and_the_run_says_so(dataset, e
         evaluate(dataset, keep=keep, progress=break_off)
 
     assert not Namespace.objects.filter(name__startswith="evaluation-").exists()
-    assert not Memory.objects.exists()
-    run = EvaluationRun.objects.get()
+    assert not Memory.objects.across_namespaces().exists()
+    run = EvaluationRun.objects.across_namespaces().get()
     assert (run.status, run.metrics) == ("failed", {})
     assert run.error.startswith(reason)
-    assert not EvaluationResult.objects.exists()
+    assert not EvaluationResult.objects.across_namespaces().exists()
 
 
 def test_kept_namespaces_stay_and_can_be_asked(dataset):
@@ -154,7 +154,9 @@ def test_its_ranking_is_the_products(dataset, alice, remember):
     place = [hit.text for hit in answer.retrieval.hits].index("Glaze dries for two days.") + 1
     evaluate(dataset)
 
-    assert EvaluationResult.objects.get(query_id="q2").metrics["MRR"] == pytest.approx(1 / place, abs=1e-6)
+    assert EvaluationResult.objects.across_namespaces().get(query_id="q2").metrics["MRR"] == pytest.approx(
+        1 / place, abs=1e-6
+    )
 
 
 def test_types_and_groups_narrow_it(dataset):
@@ -173,7 +175,7 @@ def test_types_and_groups_narrow_it(dataset):
 def test_what_the_dataset_does_not_have_is_refused(dataset, options, problem):
     with pytest.raises(InvalidInput, match=problem):
         evaluate(dataset, options=options)
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
 
 
 def test_each_arm_is_measured_alone(dataset):
@@ -197,7 +199,7 @@ def test_tokens_are_those_of_the_pack_against_the_whole_history(make_dataset):
 
 def test_pollution_is_counted_by_what_the_database_says(alice, bob, remember):
     own, foreign = remember(alice, "mine"), remember(bob, "his")
-    ids = [Memory.objects.get(pk=value).pk for value in (own, foreign, foreign)]
+    ids = [Memory.objects.across_namespaces().get(pk=value).pk for value in (own, foreign, foreign)]
 
     assert foreign_hits(alice.scope, ids[:1]) == 0
     assert foreign_hits(alice.scope, ids) == 2
@@ -231,7 +233,7 @@ def test_a_namespace_is_measured_by_its_judgements_and_only_read(alice, remember
     archived = remember(alice, "Old tea.")
     judge(alice, "Which tea?", {right: True, wrong: False, archived: True})
     judge(alice, "Only a wrong one?", {wrong: False})
-    Memory.objects.filter(pk=archived).update(state="archived")
+    Memory.objects.across_namespaces().filter(pk=archived).update(state="archived")
     before, keys = row_counts(), redis_keys()
     run = evaluate_namespace(alice.scope)
 
@@ -247,8 +249,8 @@ def test_a_namespace_without_a_relevant_mark_is_refused(alice, remember):
     judge(alice, "Which?", {remember(alice, "Coffee."): False})
     with pytest.raises(InvalidInput, match="no active memory is marked relevant"):
         evaluate_namespace(alice.scope)
-    assert not EvaluationRun.objects.exists()
-    assert RelevanceJudgement.objects.count() == 1
+    assert not EvaluationRun.objects.across_namespaces().exists()
+    assert RelevanceJudgement.objects.across_namespaces().count() == 1
 
 
 def test_the_configuration_tells_what_was_measured_and_no_secret(dataset, settings):
@@ -274,14 +276,14 @@ def test_a_question_is_embedded_once_for_all_groups_and_arms(dataset, monkeypatc
 
 def test_a_run_that_another_process_is_at_is_left_to_it_and_a_lost_one_fails(alice):
     run = runs.create(alice.scope, dataset="", options=Options(), label="", actor="tests", now=timezone.now())
-    EvaluationRun.objects.update(status="running")
+    EvaluationRun.objects.across_namespaces().update(status="running")
     with psycopg.connect(_dsn(), autocommit=True) as other, try_lock(Lock.EVALUATION, run.pk, on=other):
         assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
         assert runs.fail_lost(now=timezone.now()) == 0
-        assert EvaluationRun.objects.get().status == "running"
+        assert EvaluationRun.objects.across_namespaces().get().status == "running"
 
     assert runs.fail_lost(now=timezone.now()) == 1
-    assert "has ended" in EvaluationRun.objects.get().error
+    assert "has ended" in EvaluationRun.objects.across_namespaces().get().error
     assert runs.fail_lost(now=timezone.now()) == 0
     assert not runner.run_requested(namespace_id=run.namespace_id, run_id=run.pk, now=timezone.now, progress=print)
 

@@ -120,7 +120,7 @@ def refused(path: Path, *options: str) -> CommandError:
 
 
 def texts() -> list[str]:
-    return sorted(Memory.objects.values_list("text", flat=True))
+    return sorted(Memory.objects.across_namespaces().values_list("text", flat=True))
 
 
 def names() -> set[str]:
@@ -152,7 +152,7 @@ class TestBackup:
         changed = {name for name in counted if left[name] != counted[name]}
         # The question that was just asked, and nothing else.
         assert changed <= {"memory_contextpack", "memory_posting", "memory_requestminute"}
-        event = AuditLog.objects.get(event_type="RESTORE")
+        event = AuditLog.objects.across_namespaces().get(event_type="RESTORE")
         assert event.subject == path.name
         assert event.details["sha256"] == digest_of(path)
         chain.seal(now=timezone.now())
@@ -166,7 +166,7 @@ class TestBackup:
         assert path.stat().st_mode & 0o777 == 0o600
         assert world.stat().st_mode & 0o777 == 0o700
         assert [entry.name for entry in world.iterdir() if entry.name != "erasures.ledger"] == [path.name]
-        event = AuditLog.objects.get(event_type="BACKUP")
+        event = AuditLog.objects.across_namespaces().get(event_type="BACKUP")
         assert (event.actor, event.subject, event.details["verified"]) == ("command:backup", path.name, True)
         assert event.details["sha256"] == digest_of(path)
 
@@ -220,7 +220,7 @@ class TestBackup:
         assert failed.value.returncode == 1
         assert create.backups_in(world) == []
         assert not list(world.glob("*partial"))
-        assert not AuditLog.objects.filter(event_type="BACKUP").exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type="BACKUP").exists()
 
     def test_pg_dump_that_is_missing_or_too_old_is_named(self, alice, world, monkeypatch):
         monkeypatch.setattr(postgres, "_candidates", lambda name: iter([Path("/nowhere/pg_dump")]))
@@ -344,7 +344,7 @@ class TestRefused:
         with postgres.connect(postgres.database_name()):
             assert "Would restore" in restore(path, "--trial")
         assert texts() == ["hello", "later"]
-        assert not AuditLog.objects.filter(event_type="RESTORE").exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type="RESTORE").exists()
 
     def test_the_replaced_database_is_kept_when_asked(self, alice):
         path = back_up()
@@ -420,7 +420,7 @@ class TestErased:
         gone = say(alice, "The safe opens with zinnober.")
         say(alice, "The ferry leaves at nine.")
         found(alice, "What opens the safe?")
-        assert ContextPack.objects.count() == 1
+        assert ContextPack.objects.across_namespaces().count() == 1
         path = back_up()
         erased = erase(alice, memory_ids=(uuid.UUID(gone),))
         assert erased.status == ErasureStatus.FINISHED
@@ -429,9 +429,9 @@ class TestErased:
 
         assert "1 erasures, 1 memories" in said
         assert texts() == ["The ferry leaves at nine."]
-        assert not ContextPack.objects.exists()
+        assert not ContextPack.objects.across_namespaces().exists()
         assert "zinnober" not in str(found(alice, "What opens the safe?"))
-        again = Erasure.objects.get(id=erased.id)
+        again = Erasure.objects.across_namespaces().get(id=erased.id)
         assert (again.status, again.proof["left"]) == (ErasureStatus.FINISHED, 0)
         # A later restore of the same backup erases again.
         assert "1 erasures, 1 memories" in restore(path, "--replace")
@@ -461,7 +461,7 @@ class TestErased:
         assert texts() == []
         # What was remembered after the erasure is in the later backup and is not touched.
         restore(later, "--replace")
-        assert [str(identity) for identity in Memory.objects.values_list("pk", flat=True)] == [kept]
+        assert [str(identity) for identity in Memory.objects.across_namespaces().values_list("pk", flat=True)] == [kept]
 
     def test_a_former_version_of_an_erased_document(self, alice):
         first = NewDocument(text="The first text of the letter, about zinnober.", document_id="letter")
@@ -469,12 +469,12 @@ class TestErased:
         path = back_up()
         second = NewDocument(text="The second text of the letter.", document_id="letter")
         put_document(alice.scope, document=second, now=timezone.now())
-        erase(alice, memory_ids=(Memory.objects.get().pk,))
+        erase(alice, memory_ids=(Memory.objects.across_namespaces().get().pk,))
         empty()
 
         restore(path)
         assert texts() == []
-        assert not Document.objects.exists()
+        assert not Document.objects.across_namespaces().exists()
 
     def test_what_was_only_deleted_comes_back(self, alice):
         """A document that was deleted by mistake is what backups are for."""
@@ -497,7 +497,7 @@ class TestErased:
 
         assert texts() == ["held by the namespace"]
         assert governing(alice.scope.namespace_id).effective.policy.legal_hold is True
-        assert Memory.objects.get().pk == other
+        assert Memory.objects.across_namespaces().get().pk == other
 
     def test_what_came_under_a_hold_and_was_kept_stays(self, alice, monkeypatch):
         ids = [uuid.UUID(say(alice, f"number {number}")) for number in range(4)]
@@ -507,7 +507,7 @@ class TestErased:
 
         def hold_the_last(self: Any, row: Any) -> Any:
             done = clear(self, row)
-            if not MemoryUpkeep.objects.filter(legal_hold=True).exists():
+            if not MemoryUpkeep.objects.across_namespaces().filter(legal_hold=True).exists():
                 exempt(alice.scope, memory_ids=[ids[3]], legal_hold=True, reason="lawsuit", now=timezone.now())
             return done
 
@@ -542,7 +542,7 @@ class TestErased:
         exempt(alice.scope, memory_ids=[held], legal_hold=True, reason="lawsuit", now=timezone.now())
         back_up()
         run.carry_out(namespace_id=asked.namespace_id, erasure_id=asked.id, now=timezone.now)
-        assert Erasure.objects.get().status == ErasureStatus.FAILED
+        assert Erasure.objects.across_namespaces().get().status == ErasureStatus.FAILED
         restore(path, "--replace")
         assert texts() == ["held"]
 
@@ -601,7 +601,7 @@ class TestLedger:
 
         settings.MEMOS_ERASURE_LEDGER = str(world / "erasures.ledger")
         run.carry_out(namespace_id=waits.namespace_id, erasure_id=waits.id, now=timezone.now)
-        assert Erasure.objects.get(id=waits.id).status == ErasureStatus.FINISHED
+        assert Erasure.objects.across_namespaces().get(id=waits.id).status == ErasureStatus.FINISHED
         assert texts() == []
 
     def test_its_end_is_written_before_the_receipt_says_so(self, alice, monkeypatch):
@@ -614,11 +614,11 @@ class TestLedger:
             patch.setattr(run, "_record", die)
             with pytest.raises(KeyboardInterrupt):
                 erase(alice, memory_ids=(gone,))
-        [erasure] = Erasure.objects.all()
+        [erasure] = Erasure.objects.across_namespaces()
         assert erasure.status == ErasureStatus.RUNNING
         assert ledger.read(ledger.path()).erasures[erasure.id].state == "finished"
         run.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now)
-        assert Erasure.objects.get().status == ErasureStatus.FINISHED
+        assert Erasure.objects.across_namespaces().get().status == ErasureStatus.FINISHED
         assert len(ledger.read(ledger.path()).erasures) == 1
 
     def test_a_line_that_a_crash_cut_off_says_nothing_and_goes(self, alice, world):
@@ -682,7 +682,7 @@ class TestRedis:
         assert window.read(alice.scope.namespace_id, "s1")
         restore(path, "--replace")
         assert window.read(alice.scope.namespace_id, "s1") == []
-        assert not Session.objects.exists()
+        assert not Session.objects.across_namespaces().exists()
 
 
 def empty() -> None:

@@ -76,7 +76,7 @@ def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.Monke
     monkeypatch.setattr(stats, "worker_heartbeat", lambda: stats.NO_HEARTBEAT)
     monkeypatch.setattr(host, "LOW_DISK", 2**60)
     monkeypatch.setattr(host, "FULL_DISK", 2**60)
-    take_vectors(*Memory.objects.values_list("pk", flat=True)[:3])
+    take_vectors(*Memory.objects.across_namespaces().values_list("pk", flat=True)[:3])
     NamespaceStat.objects.update(memories=70)
     OrmQ.objects.create(key="memos", payload="x", lock=now - timedelta(hours=1))
     Job.objects.create(kind="condense_session", state="failed", finished_at=now, error_type="KeyError", error="Boom")
@@ -118,7 +118,9 @@ def test_wrong_counters_can_be_set_right() -> None:
 
 
 def test_a_memory_that_is_wrongly_said_to_have_a_vector_can_be_set_right() -> None:
-    MemoryVector.objects.filter(memory_id=Memory.objects.values("pk")[:1]).delete()
+    MemoryVector.objects.across_namespaces().filter(
+        memory_id=Memory.objects.across_namespaces().values("pk")[:1]
+    ).delete()
     status, what, fix = examine()[1]["vectors"]
     assert (status, what.split()[:4]) == ("warn", ["1", "memories", "are", "said"])
     assert "manage.py doctor --recount" in fix

@@ -38,7 +38,7 @@ def test_a_wrong_call_is_refused_in_words(alice, remember, arguments, message):
     with pytest.raises(CommandError, match=message):
         run(*arguments)
 
-    assert Memory.objects.count() == 1
+    assert Memory.objects.across_namespaces().count() == 1
 
 
 def test_it_erases_at_once_and_prints_the_receipt(alice, remember):
@@ -48,7 +48,7 @@ def test_it_erases_at_once_and_prints_the_receipt(alice, remember):
     receipt = run("alice", "--session", "s1")
 
     assert (receipt["status"], receipt["found"], receipt["actor"]) == ("finished", 1, "command:erase")
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
     assert not OrmQ.objects.exists()
 
 
@@ -60,7 +60,7 @@ def test_ids_come_from_a_file(alice, remember, tmp_path):
     receipt = run("alice", "--memories-file", str(file))
 
     assert (receipt["named"], receipt["missing"], receipt["found"]) == (3, 1, 2)
-    assert str(Memory.objects.get().pk) == ids[2]
+    assert str(Memory.objects.across_namespaces().get().pk) == ids[2]
     file.write_text("one\n")
     with pytest.raises(CommandError, match="line 1: 'one' is not a UUID"):
         run("alice", "--memories-file", str(file))
@@ -75,5 +75,5 @@ def test_a_dry_run_only_counts(alice, remember):
     receipt = run("alice", "--whole-namespace", "--dry-run")
 
     assert (receipt["status"], receipt["found"]) == ("dry_run", 1)
-    assert Memory.objects.count() == 1
-    assert not Erasure.objects.exists()
+    assert Memory.objects.across_namespaces().count() == 1
+    assert not Erasure.objects.across_namespaces().exists()

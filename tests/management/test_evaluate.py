@@ -54,12 +54,12 @@ def dataset(tmp_path: Path) -> Path:
 def test_refusals(arguments: list[str], problem: str) -> None:
     with pytest.raises(CommandError, match=problem):
         evaluated(*arguments)
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
 
 
 def test_it_prints_what_was_measured_and_leaves_nothing(dataset: Path) -> None:
     out = evaluated(dataset, "--arms", "--label", "first")
-    run = EvaluationRun.objects.get()
+    run = EvaluationRun.objects.across_namespaces().get()
 
     assert out.startswith(f"run {run.pk}: things, 20 memories in 1 namespace\n")
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
@@ -68,7 +68,7 @@ def test_it_prints_what_was_measured_and_leaves_nothing(dataset: Path) -> None:
     assert lines["pollution"][1] == "0"
     assert {"all", "dense", "together", "tokens", "retrieval"} <= lines.keys()
     assert run.label == "first"
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_the_same_twice_is_no_regression(dataset: Path) -> None:
@@ -104,7 +104,9 @@ def test_pollution_ends_with_a_status_of_its_own(dataset: Path, alice, remember,
     memory_id = remember(alice, "mine")
     honest = measure.foreign_hits
     monkeypatch.setattr(
-        measure, "foreign_hits", lambda scope, ids: honest(scope, [*ids, Memory.objects.get(pk=memory_id).pk])
+        measure,
+        "foreign_hits",
+        lambda scope, ids: honest(scope, [*ids, Memory.objects.across_namespaces().get(pk=memory_id).pk]),
     )
     with pytest.raises(CommandError, match="1 hits came from another namespace") as refused:
         evaluated(dataset)
@@ -120,14 +122,14 @@ def test_ctrl_c_ends_with_130_and_leaves_no_namespace(dataset: Path, monkeypatch
         evaluated(dataset)
     assert refused.value.returncode == 130
     assert not Namespace.objects.exists()
-    assert EvaluationRun.objects.get().error == "Interrupted."
+    assert EvaluationRun.objects.across_namespaces().get().error == "Interrupted."
 
 
 def test_kept_namespaces_are_named(dataset: Path) -> None:
     out = evaluated(dataset, "--keep")
 
     [namespace] = Namespace.objects.all()
-    assert f"evaluation-{EvaluationRun.objects.get().pk}-… are kept." in out
+    assert f"evaluation-{EvaluationRun.objects.across_namespaces().get().pk}-… are kept." in out
     assert namespace.name.endswith("-1-g")
 
 

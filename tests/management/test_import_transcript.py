@@ -44,7 +44,7 @@ def test_locomo_goes_to_a_namespace_of_its_own_and_only_once(tmp_path: Path) -> 
     assert 'manage.py ask locomo-made-up-2 "…"' in out
     out, _ = run(file)
     assert "(0 new, 2 there already)" in out
-    assert Memory.objects.count() == 4
+    assert Memory.objects.across_namespaces().count() == 4
 
 
 def test_several_conversations_stay_apart_in_a_namespace_that_is_named(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_bad_line_stops_everything_and_is_named(tmp_path: Path) -> None:
     assert f"{file}: line 2: is not valid JSON" in message
     assert f"{file}: line 3: the text is empty" in message
     assert "--skip-bad" in message
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
     assert not Namespace.objects.exists()
 
 
@@ -77,7 +77,7 @@ def test_bad_lines_can_be_left_out_and_are_counted(tmp_path: Path) -> None:
     assert "2 turns in 1 session (2 new" in out
     assert "Left out, 1 turn that" in err
     assert "line 2" in err
-    assert list(Memory.objects.order_by("pk").values_list("text", flat=True)) == ["kiln", "glaze"]
+    assert list(Memory.objects.across_namespaces().order_by("pk").values_list("text", flat=True)) == ["kiln", "glaze"]
 
 
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:

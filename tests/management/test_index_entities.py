@@ -28,4 +28,4 @@ def test_it_reads_what_waits_and_with_rebuild_everything(alice, bob, remember):
     assert run() == "2 memories were read.\n"
     assert run() == "0 memories were read.\n"
     assert run(rebuild="alice") == "1 memories were read.\n"
-    assert EntityMention.objects.count() == 4
+    assert EntityMention.objects.across_namespaces().count() == 4

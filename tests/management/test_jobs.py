@@ -48,7 +48,7 @@ def test_jobs_are_listed_a_line_each_with_what_went_wrong(alice, failed):
 def test_jobs_are_replayed_and_discarded_one_by_one(failed):
     assert jobs("replay", str(failed.pk)) == f"{failed.pk} queued\n"
     assert jobs("discard", str(failed.pk), "--reason", "not needed") == f"{failed.pk} discarded\n"
-    events = AuditLog.objects.filter(event_type__startswith="JOB_").order_by("id")
+    events = AuditLog.objects.across_namespaces().filter(event_type__startswith="JOB_").order_by("id")
     assert [(event.event_type, event.actor) for event in events] == [
         ("JOB_REPLAY", "command:jobs"), ("JOB_DISCARD", "command:jobs"),
     ]  # fmt: skip

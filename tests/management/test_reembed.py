@@ -45,22 +45,25 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(monkeypatch: pytest.Monkey
         run("--model", "hash-64")
     assert stopped.value.returncode == 130
     assert "search uses hash/hash-256 (256)" in str(stopped.value)
-    assert MemoryVector.objects.filter(model__name="hash-64").count() == 40
+    assert MemoryVector.objects.across_namespaces().filter(model__name="hash-64").count() == 40
 
     monkeypatch.setattr(embedding, "_insert_vectors", whole)
     out = run("--model", "hash-64")
     assert "Search uses hash/hash-64 (64) now, 77 vectors" in out
     assert "MEMOS_EMBEDDING_MODEL=hash-64" in out
-    assert MemoryVector.objects.filter(model__name="hash-64").count() == Memory.objects.count()
+    assert (
+        MemoryVector.objects.across_namespaces().filter(model__name="hash-64").count()
+        == Memory.objects.across_namespaces().count()
+    )
     assert EmbeddingModel.objects.get(state="active").name == "hash-64"
 
 
 def test_former_vectors_stay_until_they_are_pruned() -> None:
     run("--model", "hash-64")
-    assert MemoryVector.objects.filter(model__name="hash-256").count() == 77
+    assert MemoryVector.objects.across_namespaces().filter(model__name="hash-256").count() == 77
     assert "77 vectors of former models were deleted" in run("--model", "hash-64", "--prune")
-    assert not MemoryVector.objects.exclude(model__name="hash-64").exists()
-    assert MemoryVector.objects.count() == 77
+    assert not MemoryVector.objects.across_namespaces().exclude(model__name="hash-64").exists()
+    assert MemoryVector.objects.across_namespaces().count() == 77
 
 
 def test_an_unknown_model_is_refused_in_words() -> None:

@@ -17,9 +17,9 @@ def seeded(*arguments: str) -> str:
 @pytest.mark.django_db
 def test_the_second_time_adds_nothing_and_says_so() -> None:
     assert "77 memories in 7 sessions" in seeded()
-    ids = set(Memory.objects.values_list("pk", flat=True))
+    ids = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
     assert "nothing was added" in seeded()
-    assert set(Memory.objects.values_list("pk", flat=True)) == ids
+    assert set(Memory.objects.across_namespaces().values_list("pk", flat=True)) == ids
     assert "77 memories" in seeded("--reset")
-    assert ids.isdisjoint(Memory.objects.values_list("pk", flat=True))
-    assert Memory.objects.count() == 77
+    assert ids.isdisjoint(Memory.objects.across_namespaces().values_list("pk", flat=True))
+    assert Memory.objects.across_namespaces().count() == 77

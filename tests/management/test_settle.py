@@ -50,7 +50,7 @@ def test_refusals_say_what_to_do(db, arguments, says):
 
 def test_a_dry_run_names_the_pair_and_changes_nothing(alice, told):
     old, new = told
-    events = AuditLog.objects.count()
+    events = AuditLog.objects.across_namespaces().count()
 
     shown = run("alice", "--dry-run")
 
@@ -60,11 +60,11 @@ def test_a_dry_run_names_the_pair_and_changes_nothing(alice, told):
     assert new in shown
     assert "sure)" in shown
     assert "Nothing was changed." in shown
-    assert not RetiredStatement.objects.exists()
-    assert not MemoryLink.objects.exists()
-    assert AuditLog.objects.count() == events
-    assert set(Session.objects.values_list("settled_turn", flat=True)) == {0}
-    assert Memory.objects.get(pk=old).revision == 1
+    assert not RetiredStatement.objects.across_namespaces().exists()
+    assert not MemoryLink.objects.across_namespaces().exists()
+    assert AuditLog.objects.across_namespaces().count() == events
+    assert set(Session.objects.across_namespaces().values_list("settled_turn", flat=True)) == {0}
+    assert Memory.objects.across_namespaces().get(pk=old).revision == 1
 
 
 def test_a_dry_run_as_json_works_where_the_policy_has_it_off(alice, told):
@@ -85,7 +85,7 @@ def test_a_dry_run_as_json_works_where_the_policy_has_it_off(alice, told):
 
 def test_it_settles_now_and_again_only_when_it_is_told_to(alice, told):
     assert "2 turns" in run("alice")
-    assert Memory.objects.get(pk=told[0]).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == [0, 22]
     assert "0 turns" in run("alice")
     assert json.loads(run("alice", "--everything", "--json")) == {"turns": 2}
     assert json.loads(run("alice", "--dry-run", "--everything", "--json")) == {"would": []}
@@ -98,7 +98,7 @@ def test_undo_takes_back_what_was_done_since_then_once_and_for_good(alice, bob, 
     remember(bob, NEW, occurred_at=MAY)
     before = timezone.now()
     settle_pending(now=timezone.now())
-    assert Memory.objects.get(pk=whole).superseded_by is not None
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is not None
 
     later = (timezone.now() + timedelta(seconds=0)).isoformat()
     assert "0 memories hold again" in run("alice", "--undo", later)
@@ -106,10 +106,10 @@ def test_undo_takes_back_what_was_done_since_then_once_and_for_good(alice, bob, 
 
     assert undone["superseded"] == 1
     assert undone["statements"] >= 1
-    assert Memory.objects.get(pk=told[0]).retired_spans == []
-    assert Memory.objects.get(pk=whole).superseded_by is None
-    assert Memory.objects.get(pk=theirs).retired_spans != [], "another namespace is left alone"
-    event = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=told[0]).get()
+    assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=theirs).retired_spans != [], "another namespace is left alone"
+    event = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=told[0]).get()
     assert event.actor == "command:settle"
     assert event.details["before"]["retired_statements"] == 1
     assert event.details["after"]["retired_statements"] == 0
@@ -118,6 +118,6 @@ def test_undo_takes_back_what_was_done_since_then_once_and_for_good(alice, bob, 
     assert not MemoryLink.objects.in_scope(alice.scope).filter(kind=LinkKind.SUPERSEDES).exists()
 
     run("alice", "--everything")
-    assert Memory.objects.get(pk=told[0]).retired_spans == []
-    assert Memory.objects.get(pk=whole).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
     assert json.loads(run("--undo", before.isoformat(), "--json"))["memories"] >= 1, "without a name: all namespaces"

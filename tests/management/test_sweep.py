@@ -38,14 +38,14 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing():
     out = sweep("--dry-run")
 
     assert "alice: 1 decayed and 0 expired memories would be archived" in out
-    assert Memory.objects.active().count() == 1
+    assert Memory.objects.across_namespaces().active().count() == 1
 
 
 @pytest.mark.usefixtures("_old_talk")
 def test_it_archives_and_says_what():
     assert finding().what == "none yet"
     assert "together: 1 decayed and 0 expired memories were archived" in sweep()
-    assert Memory.objects.active().count() == 0
+    assert Memory.objects.across_namespaces().active().count() == 0
     assert finding().what.startswith("last at ")
 
 
@@ -56,7 +56,7 @@ def test_a_clock_that_has_jumped_stops_it_until_somebody_says_it_is_right():
     with pytest.raises(CommandError, match=r"the clock went on from .* --accept-clock"):
         sweep()
     assert (finding().status, "--accept-clock" in finding().fix) == ("warn", True)
-    assert Memory.objects.active().count() == 1
+    assert Memory.objects.across_namespaces().active().count() == 1
     assert "1 decayed" in sweep("--accept-clock")
     assert finding().status == "ok"
 

@@ -41,7 +41,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
     of_one = {"pipeline_job": {"id": job.pk}, "audit_event": {"id": event.pk}, "audit_new": {"than": event.pk}}
     fit.project(world.harbour, now=NOW)
     named = {
-        "entity_id": Entity.objects.get(name="Tove").id,
+        "entity_id": Entity.objects.across_namespaces().get(name="Tove").id,
         "run_id": run.pk,
         "pack_id": world.pack.pk,
         "memory_id": world.ids[0],

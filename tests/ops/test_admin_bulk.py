@@ -38,7 +38,7 @@ def undo(client: Client, action: BulkAction | None = None):
 
 
 def states() -> list[str]:
-    return list(Memory.objects.order_by("pk").values_list("state", flat=True))
+    return list(Memory.objects.across_namespaces().order_by("pk").values_list("state", flat=True))
 
 
 class TestUndo:
@@ -50,8 +50,10 @@ class TestUndo:
         answer = undo(staff)
         assert answer.headers["Location"] == f"{LIST}?state__exact=active"
         assert states().count(MemoryState.ARCHIVED) == 1
-        assert Memory.objects.get(pk=world.ids[0]).state == MemoryState.ARCHIVED
-        events = AuditLog.objects.filter(request_id=str(BulkAction.objects.first().pk)).order_by("id")
+        assert Memory.objects.across_namespaces().get(pk=world.ids[0]).state == MemoryState.ARCHIVED
+        events = (
+            AuditLog.objects.across_namespaces().filter(request_id=str(BulkAction.objects.first().pk)).order_by("id")
+        )
         assert [event.event_type for event in events] == ["MEMORY_ARCHIVE"] * 2 + ["MEMORY_RESTORE"] * 2
         assert events.last().details["reason"] == "Undone: tidy"
         assert {event.actor for event in events} == {"staff:ann"}
@@ -97,18 +99,25 @@ class TestMerge:
         assert "<script>alert(" not in asked.content.decode()
         shown = act(staff, world.ids, "merge_selected", survivor=str(world.ids[3])).content.decode()
         assert "3 memories were merged into another." in shown
-        assert Memory.objects.filter(superseded_by=world.ids[3]).count() == 3
+        assert Memory.objects.across_namespaces().filter(superseded_by=world.ids[3]).count() == 3
         undo(staff)
-        assert not Memory.objects.exclude(superseded_by=None).exists()
-        assert not MemoryLink.objects.exists()
+        assert not Memory.objects.across_namespaces().exclude(superseded_by=None).exists()
+        assert not MemoryLink.objects.across_namespaces().exists()
 
     def test_what_waited_for_review_waits_for_it_again(self, staff, world):
-        Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+        Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(review="contradiction")
         act(staff, world.ids[:3], "merge_selected", survivor=str(world.ids[2]))
-        assert Memory.objects.get(pk=world.ids[0]).review == ""
+        assert Memory.objects.across_namespaces().get(pk=world.ids[0]).review == ""
         undo(staff)
-        assert list(Memory.objects.exclude(review="").values_list("pk", "review")) == [(world.ids[0], "contradiction")]
-        details = AuditLog.objects.filter(event_type="MEMORY_REINSTATE", subject=str(world.ids[0])).get().details
+        assert list(Memory.objects.across_namespaces().exclude(review="").values_list("pk", "review")) == [
+            (world.ids[0], "contradiction")
+        ]
+        details = (
+            AuditLog.objects.across_namespaces()
+            .filter(event_type="MEMORY_REINSTATE", subject=str(world.ids[0]))
+            .get()
+            .details
+        )
         assert (details["before"]["review"], details["after"]["review"]) == ("", "contradiction")
 
     @pytest.mark.parametrize("survivor", ["", "nonsense", "6f1c1a52-7d1e-4b9a-9a53-0c8f8f6f2b11"])
@@ -125,22 +134,22 @@ class TestMerge:
         shown = act(staff, ids, "merge_selected", survivor=str(world.ids[0])).content.decode()
         assert "1 memory was merged into another." in shown
         assert "1 left out:" in shown
-        assert Memory.objects.get(pk=world.elsewhere).superseded_by is None
+        assert Memory.objects.across_namespaces().get(pk=world.elsewhere).superseded_by is None
 
 
 class TestTags:
     def test_tags_are_added_filtered_by_and_taken_back(self, staff, world):
         shown = act(staff, world.ids[:2], "tag_selected", tags="crane, night  shift，<b>").content.decode()
         assert "2 memories were tagged." in shown
-        memory = Memory.objects.get(pk=world.ids[0])
+        memory = Memory.objects.across_namespaces().get(pk=world.ids[0])
         assert tagging.tags_of(memory) == ["crane", "night shift", "<b>"]
-        assert MemoryVersion.objects.count() == 2
+        assert MemoryVersion.objects.across_namespaces().count() == 2
         found = staff.get(LIST, {"tag": "crane"}).context["cl"].result_list
         assert {row.pk for row in found} == set(world.ids[:2])
         tagging.tag(system_access("x"), memory_ids=world.ids[:1], add=["kept"], reason="x", now=NOW)
         undo(staff)
-        assert tagging.tags_of(Memory.objects.get(pk=world.ids[0])) == ["kept"]
-        assert "tags" not in Memory.objects.get(pk=world.ids[1]).metadata
+        assert tagging.tags_of(Memory.objects.across_namespaces().get(pk=world.ids[0])) == ["kept"]
+        assert "tags" not in Memory.objects.across_namespaces().get(pk=world.ids[1]).metadata
 
     @pytest.mark.parametrize("tags", ["", " , ", "x" * 41, ",".join(map(str, range(11)))])
     def test_refusals(self, staff, world, tags):
@@ -148,17 +157,17 @@ class TestTags:
         assert not BulkAction.objects.exists()
 
     def test_what_clients_keep_under_that_name_is_no_reason_to_fail(self, staff, world):
-        Memory.objects.filter(pk=world.ids[0]).update(metadata={"tags": "text", "own": 1})
+        Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(metadata={"tags": "text", "own": 1})
         act(staff, world.ids[:1], "tag_selected", tags="crane")
-        assert Memory.objects.get(pk=world.ids[0]).metadata == {"tags": ["crane"], "own": 1}
+        assert Memory.objects.across_namespaces().get(pk=world.ids[0]).metadata == {"tags": ["crane"], "own": 1}
 
 
 def test_vectors_are_made_anew(staff, world):
     take_vectors(world.ids[1])
-    before = MemoryVector.objects.count()
+    before = MemoryVector.objects.across_namespaces().count()
     assert "2 memories were embedded anew." in act(staff, world.ids[:2], "reembed_selected").content.decode()
-    assert MemoryVector.objects.count() == before + 1
-    assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_REEMBED).count() == 2
+    assert MemoryVector.objects.across_namespaces().count() == before + 1
+    assert AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REEMBED).count() == 2
     assert BulkAction.objects.get().undo_until is None
 
 
@@ -167,10 +176,13 @@ class TestErase:
         asked = staff.post(LIST, {"action": "erase_selected", "_selected_action": [str(world.ids[0])]})
         assert "cannot be undone" in asked.content.decode()
         act(staff, world.ids[:1], "erase_selected", typed="erase")
-        assert not Erasure.objects.exists()
+        assert not Erasure.objects.across_namespaces().exists()
         act(staff, [*world.ids[:1], world.elsewhere], "erase_selected", typed="ERASE")
-        assert sorted(Erasure.objects.values_list("namespace", "found")) == [("bakery", 1), ("harbour", 1)]
-        assert Job.objects.filter(kind="erase").count() == 2
+        assert sorted(Erasure.objects.across_namespaces().values_list("namespace", "found")) == [
+            ("bakery", 1),
+            ("harbour", 1),
+        ]
+        assert Job.objects.across_namespaces().filter(kind="erase").count() == 2
 
     def test_it_needs_a_permission_of_its_own(self, world):
         user = User.objects.create_user("clerk", is_staff=True)
@@ -179,7 +191,7 @@ class TestErase:
         client = Client()
         client.force_login(user)
         act(client, world.ids[:1], "erase_selected", typed="ERASE")
-        assert not Erasure.objects.exists()
+        assert not Erasure.objects.across_namespaces().exists()
         assert "export_csv" not in client.get(LIST).content.decode()
 
 
@@ -192,7 +204,7 @@ class TestLarge:
         assert "<progress" in shown
         assert states().count(MemoryState.ARCHIVED) == 0
         action = BulkAction.objects.get()
-        assert Job.objects.get(kind="ops.tasks.carry_out_bulk").arguments == [str(action.pk)]
+        assert Job.objects.across_namespaces().get(kind="ops.tasks.carry_out_bulk").arguments == [str(action.pk)]
         assert tasks.carry_out_bulk(str(action.pk)) == 4
         assert tasks.carry_out_bulk(str(action.pk)) == 4
         assert states().count(MemoryState.ARCHIVED) == 4
@@ -256,11 +268,11 @@ class TestExport:
         records = [json.loads(line) for line in shown.splitlines()]
         assert {record["namespace"] for record in records} == {"harbour", "bakery"}
         assert len(records) == 3
-        events = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EXPORT).order_by("namespace")
+        events = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_EXPORT).order_by("namespace")
         assert [(event.namespace, event.details["memories"]) for event in events] == [("bakery", 1), ("harbour", 2)]
 
     def test_more_than_a_file_holds_are_refused(self, staff, world, monkeypatch):
         monkeypatch.setattr(export, "MAX_ROWS", 2)
         data = {"action": "export_csv", "_selected_action": [str(pk) for pk in world.ids]}
         assert "One file holds 2 memories" in staff.post(LIST, data, follow=True).content.decode()
-        assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EXPORT).exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_EXPORT).exists()

@@ -61,10 +61,12 @@ class TestFilters:
         MemoryUpkeep.objects.create(**own, memory_id=world.ids[0], expires_at=now + timedelta(days=3), repeats=2)
         MemoryUpkeep.objects.create(**own, memory_id=world.ids[1], expires_at=now - timedelta(days=3))
         take_vectors(world.ids[2])
-        Memory.objects.filter(pk=world.ids[3]).update(review="outdated", pinned=True, importance=0.95)
+        Memory.objects.across_namespaces().filter(pk=world.ids[3]).update(
+            review="outdated", pinned=True, importance=0.95
+        )
         MemoryLink.objects.create(**own, memory_id=world.ids[0], other_id=world.ids[1], kind=LinkKind.CONTRADICTS,
                                   reason="x", actor="x")  # fmt: skip
-        Memory.objects.filter(pk=world.ids[2]).update(superseded_by=world.ids[0])
+        Memory.objects.across_namespaces().filter(pk=world.ids[2]).update(superseded_by=world.ids[0])
         ids = world.ids
         expected = {
             ("expiry", "soon"): {ids[0]}, ("expiry", "over"): {ids[1]}, ("expiry", "dated"): {ids[0], ids[1]},
@@ -76,7 +78,7 @@ class TestFilters:
         for (name, value), wanted in expected.items():
             assert set(listed(staff, namespace="harbour", **{name: value})) == wanted, (name, value)
         kinds = [set(listed(staff, kind=kind)) for kind in ("said", "episode", "answered", "document")]
-        assert sum(map(len, kinds)) == Memory.objects.count()
+        assert sum(map(len, kinds)) == Memory.objects.across_namespaces().count()
 
     def test_counts_beside_the_filters_are_made_when_they_are_asked_for(self, staff, world):
         assert "(4)" not in staff.get(LIST, {"namespace": "harbour"}).content.decode()
@@ -144,7 +146,7 @@ class TestReview:
         return client.post(REVIEW, {"item": item, "decision": decision, **more})
 
     def states(self) -> list[str]:
-        return list(QuarantinedItem.objects.order_by("pk").values_list("state", flat=True))
+        return list(QuarantinedItem.objects.across_namespaces().order_by("pk").values_list("state", flat=True))
 
     def test_an_item_is_shown_with_what_was_found_marked(self, staff, ids):
         shown = staff.get(REVIEW).content.decode()
@@ -159,7 +161,7 @@ class TestReview:
         assert self.decide(staff, ids[1], "keep").headers["Location"] == f"{REVIEW}?at={ids[2]}"
         assert self.decide(staff, ids[2], "discard").headers["Location"] == REVIEW
         assert self.states() == ["released", "pending", "discarded"]
-        assert AuditLog.objects.get(event_type="QUARANTINE_RELEASE").details["note"] == "fine"
+        assert AuditLog.objects.across_namespaces().get(event_type="QUARANTINE_RELEASE").details["note"] == "fine"
         assert self.decide(staff, ids[0], "discard").status_code == 302
         assert self.states() == ["released", "pending", "discarded"]
         assert "<strong>1</strong> of 1" in staff.get(REVIEW).content.decode()
@@ -188,8 +190,8 @@ class TestContradictions:
     def pair(self, world) -> tuple[uuid.UUID, uuid.UUID]:
         [older] = turns(world.harbour, "a", "The gate is open on Sundays.")
         [newer] = turns(world.harbour, "a", "The gate is closed on Sundays. <script>alert(1)</script>")
-        Memory.objects.filter(pk=newer).update(occurred_at=NOW + timedelta(days=1))
-        Memory.objects.filter(pk__in=[older, newer]).update(review="contradiction")
+        Memory.objects.across_namespaces().filter(pk=newer).update(occurred_at=NOW + timedelta(days=1))
+        Memory.objects.across_namespaces().filter(pk__in=[older, newer]).update(review="contradiction")
         MemoryLink.objects.create(namespace_id=world.harbour.namespace_id, memory_id=newer, other_id=older,
                                   kind=LinkKind.CONTRADICTS, reason="x", actor="gate")  # fmt: skip
         return older, newer
@@ -206,19 +208,19 @@ class TestContradictions:
     @pytest.mark.parametrize(("decision", "over", "holds"), [("newer", 0, 1), ("older", 1, 0)])
     def test_one_holds_and_supersedes_the_other(self, staff, pair, decision, over, holds):
         self.settle(staff, pair, decision)
-        assert Memory.objects.get(pk=pair[over]).superseded_by == pair[holds]
-        assert not Memory.objects.exclude(review="").exists()
+        assert Memory.objects.across_namespaces().get(pk=pair[over]).superseded_by == pair[holds]
+        assert not Memory.objects.across_namespaces().exclude(review="").exists()
         assert "No contradiction waits" in staff.get(PAIRS).content.decode()
 
     def test_both_may_be_right(self, staff, pair):
         self.settle(staff, pair, "both")
-        assert not Memory.objects.exclude(superseded_by=None).exists()
-        assert not Memory.objects.exclude(review="").exists()
+        assert not Memory.objects.across_namespaces().exclude(superseded_by=None).exists()
+        assert not Memory.objects.across_namespaces().exclude(review="").exists()
 
     def test_later_and_nonsense_change_nothing(self, staff, pair):
         for decision in ("keep", "x", ""):
             self.settle(staff, pair, decision)
-        assert Memory.objects.filter(review="contradiction").count() == 2
+        assert Memory.objects.across_namespaces().filter(review="contradiction").count() == 2
 
 
 class TestPage:
@@ -240,7 +242,7 @@ class TestPage:
         shown = staff.get(f"{LIST}{world.ids[1]}/change/").content.decode()
         for part in ("because", "contradicts", "Crane four is out of service.", "<ins>works.</ins>", "7 packs", "base"):
             assert part in shown
-        assert Memory.objects.get(pk=world.ids[1]).state == MemoryState.ACTIVE
+        assert Memory.objects.across_namespaces().get(pk=world.ids[1]).state == MemoryState.ACTIVE
 
     def test_nonsense_has_no_similar_ones(self, staff, world):
         for identity in ("x", uuid.uuid4()):

@@ -107,7 +107,7 @@ class TestList:
 
     def test_a_slow_look_is_stopped_and_explained(self, staff, world, monkeypatch):
         def slow(*arguments, **options):
-            return Memory.objects.extra(where=["pg_sleep(1) IS NOT NULL"]).order_by("-id"), False
+            return Memory.objects.across_namespaces().extra(where=["pg_sleep(1) IS NOT NULL"]).order_by("-id"), False
 
         monkeypatch.setattr(lists, "STATEMENT_TIMEOUT", "50ms")
         monkeypatch.setattr(memories.MemoryAdmin, "get_search_results", slow)
@@ -119,38 +119,38 @@ class TestBulk:
     def test_a_plain_get_changes_nothing(self, staff, world):
         staff.get(LIST, {"action": "archive_selected", "_selected_action": str(world.ids[0]), "confirmed": "yes"})
         staff.get(change_url(world.ids[0]), {"text": "x", "reason": "y"})
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_without_permission_there_is_no_action(self, viewer, world):
         confirm(viewer, world.ids, "archive_selected", "junk")
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_the_first_post_asks_and_escapes(self, staff, world):
         asked = run_action(staff, world.ids, "archive_selected").content.decode()
         assert "4 selected." in asked
         assert "&lt;script&gt;" in asked
         assert "<script>alert(" not in asked
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_a_reason_is_required(self, staff, world):
         asked = confirm(staff, world.ids, "archive_selected", "  ")
         assert "This field is required" in asked.content.decode()
         assert "4 selected." in asked.content.decode()
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_a_damaged_selection_changes_nothing(self, staff, world):
         run_action(staff, world.ids[:1], "archive_selected", ids="x,y", reason="junk", confirmed="yes")
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_archive_and_restore_several_namespaces(self, staff, world):
         chosen = [*world.ids[:2], world.elsewhere]
         done = staff.get(confirm(staff, chosen, "archive_selected", "outdated").headers["Location"]).content.decode()
         assert "3 memories were archived." in done
-        assert Memory.objects.filter(state=MemoryState.ARCHIVED).count() == 3
-        events = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_ARCHIVE)
+        assert Memory.objects.across_namespaces().filter(state=MemoryState.ARCHIVED).count() == 3
+        events = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_ARCHIVE)
         assert {(event.actor, event.details["reason"]) for event in events} == {("staff:ann", "outdated")}
         confirm(staff, [*chosen, world.ids[3]], "restore_selected", "was right")
-        assert not Memory.objects.exclude(state=MemoryState.ACTIVE).exists()
+        assert not Memory.objects.across_namespaces().exclude(state=MemoryState.ACTIVE).exists()
 
     def test_all_pages_can_be_selected_up_to_the_limit(self, staff, world, monkeypatch):
         monkeypatch.setattr(memory_actions, "MAX_SELECTED", 3)
@@ -176,13 +176,13 @@ class TestChange:
     def test_a_viewer_may_look_and_not_write(self, viewer, world):
         assert viewer.get(change_url(world.ids[0])).status_code == 200
         assert self.post(viewer, world.ids[1]).status_code == 403
-        assert not MemoryVersion.objects.exists()
+        assert not MemoryVersion.objects.across_namespaces().exists()
 
     def test_nobody_adds_or_deletes_here(self, staff, world):
         assert staff.get(f"{LIST}add/").status_code == 403
         assert staff.post(f"{LIST}{world.ids[0]}/delete/", {"post": "yes"}).status_code == 403
         assert run_action(staff, world.ids, "delete_selected").status_code in (302, 200)
-        assert Memory.objects.count() == 5
+        assert Memory.objects.across_namespaces().count() == 5
 
     @pytest.mark.parametrize(
         "changes",
@@ -192,13 +192,13 @@ class TestChange:
         response = self.post(staff, world.ids[1], **changes)
         assert response.status_code == 200
         assert "errornote" in response.content.decode()
-        assert not MemoryVersion.objects.exists()
+        assert not MemoryVersion.objects.across_namespaces().exists()
 
     def test_an_edit_keeps_the_former_text_and_is_audited(self, staff, world):
         assert self.post(staff, world.ids[1], importance="0.9").status_code == 302
-        memory = Memory.objects.get(pk=world.ids[1])
+        memory = Memory.objects.across_namespaces().get(pk=world.ids[1])
         assert (memory.text, memory.importance) == ("Crane four works again.", 0.9)
-        event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_EDIT)
+        event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_EDIT)
         assert event.details["changed"] == ["text", "importance"]
         assert event.details["reason"] == "repaired"
         shown = staff.get(change_url(world.ids[1])).content.decode()
@@ -208,14 +208,14 @@ class TestChange:
     def test_line_breaks_of_the_browser_are_no_change(self, staff, world):
         scope = scope_of("harbour")
         [memory_id] = turns(scope, "lines", "first line\n  second line\n")
-        importance = str(Memory.objects.get(pk=memory_id).importance)
+        importance = str(Memory.objects.across_namespaces().get(pk=memory_id).importance)
         self.post(staff, memory_id, text="first line\r\n  second line\r\n", importance=importance)
-        assert not MemoryVersion.objects.exists()
-        assert Memory.objects.get(pk=memory_id).text == "first line\n  second line\n"
+        assert not MemoryVersion.objects.across_namespaces().exists()
+        assert Memory.objects.across_namespaces().get(pk=memory_id).text == "first line\n  second line\n"
 
     def test_hostile_former_text_is_escaped(self, staff, world):
         self.post(staff, world.hostile)
-        assert MemoryVersion.objects.get().text == HOSTILE
+        assert MemoryVersion.objects.across_namespaces().get().text == HOSTILE
         assert "<script>alert(" not in staff.get(change_url(world.hostile)).content.decode()
 
 
@@ -228,8 +228,8 @@ class TestRetired:
         said = {"by": new, "by_start": 0, "by_end": 34, "reason": "A newer <b>memory</b> takes it back."}
         times = {"valid_to": NOW, "retired_at": NOW}
         RetiredStatement.objects.create(**where, **said, **times, confidence=0.9)
-        Memory.objects.filter(pk=old).update(retired_spans=[0, 10])
-        return Memory.objects.get(pk=old)
+        Memory.objects.across_namespaces().filter(pk=old).update(retired_spans=[0, 10])
+        return Memory.objects.across_namespaces().get(pk=old)
 
     def test_a_statement_is_struck_out_with_its_reason_and_the_newer_memory(self, staff, world, retired):
         shown = staff.get(change_url(retired.pk)).content.decode()
@@ -249,8 +249,8 @@ class TestRetired:
 
 
 def test_a_tag_is_found_in_its_index(world, staff):
-    Memory.objects.filter(pk=world.ids[0]).update(metadata={"tags": ["crane", "dock"], "own": 1})
-    Memory.objects.filter(pk=world.ids[1]).update(metadata={"tags": "crane"})
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(metadata={"tags": ["crane", "dock"], "own": 1})
+    Memory.objects.across_namespaces().filter(pk=world.ids[1]).update(metadata={"tags": "crane"})
     with CaptureQueriesContext(connection) as asked:
         found = staff.get(LIST, {"tag": "crane"}).context["cl"].result_list
         assert [row.pk for row in found] == [world.ids[0]]

@@ -35,7 +35,7 @@ def act(client: Client, action: str, chosen: list[str], note: str = ""):
 
 
 def states() -> list[str]:
-    return list(QuarantinedItem.objects.order_by("pk").values_list("state", flat=True))
+    return list(QuarantinedItem.objects.across_namespaces().order_by("pk").values_list("state", flat=True))
 
 
 def test_hostile_text_is_escaped_in_list_and_page(staff, ids):
@@ -65,13 +65,15 @@ def test_staff_release_and_discard_with_a_note(staff, ids):
     assert "1 item was discarded." in discarded.content.decode()
     assert "1 not discarded: The item was released already by staff:ann" in discarded.content.decode()
     assert states() == ["released", "released", "discarded"]
-    assert [str(pk) for pk in Memory.objects.order_by("turn").values_list("pk", flat=True)] == ids[:2]
-    event = AuditLog.objects.get(event_type="QUARANTINE_DISCARD")
+    assert [str(pk) for pk in Memory.objects.across_namespaces().order_by("turn").values_list("pk", flat=True)] == ids[
+        :2
+    ]
+    event = AuditLog.objects.across_namespaces().get(event_type="QUARANTINE_DISCARD")
     assert (event.actor, event.details["note"]) == ("staff:ann", "an attack")
 
 
 def test_the_list_is_filtered_by_state_namespace_and_rule(staff, ids):
-    rule = QuarantinedItem.objects.first().rule
+    rule = QuarantinedItem.objects.across_namespaces().first().rule
     act(staff, "discard_selected", ids[:1])
 
     def listed(**query: str) -> int:

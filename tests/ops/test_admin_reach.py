@@ -125,7 +125,7 @@ class TestReach:
     def test_a_row_out_of_reach_is_not_found(self, baker, full, name):
         model = apps.get_model("memory", name)
         pages = 0
-        for row in model.objects.all():
+        for row in model._base_manager.all():
             at = row.pk if name == "namespace" else getattr(row, "namespace_id", None)
             if name == "apikey":
                 at = scope_of("bakery").namespace_id if row.name == "bakery-key" else None
@@ -142,17 +142,17 @@ class TestReach:
         own = {**chosen, "_selected_action": [str(full.elsewhere)]}
         for values in (chosen, own):
             baker.post("/admin/memory/memory/", {"action": "archive_selected", **values})
-        assert Memory.objects.get(pk=full.ids[0]).state == "active"
+        assert Memory.objects.across_namespaces().get(pk=full.ids[0]).state == "active"
         erase = {**own, "action": "erase_selected", "typed": "ERASE"}
         baker.post("/admin/memory/memory/", erase)
-        assert Memory.objects.filter(pk=full.ids[0]).exists()
+        assert Memory.objects.across_namespaces().filter(pk=full.ids[0]).exists()
         item = QuarantinedItem.objects.get(namespace__name="harbour")
         baker.post("/admin/memory/quarantineditem/", {"action": "discard_selected", "_selected_action": [str(item.pk)]})
         baker.post("/admin/memory/quarantineditem/review/", {"item": str(item.pk), "decision": "discard"})
-        assert QuarantinedItem.objects.get(pk=item.pk).state == "pending"
+        assert QuarantinedItem.objects.across_namespaces().get(pk=item.pk).state == "pending"
         baker.post("/admin/memory/memory/contradictions/",
                    {"memory": str(full.ids[0]), "other": str(full.ids[1]), "decision": "newer"})  # fmt: skip
-        assert Memory.objects.filter(superseded_by__isnull=False).count() == 0
+        assert Memory.objects.across_namespaces().filter(superseded_by__isnull=False).count() == 0
 
     def test_autocomplete_filters_and_choices_name_no_namespace_of_others(self, baker, full):
         query = {"app_label": "memory", "model_name": "procedure", "field_name": "namespace"}
@@ -163,7 +163,7 @@ class TestReach:
         for namespace in (scope_of("harbour").namespace_id, ""):
             answer = baker.post("/admin/memory/procedure/add/", {**values, "namespace": namespace})
             assert answer.status_code == 200
-        assert not Procedure.objects.filter(name="x").exists()
+        assert not Procedure.objects.across_namespaces().filter(name="x").exists()
         assert baker.post("/admin/memory/namespace/add/", {"name": "mine"}).status_code == 403
 
     def test_search_by_words_meaning_and_session_stays_within_reach(self, baker, full):
@@ -207,7 +207,7 @@ class TestMasking:
             assert "•••" in shown
 
     def test_no_page_beside_shows_one(self, reader, full):
-        Memory.objects.filter(pk=full.ids[0]).update(review="contradiction")
+        Memory.objects.across_namespaces().filter(pk=full.ids[0]).update(review="contradiction")
         urls = ["/admin/memory/quarantineditem/review/", "/admin/memory/memory/contradictions/",
                 f"/admin/memory/memory/{full.ids[0]}/similar/"]  # fmt: skip
         chosen = {"_selected_action": [str(pk) for pk in full.ids]}
@@ -226,26 +226,26 @@ class TestMasking:
         for action in ("export_csv", "export_json_lines"):
             answer = reader.post("/admin/memory/memory/", {"action": action, "_selected_action": [str(full.ids[0])]})
             assert not answer.streaming
-        assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EXPORT).exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_EXPORT).exists()
 
     def test_importance_is_changed_without_the_text(self, reader, full):
         url = f"/admin/memory/memory/{full.ids[0]}/change/"
         assert reader.post(url, {"importance": "0.9", "reason": "key", "text": "forged"}).status_code == 302
-        memory = Memory.objects.get(pk=full.ids[0])
+        memory = Memory.objects.across_namespaces().get(pk=full.ids[0])
         assert (memory.importance, "buoy seven" in memory.text) == (0.9, True)
 
     def test_who_may_read_does_so_on_the_record(self, staff, reader, full):
         url = f"/admin/memory/memory/{full.ids[0]}/change/"
         reader.get(url)
-        assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_VIEW).exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_VIEW).exists()
         staff.get(url)
-        event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_VIEW)
+        event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_VIEW)
         assert (event.actor, event.subject, event.namespace) == ("staff:ann", str(full.ids[0]), "harbour")
         assert "buoy" not in json.dumps(event.details)
-        pack = ContextPack.objects.get()
+        pack = ContextPack.objects.across_namespaces().get()
         staff.get(f"/admin/memory/contextpack/{pack.pk}/change/")
         staff.get("/admin/memory/quarantineditem/review/")
-        kinds = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_VIEW).order_by("id")
+        kinds = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_VIEW).order_by("id")
         assert [event.details["what"] for event in kinds] == ["memory", "pack", "quarantine"]
 
 
@@ -271,7 +271,7 @@ def test_no_get_changes_a_row(staff, full):
                                        changed={str(full.ids[0]): None}, changed_count=1, finished_at=NOW,
                                        parameters={"reason": "x"})  # fmt: skip
     view = SavedView.objects.create(user=user, name="mine", model="memory.memory", querystring="state__exact=archived")
-    Memory.objects.filter(pk=full.ids[1]).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=full.ids[1]).update(review="contradiction")
     urls = []
     for model, model_admin in admin.site._registry.items():
         row = model._base_manager.order_by("-pk").first()

@@ -16,14 +16,14 @@ READ_ONLY = {
 @pytest.mark.parametrize("name", READ_ONLY)
 def test_read_only_rows_refuse_every_write(staff, world, name):
     model = READ_ONLY[name]
-    row = model.objects.order_by("-pk").first()
-    before = list(model.objects.values())
+    row = model._base_manager.order_by("-pk").first()
+    before = list(model._base_manager.values())
     base = f"/admin/memory/{name}/"
     assert staff.post(f"{base}add/", {}).status_code == 403
     assert staff.post(f"{base}{row.pk}/change/", {"session": "x"}).status_code == 403
     assert staff.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code == 403
     staff.post(base, {"action": "delete_selected", "_selected_action": [str(row.pk)], "post": "yes"})
-    assert list(model.objects.values()) == before
+    assert list(model._base_manager.values()) == before
 
 
 @pytest.mark.parametrize("name", [*READ_ONLY, "namespace", "procedure", "apikey", "memory"])
@@ -53,7 +53,7 @@ def test_events_are_narrowed_by_type_actor_session_and_namespace(staff, world):
 
 
 def test_a_card_shows_its_statements_with_links_to_their_memories(staff, world):
-    row = Condensation.objects.get()
+    row = Condensation.objects.across_namespaces().get()
     shown = staff.get(f"/admin/memory/condensation/{row.pk}/change/").content.decode()
     assert "northern gate" in shown
     assert f"/admin/memory/memory/{world.ids[2]}/change/" in shown
@@ -70,8 +70,8 @@ def test_a_card_shows_its_statements_with_links_to_their_memories(staff, world):
     ],
 )
 def test_a_strange_card_is_shown_all_the_same(staff, world, text, sources):
-    Condensation.objects.update(condensed_text=text, item_sources=sources)
-    row = Condensation.objects.get()
+    Condensation.objects.across_namespaces().update(condensed_text=text, item_sources=sources)
+    row = Condensation.objects.across_namespaces().get()
     shown = staff.get(f"/admin/memory/condensation/{row.pk}/change/")
     assert shown.status_code == 200
     assert "<b>" not in shown.content.decode()
@@ -89,9 +89,9 @@ def test_a_procedure_can_be_made_and_changed(staff, world):
     base = "/admin/memory/procedure/"
     values = {"kind": "tool", "name": "search", "version": "1", "parameters": "{}", "enabled": "on"}
     assert staff.post(f"{base}add/", values).status_code == 302
-    row = Procedure.objects.get()
+    row = Procedure.objects.across_namespaces().get()
     assert staff.post(f"{base}{row.pk}/change/", {**values, "description": "finds"}).status_code == 302
-    assert Procedure.objects.get().description == "finds"
+    assert Procedure.objects.across_namespaces().get().description == "finds"
 
 
 def test_the_queue_pages_of_django_q_open(staff, world):

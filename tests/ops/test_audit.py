@@ -46,13 +46,13 @@ def listed(client, **query):
 
 
 def test_events_are_those_of_the_namespaces_reached(events, staff, grant_console):
-    assert len(listed(staff, window="all")) == AuditLog.objects.count()
+    assert len(listed(staff, window="all")) == AuditLog.objects.across_namespaces().count()
     baker = grant_console("bakery")
     seen = listed(baker, window="all")
     assert {event.namespace for event in seen} == {"bakery"}
-    assert len(seen) == AuditLog.objects.filter(namespace="bakery").count()
+    assert len(seen) == AuditLog.objects.across_namespaces().filter(namespace="bakery").count()
     assert baker.get(URL, {"ns": "harbour"}).status_code == 404
-    [of_none] = AuditLog.objects.filter(event_type="KEY_ISSUE", subject="7")
+    [of_none] = AuditLog.objects.across_namespaces().filter(event_type="KEY_ISSUE", subject="7")
     assert baker.get(f"{URL}event/", {"id": of_none.pk}).status_code == 404
     assert staff.get(f"{URL}event/", {"id": of_none.pk}).status_code == 200
     assert "Newest seal" not in baker.get(URL).content.decode()
@@ -70,7 +70,7 @@ def test_events_are_those_of_the_namespaces_reached(events, staff, grant_console
     ],
 )
 def test_filters_narrow_the_list_and_its_count(events, staff, query, rows):
-    wanted = AuditLog.objects.filter(**rows)
+    wanted = AuditLog.objects.across_namespaces().filter(**rows)
     response = staff.get(URL, {**query, "window": "all"})
     assert response.context["count"] == wanted.count() > 0
     assert {event.pk for event in listed(staff, **query, window="all")} == set(wanted.values_list("pk", flat=True))
@@ -107,12 +107,12 @@ def test_the_list_goes_on_where_it_ended(events, staff, monkeypatch):
         cursor = response.context["older"]
         if not cursor:
             break
-    assert seen == list(AuditLog.objects.order_by("-pk").values_list("pk", flat=True))
+    assert seen == list(AuditLog.objects.across_namespaces().order_by("-pk").values_list("pk", flat=True))
     assert staff.get(URL, {"cursor": "nonsense"}).status_code == 404
 
 
 def test_an_event_closely_compares_before_and_after(events, staff):
-    event = AuditLog.objects.get(event_type="MEMORY_EDIT")
+    event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_EDIT")
     page = staff.get(f"{URL}event/", {"id": event.pk}, headers={"HX-Request": "true"}).content.decode()
     assert page.count('<tr class="changed">') == 1
     assert "<html" not in page
@@ -134,18 +134,18 @@ def test_new_events_are_a_button_and_push_nothing(events, staff):
 
 
 def test_a_file_holds_what_the_list_shows_and_is_an_event(events, staff):
-    before = AuditLog.objects.count()
+    before = AuditLog.objects.across_namespaces().count()
     response = staff.post(f"{URL}export/", {"form": "csv", "query": "window=all"})
     rows = list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode("utf-8-sig"))))
     assert len(rows) == before
-    event = AuditLog.objects.get(event_type="AUDIT_EXPORT")
+    event = AuditLog.objects.across_namespaces().get(event_type="AUDIT_EXPORT")
     assert event.actor == "staff:ann"
     assert event.details["events"] == before
     assert page_of_audit.guarded("=HYPERLINK(1)") == "'=HYPERLINK(1)"
     response = staff.post(f"{URL}export/", {"form": "jsonl", "query": "window=all&ns=bakery"})
     lines = [json.loads(line) for line in b"".join(response.streaming_content).decode().splitlines()]
     assert {line["namespace"] for line in lines} == {"bakery"}
-    assert AuditLog.objects.filter(event_type="AUDIT_EXPORT", namespace="bakery").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="AUDIT_EXPORT", namespace="bakery").count() == 1
 
 
 def test_formulas_are_escaped_in_the_file(events, staff, world):

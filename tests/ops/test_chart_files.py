@@ -78,7 +78,7 @@ def test_columns_are_a_file_too(staff, world):
 
 
 def test_parts_of_a_whole_are_a_file(staff, world):
-    Memory.objects.filter(pk=world.ids[0]).update(state="archived")
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(state="archived")
     found = table(staff, "/ops/ns/?ns=harbour&csv=states")
     assert found[0] == ["", "Memories by state"]
     assert ["Archived", "1"] in found
@@ -95,7 +95,7 @@ def test_what_waits_in_quarantine_is_three_files(staff, world):
 
 def test_an_entitys_months_are_a_file(staff, world):
     index_pending(now=NOW)
-    entity = Entity.objects.get(name="Tove")
+    entity = Entity.objects.across_namespaces().get(name="Tove")
     [link] = links(staff.get(f"/ops/entities/{entity.id}/", {"ns": "harbour"}).content.decode())
     head, *rows = table(staff, link)
     assert head == ["", "Mentions"]

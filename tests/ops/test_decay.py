@@ -126,7 +126,7 @@ def test_the_last_sweep_is_told_with_its_events(staff, pottery):
     now = timezone.now()
     Job.objects.create(kind="sweep_memories", schedule=forecast.SWEEP_SCHEDULE, state="running", started_at=now)
     swept = sweep.sweep(actor="worker", now=now, accept_clock=True)
-    Job.objects.update(state="done", finished_at=timezone.now())
+    Job.objects.across_namespaces().update(state="done", finished_at=timezone.now())
     found = forecast.last_sweep(pottery)
     assert sum(found.archived.values()) == swept.namespaces["pottery"].decayed > 0
     policy = governing(pottery.namespace_id).effective.policy
@@ -157,8 +157,8 @@ class TestWhatIf:
             "ns": ["pottery"], "said": ["40"], "floor": ["0.2"]
         }  # fmt: skip
         assert governing(pottery.namespace_id) == before
-        assert not NamespacePolicy.objects.exists()
-        assert not AuditLog.objects.filter(event_type="POLICY_CHANGE").exists()
+        assert not NamespacePolicy.objects.across_namespaces().exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type="POLICY_CHANGE").exists()
 
     def test_what_is_tried_is_what_a_saved_policy_does(self, pottery):
         now = timezone.now()
@@ -170,7 +170,10 @@ class TestWhatIf:
     def test_what_the_namespace_has_set_stays_in_force(self, pottery):
         put_policy(pottery, wanted={"ttl_days": 30}, now=timezone.now())
         with_it = pages.what_if(pottery, {"said": "170"}, now=timezone.now())
-        assert with_it.archive == Memory.objects.filter(created_at__lt=timezone.now() - timedelta(days=30)).count()
+        assert (
+            with_it.archive
+            == Memory.objects.across_namespaces().filter(created_at__lt=timezone.now() - timedelta(days=30)).count()
+        )
 
     @pytest.mark.parametrize("floor", ["nan", "inf", "x", ""])
     def test_what_is_no_number_is_left_out(self, pottery, floor):
@@ -196,12 +199,14 @@ class TestCuration:
     def test_pin_extend_archive(self, staff, pottery):
         [first, second, third] = remember(pottery, "Thanks a!", "Thanks b!", "Thanks c!", days=70)
         self.post(staff, verb="pin", memory=[str(first)])
-        assert Memory.objects.get(pk=first).pinned
+        assert Memory.objects.across_namespaces().get(pk=first).pinned
         self.post(staff, verb="extend", days="30", memory=[str(second)])
-        assert MemoryUpkeep.objects.get(memory_id=second).expires_at > timezone.now() + timedelta(days=29)
+        assert MemoryUpkeep.objects.across_namespaces().get(memory_id=second).expires_at > timezone.now() + timedelta(
+            days=29
+        )
         self.post(staff, verb="archive", memory=[str(third)])
-        assert Memory.objects.get(pk=third).state == "archived"
-        events = AuditLog.objects.filter(actor="staff:ann").values_list("event_type", flat=True)
+        assert Memory.objects.across_namespaces().get(pk=third).state == "archived"
+        events = AuditLog.objects.across_namespaces().filter(actor="staff:ann").values_list("event_type", flat=True)
         assert set(events) >= {"MEMORY_PIN", "POLICY_EXEMPTION", "MEMORY_ARCHIVE"}
 
     @pytest.mark.parametrize(
@@ -222,7 +227,7 @@ class TestCuration:
             f"{URL}curate/", {"namespace": "harbour", "reason": "r", "verb": "pin", "memory": [str(own)]}
         )
         assert response.status_code == 303
-        assert not Memory.objects.get(pk=own).pinned
+        assert not Memory.objects.across_namespaces().get(pk=own).pinned
         assert staff.get(f"{URL}curate/").status_code == 405
 
 
@@ -259,7 +264,7 @@ def test_texts_are_masked_and_harmless(staff, grant_console, pottery):
 def test_a_damaged_address_lists_nothing_and_says_so(staff, pottery, value):
     response = staff.get(LIST, {"namespace": "pottery", "picked": value})
     assert response.status_code == 200
-    assert response.context["cl"].result_count == (0 if value else Memory.objects.count())
+    assert response.context["cl"].result_count == (0 if value else Memory.objects.across_namespaces().count())
 
 
 def test_an_empty_namespace_and_no_namespace(staff, db):

@@ -43,7 +43,7 @@ def url_of(found: Entity) -> str:
 def test_without_a_namespace_there_are_those_that_one_reaches_with_counts(named, staff, grant_console):
     page = staff.get(LIST).content.decode()
     mentioned = EntityMention.objects.filter(namespace_id=named.harbour.namespace_id, active=True)
-    aliases = EntityAlias.objects.filter(id__in=mentioned.values("alias"))
+    aliases = EntityAlias.objects.across_namespaces().filter(id__in=mentioned.values("alias"))
     count = aliases.values("entity").distinct().count()
     assert re.search(rf'ns=harbour">harbour</a></th><td class="number">{count}<', page)
     clerk = grant_console("bakery").get(LIST).content.decode()
@@ -54,8 +54,8 @@ def test_without_a_namespace_there_are_those_that_one_reaches_with_counts(named,
 def test_mentions_in_the_list_are_those_of_the_database(named, staff):
     page = staff.get(LIST, {"ns": "harbour"}).content.decode()
     tove = entity("harbour", "Tove")
-    aliases = EntityAlias.objects.filter(entity=tove.id).values("id")
-    count = EntityMention.objects.filter(alias__in=aliases, active=True).count()
+    aliases = EntityAlias.objects.across_namespaces().filter(entity=tove.id).values("id")
+    count = EntityMention.objects.across_namespaces().filter(alias__in=aliases, active=True).count()
     assert re.search(rf'{tove.id}/\?ns=harbour#mentions">{count}</a>', page)
     assert "Selma" not in page
 
@@ -104,7 +104,9 @@ def test_one_entity_is_drawn_with_what_is_said_and_the_sentence_behind_it(named,
     assert f'href="{url_of(entity("harbour", "Erik"))}?ns=harbour"' in page
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)" in page
-    stated = EntityRelation.objects.filter(subject__in=EntityAlias.objects.filter(entity=tove.id).values("id"))
+    stated = EntityRelation.objects.across_namespaces().filter(
+        subject__in=EntityAlias.objects.across_namespaces().filter(entity=tove.id).values("id")
+    )
     assert stated.exists()
 
 
@@ -128,7 +130,7 @@ def test_merging_asks_for_the_permission_and_can_be_taken_back(named, staff, gra
     answer = staff.post(merge, {"target": tove.id, "reason": "The same person"})
     assert str(tove.id) in answer.headers["Location"]
     assert entity("harbour", "Erik").merged_into == tove.id
-    event = AuditLog.objects.filter(event_type="ENTITY_MERGE").latest("id")
+    event = AuditLog.objects.across_namespaces().filter(event_type="ENTITY_MERGE").latest("id")
     assert event.actor == "staff:ann"
     assert event.details["reason"] == "The same person"
     assert staff.get(url_of(erik)).headers["Location"].startswith(url_of(tove))

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from memory.evaluation.runner import run_namespace
-from memory.models import EvaluationRun, Job, RelevanceJudgement
+from memory.models import EvaluationResult, EvaluationRun, Job, RelevanceJudgement
 from memory.services.evaluation.judgements import Mark, judge
 from memory.services.evaluation.runs import Options
 from tests.ops.conftest import HOSTILE, NOW, World, scope_of
@@ -41,7 +41,7 @@ def test_figures_of_the_list_are_those_of_the_run(marked, staff):
     assert f"{run.metrics['overall']['R@10']:.1%}" in page
     assert f"{run.metrics['overall']['MRR']:.3f}" in page
     assert "3 marked questions, 4 marks" in page
-    assert RelevanceJudgement.objects.count() == 4
+    assert RelevanceJudgement.objects.across_namespaces().count() == 4
 
 
 def test_the_trend_is_drawn_from_two_runs_on(marked, staff):
@@ -96,10 +96,11 @@ def test_two_runs_are_compared_on_what_both_asked(marked, staff):
 
 def test_questions_that_changed_are_named_and_masked(marked, staff, grant_console):
     base, run = measured(marked.harbour), measured(marked.harbour)
-    result = base.results.get(number=1)
+    results = EvaluationResult.objects.filter(namespace_id=base.namespace_id, run_id=base.pk, number=1)
+    result = results.get()
     result.metrics = dict.fromkeys(result.metrics, 0.0)
-    base.results.filter(number=1).update(metrics=result.metrics)
-    text = RelevanceJudgement.objects.get(query_hash=result.query_id, relevant=True).query_text[:12]
+    results.update(metrics=result.metrics)
+    text = RelevanceJudgement.objects.across_namespaces().get(query_hash=result.query_id, relevant=True).query_text[:12]
     query = {"base": base.pk, "run": run.pk}
     page = staff.get(COMPARE, query).content.decode()
     assert re.search(r'Questions that got better <span class="count">1<', page)
@@ -122,20 +123,20 @@ def test_starting_queues_a_job_for_those_who_may(marked, staff, grant_console):
     assert staff.get(START).status_code == 405
     elsewhere = grant_console("bakery", permissions=("memory.add_evaluationrun",))
     assert elsewhere.post(START, {"namespace": "harbour"}).status_code == 404
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
     answer = staff.post(START, {"namespace": "harbour", "label": "by hand", "arms": "1"})
-    run = EvaluationRun.objects.get()
+    run = EvaluationRun.objects.across_namespaces().get()
     assert str(run.pk) in answer.headers["Location"]
     assert (run.actor, run.label, run.options["arms"]) == ("staff:ann", "by hand", True)
-    assert Job.objects.filter(kind="evaluate", arguments__1=str(run.pk)).exists()
+    assert Job.objects.across_namespaces().filter(kind="evaluate", arguments__1=str(run.pk)).exists()
     staff.post(START, {"namespace": "harbour"})
-    assert EvaluationRun.objects.count() == 1
+    assert EvaluationRun.objects.across_namespaces().count() == 1
 
 
 def test_a_namespace_without_marks_is_refused_with_the_reason(world, staff):
     staff.post(START, {"namespace": "harbour"})
     assert "no active memory is marked relevant" in staff.get(URL).content.decode()
-    assert not EvaluationRun.objects.exists()
+    assert not EvaluationRun.objects.across_namespaces().exists()
 
 
 def test_marked_questions_have_their_counts(marked, staff, grant_console):

@@ -61,7 +61,7 @@ def grow(world, first: int, last: int) -> None:
     multiply("memory_namespace", "name = 'bakery'", first, last, id="1000000 + g", name="'shop ' || g")
     multiply("memory_evaluationrun", "namespace = 'harbour'", first, last, id=copied("id"))
     multiply("memory_requestminute", own, first, last, minute="one.minute - g * interval '1 minute'")
-    tove = Entity.objects.get(name="Tove")
+    tove = Entity.objects.across_namespaces().get(name="Tove")
     multiply("memory_entity", f"{own} AND id = '{tove.id}'", first, last, id=copied("id"), name="'Tove ' || g")
     alias = {"id": copied("id"), "key": "'tove ' || g", "entity": copied("entity")}
     multiply("memory_entityalias", f"{own} AND entity = '{tove.id}'", first, last, **alias)

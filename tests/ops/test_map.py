@@ -79,9 +79,9 @@ def test_a_sample_says_so(staff, drawn, monkeypatch):
 
 def test_without_a_map_one_can_be_asked_for(staff, world):
     assert "No map of this namespace yet" in staff.get(URL, {"ns": "harbour"}).content.decode()
-    assert not Job.objects.filter(kind="project_memories").exists()
+    assert not Job.objects.across_namespaces().filter(kind="project_memories").exists()
     staff.post(f"{URL}draw/", {"namespace": "harbour"})
-    job = Job.objects.get(kind="project_memories")
+    job = Job.objects.across_namespaces().get(kind="project_memories")
     assert job.namespace_id == world.harbour.namespace_id
     assert "It waits for a worker." in staff.get(URL, {"ns": "harbour"}).content.decode()
     going_on = staff.get(f"{URL}making/", {"ns": "harbour"})
@@ -125,9 +125,9 @@ class TestSelection:
         curator = grant_console("harbour", permissions=("memory.change_memory",))
         ids = f"{drawn.ids[1].hex},{drawn.elsewhere.hex}"
         curator.post(f"{URL}archive/", {"ids": ids, "reason": "old crane"})
-        assert Memory.objects.get(pk=drawn.ids[1]).state == "archived"
-        assert Memory.objects.get(pk=drawn.elsewhere).state == "active"
-        event = AuditLog.objects.get(event_type="MEMORY_ARCHIVE")
+        assert Memory.objects.across_namespaces().get(pk=drawn.ids[1]).state == "archived"
+        assert Memory.objects.across_namespaces().get(pk=drawn.elsewhere).state == "active"
+        event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_ARCHIVE")
         assert event.details["reason"] == "old crane"
         assert curator.post(f"{URL}archive/", {"ids": "x,y", "reason": "r"}).status_code == 404
         clerk = grant_console("harbour")
@@ -142,7 +142,7 @@ class TestOneMemory:
         assert HOSTILE not in text
         assert text.count("data-near=") == pages.NEIGHBOURS
         assert drawn.elsewhere.hex not in text
-        event = AuditLog.objects.get(event_type="MEMORY_VIEW")
+        event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_VIEW")
         assert (event.subject, event.actor) == (str(drawn.hostile), "staff:ann")
 
     def test_masked_for_who_may_not_read(self, drawn, grant_console):
@@ -150,7 +150,7 @@ class TestOneMemory:
         page = clerk.get(f"{URL}memory/{drawn.ids[0]}/", {"ns": "harbour"}).content.decode()
         assert "•••" in page
         assert "pilot" not in page
-        assert not AuditLog.objects.filter(event_type="MEMORY_VIEW").exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW").exists()
         whole = clerk.get(URL, {"ns": "harbour"}).content.decode()
         assert "Cluster 1" in whole
         assert "number" not in {
@@ -188,10 +188,18 @@ def test_drawing_takes_the_permission(drawn, grant_console):
 
 
 def test_looking_changes_nothing(staff, drawn):
-    before = Job.objects.count(), AuditLog.objects.count(), ProjectedMemory.objects.count()
+    before = (
+        Job.objects.across_namespaces().count(),
+        AuditLog.objects.across_namespaces().count(),
+        ProjectedMemory.objects.across_namespaces().count(),
+    )
     for path in ("", "points/", "making/"):
         staff.get(f"{URL}{path}", {"ns": "harbour"})
-    assert (Job.objects.count(), AuditLog.objects.count(), ProjectedMemory.objects.count()) == before
+    assert (
+        Job.objects.across_namespaces().count(),
+        AuditLog.objects.across_namespaces().count(),
+        ProjectedMemory.objects.across_namespaces().count(),
+    ) == before
 
 
 def test_the_page_costs_the_same_with_more_points(staff, drawn, django_assert_max_num_queries):

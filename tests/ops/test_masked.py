@@ -66,11 +66,11 @@ def member(*codes: str) -> Client:
 
 
 def admin_pages(world: World) -> list[str]:
-    memory = Memory.objects.filter(speaker=SPEAKER)
+    memory = Memory.objects.across_namespaces().filter(speaker=SPEAKER)
     pages = [f"/admin/memory/memory/{row.pk}/{part}/" for row in memory for part in ("change", "similar", "history")]
-    pages += [f"/admin/memory/auditlog/{row.pk}/change/" for row in AuditLog.objects.all()]
-    pages += [f"/admin/memory/quarantineditem/{row.pk}/change/" for row in QuarantinedItem.objects.all()]
-    pages += [f"/ops/audit/event/?id={row.pk}" for row in AuditLog.objects.all()]
+    pages += [f"/admin/memory/auditlog/{row.pk}/change/" for row in AuditLog.objects.across_namespaces()]
+    pages += [f"/admin/memory/quarantineditem/{row.pk}/change/" for row in QuarantinedItem.objects.across_namespaces()]
+    pages += [f"/ops/audit/event/?id={row.pk}" for row in AuditLog.objects.across_namespaces()]
     names = ("memory", "quarantineditem", "condensation", "contextpack", "auditlog", "relevancejudgement", "job")
     pages += [f"/admin/memory/{name}/" for name in names]
     return [*pages, "/admin/memory/quarantineditem/review/", "/admin/memory/memory/contradictions/",

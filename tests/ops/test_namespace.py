@@ -46,7 +46,7 @@ def test_numbers_are_those_of_the_tables(world, staff):
 
 
 def test_states_policy_quota_keys_and_errors_are_told(world, staff):
-    Memory.objects.filter(pk=world.ids[0]).update(state="archived")
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(state="archived")
     NamespacePolicy.objects.create(
         namespace_id=world.harbour.namespace_id, version=1, overrides={"quota.memories": 8}, updated_by="ann"
     )

@@ -61,7 +61,7 @@ def test_the_first_steps_are_done_one_by_one(staff, db):
 
 
 def test_what_needs_attention_leads_to_where_it_is_decided(staff, world):
-    Memory.objects.filter(pk=world.ids[0]).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(review="contradiction")
     page = html.unescape(staff.get(URL, {"ns": "harbour"}).content.decode())
     assert 'href="/ops/quarantine/?ns=harbour&review=contradiction"' in page
 
@@ -149,7 +149,7 @@ def test_an_ended_session_is_told_to_a_fragment(db):
 
 
 def test_what_waits_for_someone_is_named_with_its_rows(staff, world):
-    Memory.objects.filter(pk=world.hostile).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=world.hostile).update(review="contradiction")
     page = staff.get(URL).content.decode()
     assert "1 memory contradicts another" in page
     assert "/ops/quarantine/?review=contradiction" in page
@@ -180,8 +180,8 @@ def _away(operation):
 
 @pytest.mark.parametrize("query", ["", "?ns=harbour&window=7d"])
 def test_every_link_leads_somewhere(staff, world, query):
-    Memory.objects.filter(pk=world.hostile).update(review="contradiction")
-    Memory.objects.filter(pk=world.ids[0]).update(review="wrong")
+    Memory.objects.across_namespaces().filter(pk=world.hostile).update(review="contradiction")
+    Memory.objects.across_namespaces().filter(pk=world.ids[0]).update(review="wrong")
     page = staff.get(URL + query).content.decode()
     links = {html.unescape(link) for link in re.findall(r'href="(/(?:ops|admin)/(?!login)[^"]*)"', page)}
     assert len(links) > 6
@@ -201,12 +201,12 @@ def test_totals_say_how_far_they_moved_in_the_window(staff, world):
 
 
 def test_a_summary_that_replaces_one_counts_by_the_difference(staff, world):
-    [summary] = Condensation.objects.all()
+    [summary] = Condensation.objects.across_namespaces()
     former = {name: getattr(summary, name) for name in ("namespace_id", "session", "trigger_reason", "method")}
     former |= {"condensed_text": "{}", "tokenizer": summary.tokenizer, "covers_to_turn": 1}
     now = timezone.now()
     newest = {"number": 2, "token_original": 1000, "token_condensed": 300, "created_at": now}
-    Condensation.objects.filter(pk=summary.pk).update(**newest)
+    Condensation.objects.across_namespaces().filter(pk=summary.pk).update(**newest)
     long_ago = now - timedelta(days=3)
     Condensation.objects.create(
         **former, id=first_id_of(long_ago), number=1, token_original=600, token_condensed=240, created_at=long_ago
@@ -230,7 +230,7 @@ def test_a_quota_that_is_nearly_used_up_is_named_with_where_it_is_changed(staff,
     assert "“bakery” has nearly used up its quota. Memories added today: 9 of 10" in page
     assert 'href="/ops/policies/?ns=harbour#quota.memories"' in page
     assert "harbour" not in grant_console("bakery").get(URL).content.decode()
-    WritesOfDay.objects.update(memories=8)
+    WritesOfDay.objects.across_namespaces().update(memories=8)
     assert "“bakery”" not in staff.get(URL).content.decode()
 
 

@@ -60,15 +60,15 @@ def test_columns_count_rows_and_lead_to_as_many(world, staff):
     take_vectors(world.ids[0])
     failed_job(world.harbour)
     shown = columns(staff)
-    memories = Memory.objects.count()
-    waiting = Session.objects.filter(summarised_turn=0).count()
+    memories = Memory.objects.across_namespaces().count()
+    waiting = Session.objects.across_namespaces().filter(summarised_turn=0).count()
     assert shown["Accepted"][1] == str(memories + 1)
     assert shown["Screened"][1] == "1"
     assert shown["Embedded"][1] == "1"
     assert shown["Condensed"][1] == str(waiting) == "2"
-    assert shown["Linked"][1] == str(Session.objects.count())
+    assert shown["Linked"][1] == str(Session.objects.across_namespaces().count())
     assert shown["Stored"] == ("/admin/memory/memory/", str(memories))
-    assert shown["Failed"][1] == str(Job.objects.failed().count())
+    assert shown["Failed"][1] == str(Job.objects.across_namespaces().failed().count())
     for title in ("Accepted", "Screened", "Embedded", "Condensed", "Linked"):
         link, value = shown[title]
         page = staff.get(link).content.decode()
@@ -79,7 +79,7 @@ def test_columns_count_rows_and_lead_to_as_many(world, staff):
 
 def test_jobs_that_failed_within_the_hour_are_listed(world, staff, grant_console):
     jobs = [failed_job(world.harbour) for _ in range(3)]
-    Job.objects.filter(pk=jobs[0].pk).update(finished_at=timezone.now() - timedelta(hours=2))
+    Job.objects.across_namespaces().filter(pk=jobs[0].pk).update(finished_at=timezone.now() - timedelta(hours=2))
     page = staff.get(URL).content.decode()
     link = re.search(r'<a href="([^"]*stage=failed[^"]*)">2 in the last hour</a>', page)[1].replace("&amp;", "&")
     listed = staff.get(link).content.decode()
@@ -123,11 +123,13 @@ def test_failed_jobs_are_replayed_and_discarded_with_a_record(world, staff):
     answer = staff.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [first.pk, second.pk], "next": URL})
     assert (answer.status_code, answer["Location"]) == (303, URL)
     assert "2 jobs are queued again." in staff.get(URL).content.decode()
-    assert set(Job.objects.values_list("state", flat=True)) == {"queued"}
+    assert set(Job.objects.across_namespaces().values_list("state", flat=True)) == {"queued"}
     body = {"deed": "discard", "job": [first.pk], "reason": "obsolete"}
     staff.post(f"{URL}jobs/operate/", body)
-    assert Job.objects.get(pk=first.pk).state == "discarded"
-    assert AuditLog.objects.get(event_type="JOB_DISCARD", subject=str(first.pk)).actor == "staff:ann"
+    assert Job.objects.across_namespaces().get(pk=first.pk).state == "discarded"
+    assert (
+        AuditLog.objects.across_namespaces().get(event_type="JOB_DISCARD", subject=str(first.pk)).actor == "staff:ann"
+    )
 
 
 def test_discarding_needs_a_reason_and_operating_a_permission(world, staff, grant_console):
@@ -141,7 +143,7 @@ def test_discarding_needs_a_reason_and_operating_a_permission(world, staff, gran
     baker.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [job.pk]})
     assert staff.get(f"{URL}jobs/operate/").status_code == 405
     assert Client(enforce_csrf_checks=True).post(f"{URL}jobs/operate/").status_code == 403
-    assert Job.objects.get(pk=job.pk).state == "failed"
+    assert Job.objects.across_namespaces().get(pk=job.pk).state == "failed"
 
 
 def test_hostile_words_stay_words(world, staff):
@@ -189,15 +191,15 @@ def test_the_page_costs_as_many_queries_for_many_jobs(world, staff, django_asser
 def test_a_chain_of_summaries_says_what_changed_and_where_it_comes_from(world, staff):
     turns(world.harbour, "night shift", *(f"We decided to paint gate {n} blue." for n in range(40)))
     condense_session(world.harbour, session="night shift", now=NOW + timedelta(hours=1))
-    versions = Condensation.objects.filter(session="night shift").count()
+    versions = Condensation.objects.across_namespaces().filter(session="night shift").count()
     assert versions >= 2
     page = staff.get("/ops/condensations/", {"ns": "harbour", "session": "night shift"}).content.decode()
     assert page.count('<article class="card version"') == versions
     assert "<ins>" in page
     assert f"/admin/memory/memory/{world.ids[2]}/change/" in page
-    assert AuditLog.objects.filter(event_type="SESSION_VIEW", session="night shift").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="SESSION_VIEW", session="night shift").count() == 1
     listed = staff.get("/ops/condensations/").content.decode()
-    assert listed.count('<tr><td data-label="Session"') == Condensation.objects.count()
+    assert listed.count('<tr><td data-label="Session"') == Condensation.objects.across_namespaces().count()
 
 
 def test_summaries_are_masked_without_the_permission(world, grant_console):
@@ -206,7 +208,7 @@ def test_summaries_are_masked_without_the_permission(world, grant_console):
     assert "northern gate" not in page
     assert "•••" in page
     assert "<ins>" not in page
-    assert not AuditLog.objects.filter(event_type="SESSION_VIEW").exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="SESSION_VIEW").exists()
 
 
 def test_tokens_saved_of_nothing_is_no_division():
@@ -227,4 +229,4 @@ def test_changes_are_by_word_and_by_character_in_chinese():
 def test_nothing_waits_on_an_empty_server(staff):
     page = staff.get(URL).content.decode()
     assert "Nothing is queued, running or failed" in page
-    assert not Entity.objects.exists()
+    assert not Entity.objects.across_namespaces().exists()

@@ -49,7 +49,7 @@ def test_who_may_not_change_sees_values_and_no_form(world, grant_console):
     assert 'value="preview"' not in page
     assert clerk.post(CHANGE, {"do": "save", "value:ttl_days": "3"}).status_code == 403
     assert clerk.post(BACK, {"number": "0"}).status_code == 403
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
 
 
 def test_values_tried_on_the_decay_page_stand_in_the_form(world, staff, grant_console):
@@ -83,29 +83,31 @@ def test_out_of_reach_is_not_found(world, grant_console):
 
 
 def test_the_preview_names_what_would_be_archived_and_saves_nothing(world: World, staff):
-    Memory.objects.filter(pk__in=world.ids[:2]).update(created_at=timezone.now() - timedelta(days=40))
-    Memory.objects.filter(pk__in=world.ids[2:]).update(created_at=timezone.now())
+    Memory.objects.across_namespaces().filter(pk__in=world.ids[:2]).update(
+        created_at=timezone.now() - timedelta(days=40)
+    )
+    Memory.objects.across_namespaces().filter(pk__in=world.ids[2:]).update(created_at=timezone.now())
     page = staff.post(CHANGE, {"do": "preview", "version": "0", "value:ttl_days": "20"}).content.decode()
     active = Memory.objects.filter(namespace_id=world.harbour.namespace_id, state="active").count()
     assert f"would archive <strong>2</strong> of {active} active memories" in page
     assert "The harbour pilot Tove boards at buoy seven." in page
     assert "<ins>20</ins>" in page
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
 
 
 def test_only_what_was_previewed_is_saved(world, staff):
     first = staff.post(CHANGE, {"do": "save", "version": "0", "value:ttl_days": "20"}).content.decode()
     assert "What saving would do" in first
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
     digest = hidden(first, "digest")
     other = {"do": "save", "version": "0", "value:ttl_days": "25", "digest": digest}
     assert "changed after the preview" in staff.post(CHANGE, other).content.decode()
-    assert not NamespacePolicy.objects.exists()
+    assert not NamespacePolicy.objects.across_namespaces().exists()
     answer = staff.post(CHANGE, {**other, "value:ttl_days": "20", "reason": "Old news"})
     assert answer.status_code == 302
-    row = NamespacePolicy.objects.get()
+    row = NamespacePolicy.objects.across_namespaces().get()
     assert (row.overrides, row.reason, row.updated_by) == ({"ttl_days": 20}, "Old news", "staff:ann")
-    assert AuditLog.objects.filter(event_type="POLICY_CHANGE").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="POLICY_CHANGE").count() == 1
 
 
 def test_mistakes_stand_at_their_fields_and_what_was_typed_stays(world, staff):
@@ -153,7 +155,7 @@ def test_a_former_version_is_put_back_by_preview_and_save(world, staff):
 
 
 def test_texts_of_the_preview_are_masked(world, grant_console):
-    Memory.objects.update(created_at=timezone.now() - timedelta(days=40))
+    Memory.objects.across_namespaces().update(created_at=timezone.now() - timedelta(days=40))
     clerk = grant_console("harbour", permissions=("memory.change_namespacepolicy",))
     page = clerk.post(CHANGE, {"do": "preview", "value:ttl_days": "20"}).content.decode()
     assert "•••" in page

@@ -65,7 +65,7 @@ class TestDryRun:
         assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == {
             "memory_auditlog": 1
         }
-        event = AuditLog.objects.get(event_type="CONSOLE_PROBE")
+        event = AuditLog.objects.across_namespaces().get(event_type="CONSOLE_PROBE")
         assert (event.actor, event.namespace) == ("staff:ann", "harbour")
         assert event.subject == audit.keyed(world.harbour, "question", QUESTION)
         assert event.details["answers"][0]["hits"] == 2
@@ -81,7 +81,7 @@ class TestDryRun:
         before = row_counts()
         staff.get(page, {"why": str(world.ids[1])})
         assert row_counts()["memory_auditlog"] == before["memory_auditlog"] + 1
-        assert AuditLog.objects.get(event_type="CONSOLE_PROBE").details["why"] == str(world.ids[1])
+        assert AuditLog.objects.across_namespaces().get(event_type="CONSOLE_PROBE").details["why"] == str(world.ids[1])
 
     def test_asking_needs_a_post_and_looking_a_get(self, staff, world):
         assert staff.get(f"{URL}ask/").status_code == 405
@@ -172,12 +172,12 @@ class TestMarks:
     def test_a_mark_grows_the_evaluation_set_and_is_shown(self, staff, world):
         page = ask(staff).headers["Location"]
         assert self.mark(staff, page, world.ids[0]).headers["Location"] == page
-        judgement = RelevanceJudgement.objects.get()
+        judgement = RelevanceJudgement.objects.across_namespaces().get()
         assert (judgement.memory_id, judgement.relevant, judgement.query_text) == (world.ids[0], True, QUESTION)
         assert judgement.actor == "staff:ann"
         assert "marked relevant" in staff.get(page).content.decode()
         self.mark(staff, page, world.ids[0], relevant="0")
-        assert RelevanceJudgement.objects.get().relevant is False
+        assert RelevanceJudgement.objects.across_namespaces().get().relevant is False
 
     def test_not_by_get_not_without_permission_not_of_another_namespace(self, staff, prober, world):
         page = ask(staff).headers["Location"]
@@ -185,7 +185,7 @@ class TestMarks:
         assert self.mark(prober, page, world.ids[0]).status_code == 403
         assert self.mark(staff, page, world.elsewhere).status_code == 404
         assert self.mark(staff, page, "nonsense").status_code == 404
-        assert not RelevanceJudgement.objects.exists()
+        assert not RelevanceJudgement.objects.across_namespaces().exists()
 
 
 class TestReach:

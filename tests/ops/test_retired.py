@@ -39,8 +39,8 @@ def corrected(world: World) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
     tell("bakery", "I love marzipan pigs. The oven is new.", at=MARCH)
     tell("bakery", "I've lost interest in marzipan pigs. It rained.", at=MAY)
     settle.settle_pending(now=timezone.now())
-    assert Memory.objects.get(pk=ids[0]).retired_spans == [0, 22]
-    assert Memory.objects.get(pk=ids[1]).superseded_by == ids[2]
+    assert Memory.objects.across_namespaces().get(pk=ids[0]).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=ids[1]).superseded_by == ids[2]
     return ids
 
 
@@ -72,12 +72,12 @@ class TestRefusals:
         for path in (HOLD, AGAIN):
             assert clerk.post(path, {"pair": f"{corrected[0]}~0"}).status_code == 403
             assert clerk.get(path).status_code == 405
-        assert Memory.objects.get(pk=corrected[0]).retired_spans == [0, 22]
+        assert Memory.objects.across_namespaces().get(pk=corrected[0]).retired_spans == [0, 22]
 
     def test_another_namespace_is_out_of_reach(self, corrected, grant_console):
         clerk = grant_console("bakery", permissions=("memory.change_memory",))
         assert "There is no memory" in post(clerk, HOLD, pair=f"{corrected[0]}~0")
-        assert Memory.objects.get(pk=corrected[0]).retired_spans == [0, 22]
+        assert Memory.objects.across_namespaces().get(pk=corrected[0]).retired_spans == [0, 22]
 
     @pytest.mark.parametrize(
         "pair",
@@ -97,11 +97,12 @@ class TestRefusals:
 
     def test_what_a_model_said_of_texts_is_masked_with_them(self, staff, corrected, grant_console):
         older, whole, newer = corrected
-        RetiredStatement.objects.filter(memory_id=older).update(reason=JUDGED)
-        MemoryLink.objects.filter(other_id=whole).update(reason=JUDGED)
+        RetiredStatement.objects.across_namespaces().filter(memory_id=older).update(reason=JUDGED)
+        MemoryLink.objects.across_namespaces().filter(other_id=whole).update(reason=JUDGED)
         for memory_id in (older, whole):
             UnsurePair.objects.create(
-                namespace=Memory.objects.get(pk=older).namespace, older_id=memory_id, newer_id=newer, start=0, end=22,
+                namespace=Memory.objects.across_namespaces().get(pk=older).namespace,
+                older_id=memory_id, newer_id=newer, start=0, end=22,
                 by_start=0, by_end=9, can_cut=True, reason="", confidence=0.6, texts_hash=b"", due_at=timezone.now(),
                 verdict=PairVerdict.REPLACES, explanation="Chess bores <b>her</b> now.",
             )  # fmt: skip
@@ -126,8 +127,8 @@ class TestShown:
 
     def test_old_ones_are_shown_when_all_are_asked_for(self, staff, corrected):
         long_ago = timezone.now() - timedelta(days=9)
-        RetiredStatement.objects.update(retired_at=long_ago)
-        Memory.objects.exclude(superseded_by=None).update(superseded_at=long_ago)
+        RetiredStatement.objects.across_namespaces().update(retired_at=long_ago)
+        Memory.objects.across_namespaces().exclude(superseded_by=None).update(superseded_at=long_ago)
         assert "Nothing was retired lately" in page(staff)
         assert "I love chess problems." in page(staff, all="1")
         assert "corrections were carried out" not in staff.get("/ops/").content.decode()
@@ -168,8 +169,10 @@ class TestBothHold:
         old, _, _new = corrected
         answer = staff.post(HOLD, {"pair": f"{old}~0", "next": "/ops/?ns=harbour"})
         assert (answer.status_code, answer["Location"]) == (303, "/ops/?ns=harbour")
-        assert Memory.objects.get(pk=old).retired_spans == []
-        event = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(old)).get()
+        assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
+        event = (
+            AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(old)).get()
+        )
         assert event.actor == "staff:ann"
         assert (event.details["before"]["retired_statements"], event.details["after"]["retired_statements"]) == (1, 0)
 
@@ -179,18 +182,22 @@ class TestBothHold:
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
         assert fields["pair"] == f"{old}~0"
         assert "Undone: it is out of search again." in post(staff, AGAIN, **fields)
-        assert Memory.objects.get(pk=old).retired_spans == [0, 22]
+        assert Memory.objects.across_namespaces().get(pk=old).retired_spans == [0, 22]
 
     def test_a_whole_memory_holds_again_and_it_can_be_undone(self, staff, corrected):
         _, whole, new = corrected
         staff.post(HOLD, {"pair": str(whole)})
-        assert Memory.objects.get(pk=whole).superseded_by is None
-        assert MemoryLink.objects.filter(kind=LinkKind.BOTH_HOLD, other_id=whole, memory_id=new).exists()
+        assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
+        assert (
+            MemoryLink.objects.across_namespaces()
+            .filter(kind=LinkKind.BOTH_HOLD, other_id=whole, memory_id=new)
+            .exists()
+        )
         assert "Both held already." in post(staff, HOLD, pair=str(whole))
 
         staff.post(AGAIN, {"pair": str(whole), "by": str(new)})
-        assert Memory.objects.get(pk=whole).superseded_by == new
-        assert not MemoryLink.objects.filter(kind=LinkKind.BOTH_HOLD).exists()
+        assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == new
+        assert not MemoryLink.objects.across_namespaces().filter(kind=LinkKind.BOTH_HOLD).exists()
 
 
 class TestMemoryPage:
@@ -214,11 +221,11 @@ class TestMemoryPage:
         old, _, _ = corrected
         answer = staff.post(self.url(old) + "hold/", {"start": "0"}, follow=True)
         assert "It holds again: search finds it." in answer.content.decode()
-        assert Memory.objects.get(pk=old).retired_spans == []
+        assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
 
     def test_all_of_it_holds_again(self, staff, corrected):
         staff.post(self.url(corrected[1]) + "hold/")
-        assert Memory.objects.get(pk=corrected[1]).superseded_by is None
+        assert Memory.objects.across_namespaces().get(pk=corrected[1]).superseded_by is None
 
     def test_who_may_only_look_has_no_button(self, corrected, grant_console):
         clerk = grant_console("harbour", permissions=("memory.view_memory",))
@@ -243,12 +250,14 @@ def test_bulk_restore_brings_back_what_was_retired_superseded_and_archived_and_u
     action = start(user, verb=BulkVerb.RESTORE, memory_ids=chosen, parameters={"reason": "back"}, now=timezone.now())
 
     assert (action.changed_count, action.problems) == (2, {})
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert (memory.state, memory.retired_spans) == ("active", [])
-    assert Memory.objects.get(pk=whole).superseded_by is None
-    assert Memory.objects.get(pk=by_hand).superseded_by == world.ids[1], "what a person decided stays"
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=by_hand).superseded_by == world.ids[1], (
+        "what a person decided stays"
+    )
 
     ask_to_undo(action, user, now=timezone.now())
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert (memory.state, memory.retired_spans) == ("archived", [0, 22])
-    assert Memory.objects.get(pk=whole).superseded_by == new
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == new

@@ -27,13 +27,13 @@ def test_sessions_out_of_reach_do_not_exist(world, grant_console):
     body = {"ns": "harbour", "session": "night shift", "confirm": "night shift"}
     assert baker.post(f"{URL}reset/now/", body).status_code == 404
     assert one(baker, session="nothing").status_code == 404
-    assert Memory.objects.filter(session="night shift").count() == 4
+    assert Memory.objects.across_namespaces().filter(session="night shift").count() == 4
 
 
 def test_the_list_counts_what_the_tables_hold(world, staff):
     page = staff.get(URL).content.decode()
-    assert page.count('<tr><td data-label="Session"') == Session.objects.count()
-    tokens = sum(Memory.objects.filter(session="night shift").values_list("tokens", flat=True))
+    assert page.count('<tr><td data-label="Session"') == Session.objects.across_namespaces().count()
+    tokens = sum(Memory.objects.across_namespaces().filter(session="night shift").values_list("tokens", flat=True))
     assert f'data-label="Tokens">{tokens}<' in page
     assert "Covers all" in page
     assert "None yet" in page
@@ -49,7 +49,7 @@ def test_the_list_goes_on_where_it_ended(world, staff, monkeypatch):
         page = staff.get(url)
         seen += [row.listed.name for row in page.context["rows"]]
         url = f"{URL}?{urlencode({'cursor': page.context['older']})}" if page.context["older"] else ""
-    assert sorted(seen) == sorted(Session.objects.values_list("name", flat=True))
+    assert sorted(seen) == sorted(Session.objects.across_namespaces().values_list("name", flat=True))
     assert staff.get(URL, {"cursor": "nonsense"}).status_code == 404
 
 
@@ -68,7 +68,7 @@ def test_a_session_shows_window_card_and_turns(world, staff):
     assert "northern gate" in page
     assert "<script>alert" not in page
     assert HOSTILE[:8] not in page
-    assert AuditLog.objects.get(event_type="SESSION_VIEW").session == "night shift"
+    assert AuditLog.objects.across_namespaces().get(event_type="SESSION_VIEW").session == "night shift"
 
 
 def test_texts_are_masked_without_the_permission(world, grant_console):
@@ -76,7 +76,7 @@ def test_texts_are_masked_without_the_permission(world, grant_console):
     assert "buoy seven" not in page
     assert "northern gate" not in page
     assert "•••" in page
-    assert not AuditLog.objects.filter(event_type="SESSION_VIEW").exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="SESSION_VIEW").exists()
 
 
 def test_a_session_without_redis_says_so(world, staff, monkeypatch):
@@ -96,16 +96,16 @@ def test_a_reset_shows_first_what_would_go_and_needs_the_name(world, staff):
     form = staff.get(f"{URL}reset/", where)
     would = {str(count.store): count.count for count in form.context["counts"]}
     assert would["Memories"] == 4
-    assert would["Summaries"] == Condensation.objects.filter(session="night shift").count()
+    assert would["Summaries"] == Condensation.objects.across_namespaces().filter(session="night shift").count()
     assert would["Packs"] == 1
     assert would["Redis"] == 1
     wrong = staff.post(f"{URL}reset/now/", {**where, "confirm": "Night shift"})
     assert wrong.status_code == 422
-    assert Memory.objects.filter(session="night shift").count() == 4
+    assert Memory.objects.across_namespaces().filter(session="night shift").count() == 4
     receipt = staff.post(f"{URL}reset/now/", {**where, "confirm": "night shift"})
     assert {str(count.store): count.count for count in receipt.context["counts"]} == would
-    assert not Memory.objects.filter(session="night shift").exists()
-    event = AuditLog.objects.get(event_type="SESSION_RESET")
+    assert not Memory.objects.across_namespaces().filter(session="night shift").exists()
+    event = AuditLog.objects.across_namespaces().get(event_type="SESSION_RESET")
     assert event.actor == "staff:ann"
     assert event.details["memories"] == 4
     assert event.details["audit_hidden"] == 0
@@ -119,7 +119,7 @@ def test_a_reset_is_for_those_who_may_and_never_by_a_link(world, staff, grant_co
     assert reader.post(f"{URL}reset/now/", {**where, "confirm": "night shift"}).status_code == 403
     assert "Reset…" not in one(reader).content.decode()
     assert staff.get(f"{URL}reset/now/", where).status_code == 405
-    assert Memory.objects.filter(session="night shift").count() == 4
+    assert Memory.objects.across_namespaces().filter(session="night shift").count() == 4
 
 
 @pytest.mark.parametrize("count", [10, 500])

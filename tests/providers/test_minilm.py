@@ -265,7 +265,7 @@ def test_a_server_with_the_bundled_model_finds_by_meaning(alice, remember, model
     assert weights["dense"] > weights["lexical"]
     assert weights["dense"] + weights["lexical"] == pytest.approx(1.0)
     assert str(EmbeddingModel.objects.get()) == f"minilm/{DEFAULT_MODEL} (384)"
-    assert len(MemoryVector.objects.first().embedding) == 384
+    assert len(MemoryVector.objects.across_namespaces().first().embedding) == 384
 
 
 def embedding_choice() -> tuple[str, str, str]:

@@ -199,7 +199,7 @@ def test_what_was_stored_while_the_endpoint_was_broken_is_embedded_when_it_is_ba
     assert active_model().dimensions == WIDTH
     endpoint.answer = lambda body: (400, {"error": {"message": "no"}})
     kept = remember(alice, "I moved to Lisbon.")
-    assert not MemoryVector.objects.exists()
+    assert not MemoryVector.objects.across_namespaces().exists()
     assert embed_pending() == 0  # a text that is refused keeps no other out
     endpoint.answer = lambda body: (503, {"error": {"message": "away"}})
     with pytest.raises(EmbeddingUnavailable):
@@ -207,7 +207,7 @@ def test_what_was_stored_while_the_endpoint_was_broken_is_embedded_when_it_is_ba
 
     endpoint.answer = embeddings
     assert embed_pending() == 1
-    assert str(MemoryVector.objects.get().memory_id) == kept
+    assert str(MemoryVector.objects.across_namespaces().get().memory_id) == kept
     assert embed_pending() == 0
 
 
@@ -220,5 +220,5 @@ def test_a_memory_is_kept_whatever_the_endpoint_answers(alice, remember, setting
     endpoint.answer = lambda body: JUNK[kind](body["input"])
 
     assert remember(alice, "I moved to Lisbon.")
-    assert Memory.objects.count() == 1
-    assert not MemoryVector.objects.exists()
+    assert Memory.objects.across_namespaces().count() == 1
+    assert not MemoryVector.objects.across_namespaces().exists()

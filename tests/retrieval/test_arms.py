@@ -165,7 +165,7 @@ def test_a_memory_that_is_archived_during_the_search_is_left_out(alice, remember
 
     def archived_meanwhile(*arguments: Any, **named: Any) -> Any:
         found = whole(*arguments, **named)
-        Memory.objects.filter(pk=first).update(state="archived")
+        Memory.objects.across_namespaces().filter(pk=first).update(state="archived")
         return found
 
     monkeypatch.setattr(dense, "search", archived_meanwhile)
@@ -231,7 +231,7 @@ LONG = ". ".join(f"Filler number {n} speaks of weather and walks" for n in range
 def test_the_end_of_a_long_memory_is_found_by_its_meaning(alice, remember):
     long = remember(alice, f"{LONG}. The submarine periscope is broken")
     remember(alice, "Filler speaks of weather")
-    ends = MemoryVector.objects.filter(memory_id=long).count() - 1
+    ends = MemoryVector.objects.across_namespaces().filter(memory_id=long).count() - 1
 
     hits = dense.search(alice.scope, asked("submarine periscope"), limit=10)
 
@@ -249,7 +249,7 @@ def test_memories_with_many_passages_do_not_crowd_out_the_others(alice, remember
 
     found = by_meaning(alice, "zebra", limit=8)
 
-    assert MemoryVector.objects.filter(memory_id__in=long).count() > 2 * 8 * 2
+    assert MemoryVector.objects.across_namespaces().filter(memory_id__in=long).count() > 2 * 8 * 2
     assert set(found[:2]) == set(long)
     assert len(set(found)) == 8
     assert set(found) <= {*long, *short}
@@ -257,5 +257,5 @@ def test_memories_with_many_passages_do_not_crowd_out_the_others(alice, remember
 
 def similarities(memory_id: str, text: str) -> list[float]:
     vector = asked(text).vector
-    stored = MemoryVector.objects.filter(memory_id=memory_id).order_by("passage")
+    stored = MemoryVector.objects.across_namespaces().filter(memory_id=memory_id).order_by("passage")
     return [float(np.dot(np.asarray(row.embedding), vector)) for row in stored]

@@ -200,8 +200,8 @@ def test_the_fields_of_every_memory(alice, remember):
     ann = remember(alice, "one", speaker="Ann", session="s1", occurred_at=DAY)
     bot = remember(alice, "two", role="agent", session="s2", occurred_at=DAY + timedelta(days=1))
     old = remember(alice, "three", role="tool", session="s2", occurred_at=DAY - timedelta(days=30))
-    Memory.objects.update(importance=0.5)
-    Memory.objects.filter(pk=old).update(created_at=DAY, importance=0.9, tier="L3")
+    Memory.objects.across_namespaces().update(importance=0.5)
+    Memory.objects.across_namespaces().filter(pk=old).update(created_at=DAY, importance=0.9, tier="L3")
 
     assert matching(alice, {"role": "user"}) == {ann}
     assert matching(alice, {"role": {"in": ["agent", "tool"]}}) == {bot, old}
@@ -337,7 +337,9 @@ def equal(stored: Any, test: Any) -> bool:
 
 @pytest.fixture
 def six(alice: Any, remember: Any) -> list[Memory]:
-    return list(Memory.objects.filter(pk__in=[remember(alice, f"memory {number}") for number in range(6)]))
+    return list(
+        Memory.objects.across_namespaces().filter(pk__in=[remember(alice, f"memory {number}") for number in range(6)])
+    )
 
 
 @given(rows=ROWS, data=FILTERS)
@@ -347,7 +349,7 @@ def six(alice: Any, remember: Any) -> list[Memory]:
 def test_the_database_and_python_agree(alice, six, rows, data):
     for memory, (metadata, role, days) in zip(six, rows, strict=True):
         memory.metadata, memory.role, memory.occurred_at = metadata, role, DAY + timedelta(days=days)
-    Memory.objects.bulk_update(six, ["metadata", "role", "occurred_at"])
+    Memory.objects.across_namespaces().bulk_update(six, ["metadata", "role", "occurred_at"])
 
     expected = {str(memory.pk) for memory, row in zip(six, rows, strict=True) if holds(data, row)}
     assert matching(alice, data) == expected

@@ -86,6 +86,6 @@ def test_why_says_that_it_is_over(alice, moved):
 
 def test_a_memory_that_is_to_end_later_holds_still(alice, remember):
     identity = remember(alice, PARIS, occurred_at=MAY)
-    Memory.objects.filter(pk=identity).update(valid_to=timezone.now() + timedelta(hours=1))
+    Memory.objects.across_namespaces().filter(pk=identity).update(valid_to=timezone.now() + timedelta(hours=1))
     assert found(alice) == {PARIS}
     assert found(alice, valid_at=(timezone.now() + timedelta(hours=2)).isoformat()) == set()

@@ -96,7 +96,7 @@ def test_large_neighbours_take_nothing_from_a_tenant(alice, bob):
     own = fill(alice, told(300, seed=1))
     fill(bob, told(3000, seed=2))
     keep_up(now=NOW)
-    assert VectorMap.objects.count() == 2
+    assert VectorMap.objects.across_namespaces().count() == 2
     questions = told(60, seed=3)
 
     assert recall(alice, questions) >= 0.98
@@ -122,7 +122,7 @@ def test_a_search_looks_into_a_part_of_the_cells(alice, monkeypatch):
 
 def test_before_cells_are_made_everything_is_compared(alice):
     fill(alice, told(300, seed=1))
-    assert not VectorMap.objects.exists()
+    assert not VectorMap.objects.across_namespaces().exists()
     assert recall(alice, told(20, seed=3)) == 1
 
 
@@ -131,7 +131,7 @@ def test_what_is_written_is_found_at_once(alice):
     keep_up(now=NOW)
     by_meaning(alice, "anything")
     (new,) = fill(alice, ["the zeppelin has landed"])
-    assert not MemoryVector.objects.get(memory_id=new).filed
+    assert not MemoryVector.objects.across_namespaces().get(memory_id=new).filed
     (first, *_) = by_meaning(alice, "zeppelin landed")
     assert (first.memory_id, first.rank) == (str(new), 1)
     assert first.score == pytest.approx(dense.exact(alice.scope, asked("zeppelin landed"), limit=1)[0].score)
@@ -188,7 +188,7 @@ def test_a_filter_is_exact_in_a_large_namespace(alice):
 def test_memories_of_many_passages_leave_room_for_others(alice):
     long = fill(alice, [f"The zeppelin has landed, said voice {n}. " * 150 for n in range(4)])
     fill(alice, [f"the zeppelin {text}" for text in told(300, seed=1)])
-    assert MemoryVector.objects.filter(memory_id=long[0]).count() > near_cells.COMPARED / 4
+    assert MemoryVector.objects.across_namespaces().filter(memory_id=long[0]).count() > near_cells.COMPARED / 4
     for stage in range(2):
         found = by_meaning(alice, "the zeppelin has landed", limit=20)
         exact = dense.exact(alice.scope, asked("the zeppelin has landed"), limit=20)
@@ -196,7 +196,7 @@ def test_memories_of_many_passages_leave_room_for_others(alice):
         assert set(ids_of(found[:4])) == set(long)
         assert [hit.score for hit in found[:4]] == pytest.approx([hit.score for hit in exact[:4]])
         keep_up(now=NOW)
-    assert VectorMap.objects.exists()
+    assert VectorMap.objects.across_namespaces().exists()
 
 
 def test_a_process_that_knows_older_centroids_reads_them_again(alice):
@@ -204,12 +204,12 @@ def test_a_process_that_knows_older_centroids_reads_them_again(alice):
     keep_up(now=NOW)
     questions = told(40, seed=3)
     assert recall(alice, questions) >= 0.98
-    before = VectorMap.objects.get().version
+    before = VectorMap.objects.across_namespaces().get().version
 
     fill(alice, told(2000, seed=4))
     keep_up(now=NOW)
 
-    assert VectorMap.objects.get().version != before
+    assert VectorMap.objects.across_namespaces().get().version != before
     assert recall(alice, questions) >= 0.98
 
 

@@ -41,12 +41,13 @@ chain.seal(now=timezone.now())
 after = verify.verify()
 found = query(scope, Ask("When does the ferry to Oslo leave?", 3, timezone.now()), session="voyage")
 texts = lambda one: [chunk["text"] for chunk in one.pack["retrieval"]["raw_chunks"]]
+edits = AuditLog.objects.in_scope(scope).filter(event_type="MEMORY_EDIT")
 print("LOOKED", json.dumps({
     "memories": Memory.objects.in_scope(scope).exclude(pk=new).count(),
     "versions": MemoryVersion.objects.in_scope(scope).count(),
     "quarantined": QuarantinedItem.objects.in_scope(scope).count(),
     "erasures": list(Erasure.objects.in_scope(scope).values_list("status", flat=True)),
-    "reasons": sorted(one.details["reason"] for one in AuditLog.objects.filter(event_type="MEMORY_EDIT")),
+    "reasons": sorted(one.details["reason"] for one in edits),
     "asked": texts(answer), "asked_of_new": texts(found),
     "chain": [before.faults == [], before.events, after.faults == [], after.events],
     "namespaces": sorted(access_of(TOKEN).namespace_ids) == [scope.namespace_id],

@@ -59,7 +59,7 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"{error.message}\nWhat is made so far is kept: run the same command again when that is repaired."
                 ) from error
-        self.stdout.write(f"Search uses {target} now, {target.vectors.count()} vectors.")
+        self.stdout.write(f"Search uses {target} now, {target.vectors.across_namespaces().count()} vectors.")
         if (provider, model) != configured():
             self.stdout.write(
                 f"Set MEMOS_EMBEDDING_PROVIDER={provider} and MEMOS_EMBEDDING_MODEL={model}: the settings should agree."

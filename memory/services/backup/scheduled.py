@@ -75,4 +75,4 @@ def _last_at() -> datetime | None:
 def _open_job() -> Job | None:
     """The newest backup that waits, is being made or has failed."""
     states = [*OPEN, JobState.FAILED]
-    return Job.objects.filter(kind=queue.BACK_UP.name, state__in=states).order_by("-id").first()
+    return Job.objects.filter(namespace_id=0, kind=queue.BACK_UP.name, state__in=states).order_by("-id").first()

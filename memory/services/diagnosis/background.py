@@ -31,7 +31,7 @@ def queue(*, now: datetime) -> Finding:
 
 
 def failures() -> Finding:
-    failed = Job.objects.failed()
+    failed = Job.objects.across_namespaces().failed()
     last = failed.order_by("-finished_at").first()
     if last is None:
         return Finding(OK, "failed jobs", "none")

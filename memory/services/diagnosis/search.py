@@ -63,7 +63,7 @@ def embedding_agrees() -> Finding:
         return Finding(WARN, "embedding choice", f"search uses {active}, the settings name {provider}/{name}", fix)
     building = EmbeddingModel.objects.filter(state=EmbeddingState.BUILDING).first()
     if building:
-        made = MemoryVector.objects.filter(model_id=building.pk).count()
+        made = MemoryVector.objects.across_namespaces().filter(model_id=building.pk).count()
         fix = f"to finish: manage.py reembed --provider {building.provider} --model {building.name}"
         return Finding(WARN, "embedding choice", f"a switch to {building} stopped after {made} vectors", fix)
     return Finding(OK, "embedding choice", f"search uses {active}, as configured")

@@ -182,7 +182,8 @@ def shown(erasure: Erasure) -> dict[str, Any]:
 def request_lost(*, now: datetime) -> int:
     """Queues again what waits for a part that was away and what a killed job left; returns how many."""
     queued = 0
-    for erasure in Erasure.objects.filter(status__in=OPEN, queued_at__lt=now - TRIED_AGAIN_AFTER):
+    waiting = Erasure.objects.across_namespaces().filter(status__in=OPEN, queued_at__lt=now - TRIED_AGAIN_AFTER)
+    for erasure in waiting:
         patience = TRIED_AGAIN_AFTER if erasure.status == ErasureStatus.WAITING else LOST_AFTER
         with transaction.atomic():
             rows = Erasure.objects.filter(namespace_id=erasure.namespace_id, id=erasure.id, status__in=OPEN)

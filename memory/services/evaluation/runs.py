@@ -185,12 +185,13 @@ def fail_lost(*, now: datetime) -> int:
     Returns how many.
     """
     lost = 0
-    for run in EvaluationRun.objects.filter(status=EvaluationStatus.QUEUED):
+    runs = EvaluationRun.objects.across_namespaces()
+    for run in runs.filter(status=EvaluationStatus.QUEUED):
         of_run = Job.objects.filter(namespace_id=run.namespace_id, kind=queue.EVALUATE.name, arguments__1=str(run.pk))
         if of_run.filter(state=JobState.DISCARDED).exists():
             fail(run, reason="Its job was discarded. Start it again.", now=now)
             lost += 1
-    for run in EvaluationRun.objects.filter(status=EvaluationStatus.RUNNING):
+    for run in runs.filter(status=EvaluationStatus.RUNNING):
         with try_lock(Lock.EVALUATION, run.pk) as mine:
             if mine and _row(run).filter(status=EvaluationStatus.RUNNING).exists():
                 fail(run, reason="The process that carried it out has ended. Start it again.", now=now)

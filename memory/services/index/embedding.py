@@ -163,7 +163,7 @@ def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
 
 def pending_count() -> int:
     """Active memories that wait for their vector."""
-    return Memory.objects.awaiting_vector().count()
+    return Memory.objects.across_namespaces().awaiting_vector().count()
 
 
 def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
@@ -173,9 +173,10 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
+    waiting = Memory.objects.across_namespaces().awaiting_vector()
     with try_lock(Lock.EMBEDDING) as only:
         made = 0
-        for batch in _fill(active_model(), Memory.objects.awaiting_vector(), limit=limit) if only else ():
+        for batch in _fill(active_model(), waiting, limit=limit) if only else ():
             made += batch
             if time.monotonic() > deadline:
                 break
@@ -195,10 +196,11 @@ def reembed(
     if target.state == EmbeddingState.ACTIVE:
         raise InvalidInput(f"{target} is the active model already: there is nothing to switch to.")
     model = ActiveModel(target.pk, target.provider, target.name, target.dimensions)
-    total = Memory.objects.count()
-    done = MemoryVector.objects.filter(model_id=target.pk, passage=0).count()
+    memories = Memory.objects.across_namespaces()
+    total = memories.count()
+    done = MemoryVector.objects.across_namespaces().filter(model_id=target.pk, passage=0).count()
     progress(done, total)
-    lacking = Memory.objects.filter(~has_vector(target.pk))
+    lacking = memories.filter(~has_vector(target.pk))
     for made in _fill(model, lacking):
         done += made
         progress(min(done, total), total)
@@ -227,7 +229,7 @@ def reembed(
 
 def prune_retired() -> int:
     """Deletes the vectors of models that are no longer active; returns how many."""
-    deleted, _ = MemoryVector.objects.filter(model__state=EmbeddingState.RETIRED).delete()
+    deleted, _ = MemoryVector.objects.across_namespaces().filter(model__state=EmbeddingState.RETIRED).delete()
     EmbeddingModel.objects.filter(state=EmbeddingState.RETIRED).delete()
     return deleted
 

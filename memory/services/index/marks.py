@@ -32,7 +32,7 @@ def _set_right(wrong: MemoryQuerySet) -> int:
     changed, left = 0, wrong.order_by("pk").values_list("pk", flat=True)
     ids = list(left[:BATCH])
     while ids:
-        rows = Memory.objects.filter(pk__in=ids)
+        rows = Memory.objects.across_namespaces().filter(pk__in=ids)
         with transaction.atomic():
             # Whoever changes vectors of a memory holds its row, and what they changed is seen once it is locked.
             list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
@@ -43,7 +43,7 @@ def _set_right(wrong: MemoryQuerySet) -> int:
 
 def _wrong() -> tuple[MemoryQuerySet, MemoryQuerySet]:
     """Those marked as embedded that are not, and the other way round. Apart, so that the first is an anti-join."""
-    known, rows = _is_embedded(), Memory.objects.all()
+    known, rows = _is_embedded(), Memory.objects.across_namespaces()
     return rows.filter(embedded=True).filter(~known), rows.filter(embedded=False).filter(known)
 
 

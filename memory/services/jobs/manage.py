@@ -177,7 +177,7 @@ def forget(*, now: datetime) -> int:
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     Failure.objects.filter(stopped__lt=oldest).delete()
-    old = Job.objects.filter(state__in=OVER, finished_at__lt=oldest)
+    old = Job.objects.across_namespaces().filter(state__in=OVER, finished_at__lt=oldest)
     deleted = 0
     while part := old.filter(pk__in=list(old.values_list("pk", flat=True)[:_BATCH])).delete()[0]:
         deleted += part
@@ -188,7 +188,8 @@ def _lost(now: datetime) -> Any:
     silent = 3 * beat_interval()
     stopped = Q(heartbeat_at=None) | Q(heartbeat_at__lt=now - silent) | Q(heartbeat_at__gt=now + silent)
     return (
-        Job.objects.unfinished()
+        Job.objects.across_namespaces()
+        .unfinished()
         .filter(Q(state=JobState.QUEUED) | stopped)
         .filter(~Exists(OrmQ.objects.filter(pk=OuterRef("carrier"))))
         .order_by("pk")

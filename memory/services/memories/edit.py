@@ -340,7 +340,7 @@ def _keep_new_terms(memories: Sequence[Memory], entries: Sequence[Indexed]) -> N
         if memory.length != entry.length or set(memory.terms) != entry.frequencies.keys():
             memory.terms, memory.length = list(entry.frequencies), entry.length
             differing.append(memory)
-    Memory.objects.bulk_update(differing, ["terms", "length"])
+    _rows(differing).bulk_update(differing, ["terms", "length"])
 
 
 def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:

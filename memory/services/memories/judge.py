@@ -120,12 +120,12 @@ SELECT id FROM (
 
 def _due(now: datetime) -> list[_Case]:
     """The pairs that may be judged now. Those that are none any more are forgotten: comparing finds them again."""
-    open_pairs = UnsurePair.objects.filter(verdict="", due_at__lte=now)
+    open_pairs = UnsurePair.objects.across_namespaces().filter(verdict="", due_at__lte=now)
     spaces = open_pairs.order_by().values_list("namespace_id", flat=True).distinct()
     off = [one for one in spaces if not in_force(one).policy.settle_conflicts]
     limit = settings.MEMOS_LLM_SETTLING_PER_RUN
     found = [pk for (pk,) in fetch(_DUE, {"now": now, "off": off, "limit": limit}, prepared=False)]
-    pairs = UnsurePair.objects.filter(pk__in=found).select_related("namespace")
+    pairs = UnsurePair.objects.across_namespaces().filter(pk__in=found).select_related("namespace")
     named = {one for pair in pairs for one in (pair.older_id, pair.newer_id)}
     memories = {one.pk: one for one in Memory.objects.filter(pk__in=named, namespace_id__in={*spaces})}
     cases = []

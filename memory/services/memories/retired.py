@@ -82,7 +82,7 @@ def recent(
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
     rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
     page, following = page_of(rows, limit)
-    pairs = _explained([pair for pair in _pairs(page) if pair is not None])
+    pairs = _explained([pair for pair in _pairs(access, page) if pair is not None])
     return pairs, (page[-1][-1], page[-1][0]) if following else None
 
 
@@ -131,9 +131,11 @@ def _parameters(access: Access, *, since: datetime, cursor: Cursor | None, limit
     }
 
 
-def _pairs(rows: Collection[tuple]) -> list[Pair | None]:
+def _pairs(access: Access, rows: Collection[tuple]) -> list[Pair | None]:
     named = {identity for row in rows for identity in (row[1], row[5])}
-    found = {one.pk: one for one in Memory.objects.filter(pk__in=named).select_related("namespace")}
+    found = {
+        one.pk: one for one in Memory.objects.reachable_by(access).filter(pk__in=named).select_related("namespace")
+    }
     pairs: list[Pair | None] = []
     for identity, memory_id, start, end, whole, by, by_start, by_end, reason, confidence, at in rows:
         memory, newer = found.get(memory_id), found.get(by)

@@ -24,7 +24,7 @@ from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.likelihood import Nearness
 from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
-from memory.models import HOLDS_ON, Memory, MemoryLink, Session
+from memory.models import HOLDS_ON, Memory, MemoryLink, RetiredStatement, Session
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
@@ -388,7 +388,8 @@ def _retire(
 
 def _open(older: Memory, going: Sequence[Going]) -> list[Going]:
     """Without what was retired already, and what a person took back: that is never retired again."""
-    known = list(older.retired.values_list("start", "end", "withdrawn_at", "valid_to"))
+    retired = RetiredStatement.objects.filter(namespace_id=older.namespace_id, memory_id=older.pk)
+    known = list(retired.values_list("start", "end", "withdrawn_at", "valid_to"))
     starts = {start for start, *_ in known}
     # What left search only may still be taken back.
     ended = {start for start, _, _, valid_to in known if valid_to < HOLDS_ON}

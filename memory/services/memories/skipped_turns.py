@@ -30,10 +30,10 @@ def note(scope: Scope, session: str, *, after: int) -> None:
 def take_up(only: int | None = None) -> int:
     """Sets sessions back to where settling was turned off, in the namespaces (or the `only` one) in which it is on
     again; returns how many."""
-    rows = Session.objects.filter(skipped_turn__isnull=False).order_by().values_list("namespace_id", flat=True)
-    rows = rows if only is None else rows.filter(namespace_id=only)
+    sessions = Session.objects.across_namespaces() if only is None else Session.objects.filter(namespace_id=only)
+    waiting = sessions.filter(skipped_turn__isnull=False).order_by().values_list("namespace_id", flat=True)
     taken = 0
-    for namespace_id in sorted(rows.distinct()):
+    for namespace_id in sorted(waiting.distinct()):
         if in_force(namespace_id).policy.settle_conflicts:
             with connection.cursor() as cursor:
                 cursor.execute(_TAKE_UP, {"namespace_id": namespace_id})

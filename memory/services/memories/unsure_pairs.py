@@ -104,5 +104,5 @@ def in_words(explanation: str) -> str:
 def figures() -> dict[str, int]:
     """How many pairs wait and how many have each verdict, on the whole server, each counted to COUNTED_AT_MOST."""
     names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
-    rows = [UnsurePair.objects.filter(verdict=verdict) for verdict in names]
+    rows = [UnsurePair.objects.across_namespaces().filter(verdict=verdict) for verdict in names]
     return dict(zip(names.values(), capped_counts(*rows, most=COUNTED_AT_MOST), strict=True))

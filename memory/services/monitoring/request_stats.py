@@ -163,7 +163,7 @@ def _request(cursor: bytes, fields: dict[bytes, bytes]) -> RecentRequest:
 def forget(*, now: datetime) -> int:
     """Deletes the figures of minutes that are MEMOS_REQUEST_FIGURES_DAYS old; returns how many rows."""
     oldest = now - timedelta(days=settings.MEMOS_REQUEST_FIGURES_DAYS)
-    old = RequestMinute.objects.filter(minute__lt=oldest)
+    old = RequestMinute.objects.across_namespaces().filter(minute__lt=oldest)
     deleted = 0
     while keys := list(old.values_list("pk", flat=True)[:_BATCH]):
         deleted += RequestMinute.objects.filter(pk__in=keys).delete()[0]

@@ -137,7 +137,7 @@ def queue_state(*, now: datetime) -> Queue:
     return Queue(
         queued=waiting.count(),
         in_flight=OrmQ.objects.filter(lock__gt=now).count(),
-        failed=Job.objects.failed().count(),
+        failed=Job.objects.across_namespaces().failed().count(),
         oldest=waiting.aggregate(oldest=Min("lock"))["oldest"],
     )
 
@@ -145,7 +145,8 @@ def queue_state(*, now: datetime) -> Queue:
 def queues() -> list[dict[str, Any]]:
     """The background queue as `/v1/ops/pipeline` lists it: summaries that wait, then all jobs by what they do."""
     state = queue_state(now=timezone.now())
-    summaries = Job.objects.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
+    jobs = Job.objects.across_namespaces()
+    summaries = jobs.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
     counts = {
         CONDENSATION_QUEUE: summaries,
         "queued": state.queued,

@@ -95,8 +95,9 @@ def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None 
     It finds the sessions that have gone quiet, and is the safety net behind `request_if_due`: those whose job was lost
     or given up.
     """
-    sessions = Session.objects.with_new_tokens().filter(_unclaimed(now), last_message_at__lt=_expired(now))
-    own = set(NamespacePolicy.objects.values_list("namespace_id", flat=True))
+    sessions = Session.objects.across_namespaces().with_new_tokens()
+    sessions = sessions.filter(_unclaimed(now), last_message_at__lt=_expired(now))
+    own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
     works = [(sessions.exclude(namespace_id__in=own), refresh or configured())]
     works += [(sessions.filter(namespace_id=one), refresh or governing(one)) for one in sorted(own)]
     return sum(_request(waiting.filter(due.due(now)), due, now=now, limit=limit) for waiting, due in works)

@@ -39,7 +39,7 @@ def last(*, hours: float) -> None:
 
 def run() -> Job:
     """Carries out the job that waits, as a worker does."""
-    job = Job.objects.get(kind="back_up", state=JobState.QUEUED)
+    job = Job.objects.across_namespaces().get(kind="back_up", state=JobState.QUEUED)
     tasks.back_up(job=(0, str(job.pk)))
     job.refresh_from_db()
     return job
@@ -52,7 +52,7 @@ def concerns() -> list[tuple[str, str]]:
 def test_without_a_folder_none_is_asked_for(db, settings):
     settings.MEMOS_BACKUP_DIR = ""
     assert tasks.request_backup() is False
-    assert not Job.objects.exists()
+    assert not Job.objects.across_namespaces().exists()
     assert "backup" not in health.report().checks
     assert storage.backups(now=timezone.now()).status == "ok"
 
@@ -60,10 +60,10 @@ def test_without_a_folder_none_is_asked_for(db, settings):
 def test_one_is_asked_for_when_it_is_due_and_not_twice(folder, settings):
     assert tasks.request_backup() is True
     assert tasks.request_backup() is False
-    job = Job.objects.get(kind="back_up")
+    job = Job.objects.across_namespaces().get(kind="back_up")
     assert job.seconds == settings.MEMOS_BACKUP_TIMEOUT_SECONDS
     OrmQ.objects.all().delete()
-    Job.objects.all().delete()
+    Job.objects.across_namespaces().delete()
     last(hours=23)
     assert tasks.request_backup() is False
     last(hours=25)
@@ -80,7 +80,7 @@ def test_the_job_makes_it_and_leaves_as_many_as_it_should(folder, settings):
     assert job.state == JobState.DONE, job.error
     [(made_at, path)] = create.backups_in(folder)
     assert timezone.now() - made_at < timedelta(minutes=5)
-    assert AuditLog.objects.get(event_type="BACKUP", subject=path.name).actor == "worker"
+    assert AuditLog.objects.across_namespaces().get(event_type="BACKUP", subject=path.name).actor == "worker"
     assert scheduled.state(now=timezone.now()).overdue is False
     assert tasks.request_backup() is False
 
@@ -104,7 +104,7 @@ def test_a_failure_is_told_until_one_is_made(folder, settings, monkeypatch):
     assert "No space left" in found.what
     # Asked for again, but not at once.
     assert tasks.request_backup() is False
-    Job.objects.update(queued_at=timezone.now() - timedelta(hours=2))
+    Job.objects.across_namespaces().update(queued_at=timezone.now() - timedelta(hours=2))
     assert tasks.request_backup() is True
     last(hours=-0.01)
     assert health.report().checks["backup"] == "ok"

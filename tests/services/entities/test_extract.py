@@ -47,11 +47,14 @@ def test_names_and_relations_are_read_with_their_places(alice, remember):
 
     assert read() == 1
     assert names(alice) == {"Caroline Smith", "Anna", "Siemens", "Munich"}
-    mention = EntityMention.objects.get(alias=EntityAlias.objects.get(name="Siemens").id)
+    mention = EntityMention.objects.across_namespaces().get(
+        alias=EntityAlias.objects.across_namespaces().get(name="Siemens").id
+    )
     assert (str(mention.memory_id), text[mention.start : mention.end]) == (memory_id, "Siemens")
-    by_id = dict(EntityAlias.objects.values_list("id", "name"))
+    by_id = dict(EntityAlias.objects.across_namespaces().values_list("id", "name"))
     assert {
-        (by_id[row.subject], row.predicate, by_id[row.object], row.detail) for row in EntityRelation.objects.all()
+        (by_id[row.subject], row.predicate, by_id[row.object], row.detail)
+        for row in EntityRelation.objects.across_namespaces()
     } == {
         ("Anna", "works_at", "Siemens", ""),
         ("Caroline Smith", "family", "Anna", "sister"),
@@ -61,10 +64,10 @@ def test_names_and_relations_are_read_with_their_places(alice, remember):
 def test_a_second_run_reads_nothing_and_changes_nothing(alice, remember):
     remember(alice, "Anna moved to Berlin.")
     read()
-    before = list(EntityMention.objects.order_by("id").values())
+    before = list(EntityMention.objects.across_namespaces().order_by("id").values())
 
     assert read() == 0
-    assert list(EntityMention.objects.order_by("id").values()) == before
+    assert list(EntityMention.objects.across_namespaces().order_by("id").values()) == before
 
 
 def test_a_run_goes_on_where_the_last_one_ended(alice, remember, monkeypatch):
@@ -73,9 +76,9 @@ def test_a_run_goes_on_where_the_last_one_ended(alice, remember, monkeypatch):
         remember(alice, f"Anna saw {number} films with Tom.")
 
     assert extract.index_pending(now=timezone.now(), seconds=0) == 2
-    assert EntityWatermark.objects.get().turn == 2
+    assert EntityWatermark.objects.across_namespaces().get().turn == 2
     assert read() == 3
-    assert EntityMention.objects.count() == 10
+    assert EntityMention.objects.across_namespaces().count() == 10
 
 
 def test_an_unnamed_user_has_relations_as_user(alice, remember):
@@ -83,10 +86,10 @@ def test_an_unnamed_user_has_relations_as_user(alice, remember):
     remember(alice, "I live in Paris.", role="agent")
     read()
 
-    by_id = dict(EntityAlias.objects.values_list("id", "name"))
-    assert [(by_id[row.subject], row.predicate, by_id[row.object]) for row in EntityRelation.objects.all()] == [
-        ("user", "lives_in", "Berlin")
-    ]
+    by_id = dict(EntityAlias.objects.across_namespaces().values_list("id", "name"))
+    assert [
+        (by_id[row.subject], row.predicate, by_id[row.object]) for row in EntityRelation.objects.across_namespaces()
+    ] == [("user", "lives_in", "Berlin")]
 
 
 def test_a_first_name_is_short_for_the_only_full_name_of_its_session(alice, remember):
@@ -157,13 +160,13 @@ def test_an_archived_memory_takes_its_entities_along_and_brings_them_back(alice,
 
     edit.archive(access, memory_ids=[memory_id], reason="test", now=timezone.now())
     assert names(alice) == set()
-    assert not EntityRelation.objects.filter(active=True).exists()
+    assert not EntityRelation.objects.across_namespaces().filter(active=True).exists()
 
     edit.restore(access, memory_ids=[memory_id], reason="test", now=timezone.now())
     assert names(alice) == {"Tom", "Berlin"}
     assert read() == 1
     assert names(alice) == {"Tom", "Berlin"}
-    assert EntityRelation.objects.filter(active=True).count() == 1
+    assert EntityRelation.objects.across_namespaces().filter(active=True).count() == 1
 
 
 def test_a_memory_archived_before_it_was_read_is_read_when_it_is_back(alice, remember):
@@ -171,7 +174,7 @@ def test_a_memory_archived_before_it_was_read_is_read_when_it_is_back(alice, rem
     access = system_access("tests")
     edit.archive(access, memory_ids=[memory_id], reason="test", now=timezone.now())
     read()
-    assert not Entity.objects.exists()
+    assert not Entity.objects.across_namespaces().exists()
 
     edit.restore(access, memory_ids=[memory_id], reason="test", now=timezone.now())
     read()
@@ -183,11 +186,11 @@ def test_an_edited_memory_is_read_again(alice, remember):
     read()
     edit.edit(system_access("t"), memory_id=memory_id, reason="test", text="Tom lives in Paris.", now=timezone.now())
 
-    assert not EntityMention.objects.exists()
-    assert EntityPending.objects.count() == 1
+    assert not EntityMention.objects.across_namespaces().exists()
+    assert EntityPending.objects.across_namespaces().count() == 1
     assert read() == 1
     assert names(alice) == {"Ann", "Tom", "Paris"}
-    assert not EntityPending.objects.exists()
+    assert not EntityPending.objects.across_namespaces().exists()
 
 
 def test_nothing_is_left_of_a_name_that_only_deleted_memories_had(alice, remember):
@@ -196,10 +199,10 @@ def test_nothing_is_left_of_a_name_that_only_deleted_memories_had(alice, remembe
     read()
     reset_session(alice.scope, session="s1", dry_run=False, clear_audit=False, now=timezone.now())
 
-    assert {str(row.memory_id) for row in EntityMention.objects.all()} == {kept}
-    assert not EntityRelation.objects.exists()
+    assert {str(row.memory_id) for row in EntityMention.objects.across_namespaces()} == {kept}
+    assert not EntityRelation.objects.across_namespaces().exists()
     assert extract.forget_unmentioned(alice.scope) == 2
-    assert set(Entity.objects.values_list("name", flat=True)) == {"Ann", "Tom", "Vienna"}
+    assert set(Entity.objects.across_namespaces().values_list("name", flat=True)) == {"Ann", "Tom", "Vienna"}
     assert extract.forget_unmentioned_everywhere() == 0
 
 
@@ -212,7 +215,7 @@ def test_a_statement_that_was_deleted_is_no_longer_believed(alice, remember):
     extract.forget_unmentioned(alice.scope)
 
     assert entity_of(alice, "Caro") == "Caro"
-    assert not EntityAlias.objects.filter(name="Caroline").exists()
+    assert not EntityAlias.objects.across_namespaces().filter(name="Caroline").exists()
 
 
 def test_a_session_that_was_emptied_is_read_from_its_beginning(alice, remember):
@@ -230,7 +233,7 @@ def test_turns_that_were_deleted_do_not_stop_a_session(alice, remember):
     Memory.objects.in_scope(alice.scope).delete()
     read()
 
-    assert EntityWatermark.objects.get().turn == 1
+    assert EntityWatermark.objects.across_namespaces().get().turn == 1
     assert read() == 0
 
 
@@ -246,12 +249,12 @@ def test_documents_are_read_and_read_again_in_a_new_version(alice):
 def test_a_rebuild_reads_everything_again_and_says_so(alice, remember):
     remember(alice, "Tom lives in Berlin.")
     read()
-    EntityMention.objects.all().delete()
+    EntityMention.objects.across_namespaces().delete()
     extract.rebuild(alice.scope, now=timezone.now())
 
     assert read() == 1
     assert names(alice) == {"Tom", "Berlin"}
-    assert AuditLog.objects.filter(event_type="ENTITY_REBUILD").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="ENTITY_REBUILD").count() == 1
 
 
 def test_tenants_share_no_entity(alice, bob, remember):
@@ -261,7 +264,7 @@ def test_tenants_share_no_entity(alice, bob, remember):
 
     assert names(alice) == {"Tom", "Berlin"}
     assert names(bob) == {"Tom", "Paris"}
-    assert EntityAlias.objects.filter(name="Tom").values("entity").distinct().count() == 2
+    assert EntityAlias.objects.across_namespaces().filter(name="Tom").values("entity").distinct().count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
@@ -276,7 +279,7 @@ def test_memories_in_use_are_left_for_the_next_run(alice, remember):
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            list(Memory.objects.filter(pk=memory_id).select_for_update())
+            list(Memory.objects.across_namespaces().filter(pk=memory_id).select_for_update())
             assert pool.submit(run).result() == 0
         assert pool.submit(run).result() == 1
     assert names(alice) == {"Tom", "Berlin"}
@@ -295,4 +298,4 @@ def test_of_two_runs_at_once_one_reads(alice, remember):
 
     with ThreadPoolExecutor(2) as pool:
         assert sum(pool.map(run, range(2))) == 30
-    assert EntityMention.objects.count() == 60
+    assert EntityMention.objects.across_namespaces().count() == 60

@@ -105,8 +105,8 @@ class TestLegalHold:
             requests.request(alice.scope, target=Target(session="s1"), reason="r", now=timezone.now())
 
         assert refused.value.status == 409
-        assert Memory.objects.count() == 2
-        assert not Erasure.objects.exists()
+        assert Memory.objects.across_namespaces().count() == 2
+        assert not Erasure.objects.across_namespaces().exists()
 
     def test_a_hold_that_comes_after_the_request_ends_it(self, alice):
         ids = turns(alice, [SECRET])
@@ -116,7 +116,7 @@ class TestLegalHold:
 
         assert erasure.status == ErasureStatus.FAILED
         assert "legal hold" in erasure.error
-        assert Memory.objects.count() == 1
+        assert Memory.objects.across_namespaces().count() == 1
 
 
 class TestInterrupted:
@@ -153,16 +153,16 @@ class TestInterrupted:
 
         half = read(erasure)
         assert half.status == (ErasureStatus.RUNNING if ends == "process" else ErasureStatus.WAITING)
-        assert Memory.objects.count() == (8 if part == "clear" else 1)
+        assert Memory.objects.across_namespaces().count() == (8 if part == "clear" else 1)
         done = finished(carry_out(erasure))
         assert done.holders["memory_memory"] == {"counted": 10, "cleared": 10, "left": 0}
         assert done.proof["search"]["found_after"] == 0
-        assert Memory.objects.get().text == "kept"
+        assert Memory.objects.across_namespaces().get().text == "kept"
 
     def test_what_a_killed_worker_left_is_queued_again_once(self, alice):
         turns(alice, [SECRET])
         erasure = request(alice, session="s1")
-        Erasure.objects.update(status=ErasureStatus.RUNNING)
+        Erasure.objects.across_namespaces().update(status=ErasureStatus.RUNNING)
         OrmQ.objects.all().delete()
         now = timezone.now()
 
@@ -228,7 +228,7 @@ class TestRedisAway:
         assert waiting.waiting_for == run.REDIS_AWAY
         assert waiting.holders["redis_window"] == {"counted": None}
         assert waiting.holders["memory_memory"]["cleared"] == 1
-        assert not Memory.objects.filter(speaker="Ann").exists()
+        assert not Memory.objects.across_namespaces().filter(speaker="Ann").exists()
         OrmQ.objects.all().delete()
         assert requests.request_lost(now=timezone.now() + timedelta(minutes=1)) == 1
         done = finished(carry_out(waiting))
@@ -284,9 +284,9 @@ class TestOnTheWay:
         with monkeypatch.context() as patch:
             patch.setattr(query, "_store", late)
             query.query(alice.scope, ask, session="elsewhere")
-        assert not ContextPack.objects.exists()
+        assert not ContextPack.objects.across_namespaces().exists()
         query.query(alice.scope, ask, session="elsewhere")
-        assert ContextPack.objects.count() == 1
+        assert ContextPack.objects.across_namespaces().count() == 1
 
     def test_a_query_that_has_read_its_summary_already_keeps_no_pack(self, alice, monkeypatch):
         ids = turns(alice, [SECRET, "Ann likes tea.", "Ann likes rye bread."])
@@ -301,7 +301,7 @@ class TestOnTheWay:
         monkeypatch.setattr(query, "_store", late)
         monkeypatch.setattr(query.window_store, "read", lambda *_: [])
         query.query(alice.scope, Ask(text="rye", top_k=1, now=timezone.now()), session="s1")
-        assert not ContextPack.objects.filter(pack__icontains="quagga").exists()
+        assert not ContextPack.objects.across_namespaces().filter(pack__icontains="quagga").exists()
 
     def test_a_writer_between_its_commit_and_its_window_leaves_nothing_there(self, alice):
         [erased] = turns(alice, [SECRET])
@@ -332,9 +332,9 @@ class TestOnTheWay:
         made = condense.condense_session(alice.scope, session="s1", now=timezone.now())
 
         assert made == []
-        assert not any("quagga" in card.condensed_text for card in Condensation.objects.all())
+        assert not any("quagga" in card.condensed_text for card in Condensation.objects.across_namespaces())
         if summarised_before:
-            assert Condensation.objects.count() > 1
+            assert Condensation.objects.across_namespaces().count() > 1
 
     def test_the_same_words_as_a_question_go_with_the_memory(self, alice, remember):
         said, other = turns(alice, [SECRET, "Tea."])
@@ -347,7 +347,7 @@ class TestOnTheWay:
         done = finished(carry_out(request(alice, memory_ids=(said,))))
 
         assert done.holders["memory_relevancejudgement"]["cleared"] == 1
-        assert not ContextPack.objects.filter(query_text=SECRET).exists()
+        assert not ContextPack.objects.across_namespaces().filter(query_text=SECRET).exists()
 
 
 class TestAtOnce:
@@ -386,18 +386,18 @@ class TestAtOnce:
             for job in jobs:
                 job.result()
 
-        left = set(Memory.objects.values_list("pk", flat=True))
+        left = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
         assert after
         assert after <= left
         assert not before & left
         assert done.found >= len(before)
         assert len(left) == 150 - done.found
-        numbers = list(Memory.objects.order_by("turn").values_list("turn", flat=True))
+        numbers = list(Memory.objects.across_namespaces().order_by("turn").values_list("turn", flat=True))
         assert len(set(numbers)) == len(numbers)
-        assert Session.objects.get().message_count == max(numbers)
+        assert Session.objects.across_namespaces().get().message_count == max(numbers)
         assert differences([alice.scope.namespace_id]) == []
-        assert set(Posting.objects.values_list("memory_id", flat=True)) == left
-        assert set(MemoryVector.objects.values_list("memory_id", flat=True)) == left
+        assert set(Posting.objects.across_namespaces().values_list("memory_id", flat=True)) == left
+        assert set(MemoryVector.objects.across_namespaces().values_list("memory_id", flat=True)) == left
         shown = {uuid.UUID(message.memory_id) for message in window.read(alice.scope.namespace_id, "s1")}
         assert shown <= left
 
@@ -409,7 +409,7 @@ class TestAtOnce:
             turns(alice, [f"{session} begins {number}" for number in range(12)], session=session)
             turns(alice, [f"{session} answers {number}" for number in range(6)], session=session, speaker="Ben")
             condense.condense_session(alice.scope, session=session, now=timezone.now())
-        everything = list(Memory.objects.values_list("pk", flat=True))
+        everything = list(Memory.objects.across_namespaces().values_list("pk", flat=True))
 
         def write(order: list[str]) -> None:
             for part in range(12):
@@ -443,16 +443,16 @@ class TestAtOnce:
 
         for erasure in erased:
             finished(carry_out(read(erasure)))
-        left = Memory.objects.exclude(speaker="Eve")
+        left = Memory.objects.across_namespaces().exclude(speaker="Eve")
         assert set(left.values_list("speaker", flat=True)) <= {"Ben"}
         assert not left.filter(pk__in=everything[::-2]).exists()
         assert not left.filter(session="B").exists()
-        assert Memory.objects.filter(speaker="Eve").count() == 2 * 12 * len(names)
+        assert Memory.objects.across_namespaces().filter(speaker="Eve").count() == 2 * 12 * len(names)
         assert differences([alice.scope.namespace_id]) == []
-        for session in Session.objects.all():
+        for session in Session.objects.across_namespaces():
             assert session.message_count == 18 + 24
-        sources = {source for card in Condensation.objects.all() for source in card.source_memory_ids}
-        assert sources <= set(Memory.objects.values_list("pk", flat=True))
+        sources = {source for card in Condensation.objects.across_namespaces() for source in card.source_memory_ids}
+        assert sources <= set(Memory.objects.across_namespaces().values_list("pk", flat=True))
 
     def test_a_second_worker_leaves_it_to_the_first(self, alice):
         turns(alice, [SECRET])
@@ -502,7 +502,7 @@ def test_ten_thousand_memories(alice, bob):
     assert done.proof["search"] == {"searched": 20, "found_before": 20, "found_after": 0}
     mine = Memory.objects.filter(namespace_id=alice.scope.namespace_id)
     assert list(mine.values_list("pk", flat=True)) == kept
-    assert ErasedSession.objects.count() == 10
+    assert ErasedSession.objects.across_namespaces().count() == 10
     assert list(Session.objects.filter(namespace_id=alice.scope.namespace_id).values_list("name", flat=True)) == ["s3"]
     assert Memory.objects.filter(namespace_id=bob.scope.namespace_id).count() == 1
 
@@ -526,12 +526,12 @@ class TestLargeNamespace:
         done = finished(carry_out(request(alice, speaker="Eve")))
 
         assert done.holders["memory_vectorcell"] == {"counted": 50, "cleared": 50, "left": 0}
-        left = set(Memory.objects.values_list("pk", flat=True))
+        left = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
         assert members(alice) == left
-        assert sum(VectorCell.objects.values_list("size", flat=True)) == 250
+        assert sum(VectorCell.objects.across_namespaces().values_list("size", flat=True)) == 250
         upkeep.keep_up(now=timezone.now())
         assert members(alice) == left
-        assert not VectorCell.objects.filter(refreshed_at__year=2000).exists()
+        assert not VectorCell.objects.across_namespaces().filter(refreshed_at__year=2000).exists()
 
     def test_while_cells_are_kept_up_it_waits(self, alice):
         turns(alice, [f"note {number} of the harbour" for number in range(250)])
@@ -610,12 +610,12 @@ def test_packs_of_before_the_column_are_found_by_their_json(alice):
     [fill] = [one.sql for one in migration.operations if "SET memory_ids" in str(getattr(one, "sql", ""))]
     turns(alice, [SECRET, "Tea."])
     query.query(alice.scope, Ask(text="safe", top_k=1, now=timezone.now()), session="s1")
-    before = set(ContextPack.objects.get().memory_ids)
-    ContextPack.objects.update(memory_ids=[])
+    before = set(ContextPack.objects.across_namespaces().get().memory_ids)
+    ContextPack.objects.across_namespaces().update(memory_ids=[])
     with connection.cursor() as cursor:
         cursor.execute(fill)
 
-    assert set(ContextPack.objects.get().memory_ids) == before
+    assert set(ContextPack.objects.across_namespaces().get().memory_ids) == before
     assert len(before) == 2
 
 
@@ -633,7 +633,7 @@ def test_the_registry_finds_a_row_that_slipped_through(alice):
     assert postings.count(erased) == 1
     assert postings.sweep is not None
     assert postings.sweep(erased) == 1
-    assert not Posting.objects.exists()
+    assert not Posting.objects.across_namespaces().exists()
 
 
 def test_nothing_is_asked_of_a_reranker(alice, settings):
@@ -648,8 +648,8 @@ def test_a_clock_that_jumped_does_not_keep_a_memory(alice):
     future = timezone.now() + timedelta(days=400)
     memory = NewMemory(session="s1", role="user", text=SECRET)
     ingest_batch([(alice.scope, memory)], now=future)
-    assert Memory.objects.get().created_at > datetime.now(tz=future.tzinfo)
+    assert Memory.objects.across_namespaces().get().created_at > datetime.now(tz=future.tzinfo)
 
     finished(carry_out(request(alice, session="s1")))
 
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()

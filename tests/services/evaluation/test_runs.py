@@ -28,7 +28,7 @@ def request(scope) -> EvaluationRun:
 
 def create(scope, **fields) -> EvaluationRun:
     run = runs.create(scope, dataset="", options=Options(), label="", actor="tests", now=timezone.now())
-    EvaluationRun.objects.filter(pk=run.pk).update(**fields)
+    EvaluationRun.objects.across_namespaces().filter(pk=run.pk).update(**fields)
     return run
 
 
@@ -53,7 +53,12 @@ def test_of_many_equal_requests_in_one_instant_one_is_queued(alice, bob):
 
     (run,) = made
     assert refused == [str(run.pk)] * 7
-    assert EvaluationRun.objects.count() == Job.objects.count() == OrmQ.objects.count() == 1
+    assert (
+        EvaluationRun.objects.across_namespaces().count()
+        == Job.objects.across_namespaces().count()
+        == OrmQ.objects.count()
+        == 1
+    )
     assert request(bob.scope).status == EvaluationStatus.QUEUED
 
 
@@ -75,7 +80,9 @@ def test_a_run_whose_process_was_killed_is_failed_by_the_next_request(alice):
 def test_a_run_whose_job_was_discarded_is_failed(alice):
     run = request(alice.scope)
     assert runs.fail_lost(now=timezone.now()) == 0
-    manage.discard(STAFF, job_id=Job.objects.get().pk, reason="changed our mind", now=timezone.now())
+    manage.discard(
+        STAFF, job_id=Job.objects.across_namespaces().get().pk, reason="changed our mind", now=timezone.now()
+    )
 
     assert runs.fail_lost(now=timezone.now()) == 1
     run.refresh_from_db()
@@ -103,7 +110,7 @@ def test_of_those_that_were_queued_side_by_side_before_one_survives_the_migratio
             )
     call_command("migrate", verbosity=0)
 
-    rows = EvaluationRun.objects.values_list("pk", "status", "error")
+    rows = EvaluationRun.objects.across_namespaces().values_list("pk", "status", "error")
     found = {ids[pk]: (status, bool(error)) for pk, status, error in rows}
     assert found == {
         0: ("failed", True), 1: ("failed", True), 2: ("running", False), 3: ("queued", False), 4: ("failed", True),

@@ -85,7 +85,7 @@ def best(tenant: Any, text: str) -> str:
 
 
 def vectors_of(name: str) -> Any:
-    return MemoryVector.objects.filter(model__name=name)
+    return MemoryVector.objects.across_namespaces().filter(model__name=name)
 
 
 def test_on_an_empty_server_the_configured_model_becomes_the_active_one(db):
@@ -136,7 +136,7 @@ def test_after_an_outage_the_missing_vectors_are_made_once(alice, remember, prov
     provider.away = True
     assert embed_or_none([["x"]]) is None
     ids = [remember(alice, f"during {number}", speaker="Ann") for number in range(9)]
-    assert (pending_count(), MemoryVector.objects.count()) == (9, 1)
+    assert (pending_count(), MemoryVector.objects.across_namespaces().count()) == (9, 1)
     with pytest.raises(EmbeddingUnavailable):
         embed_pending()
 
@@ -144,8 +144,8 @@ def test_after_an_outage_the_missing_vectors_are_made_once(alice, remember, prov
     provider.embedded.clear()
     assert embed_pending() == 9
     assert provider.embedded == [f"Ann: during {number}" for number in range(9)]
-    assert set(MemoryVector.objects.values_list("memory_id", flat=True)) >= set(
-        Memory.objects.filter(pk__in=ids).values_list("pk", flat=True)
+    assert set(MemoryVector.objects.across_namespaces().values_list("memory_id", flat=True)) >= set(
+        Memory.objects.across_namespaces().filter(pk__in=ids).values_list("pk", flat=True)
     )
     assert (pending_count(), embed_pending()) == (0, 0)
     assert best(alice, "during 3").endswith("during 3")
@@ -168,7 +168,7 @@ def test_what_is_made_before_the_next_outage_stays(alice, remember, providers):
     provider.embed = once
     with pytest.raises(EmbeddingUnavailable):
         embed_pending()
-    assert (MemoryVector.objects.count(), pending_count()) == (4, 2)
+    assert (MemoryVector.objects.across_namespaces().count(), pending_count()) == (4, 2)
 
 
 def test_a_limit_ends_the_round(alice, remember, providers):
@@ -206,7 +206,7 @@ def test_the_former_model_answers_until_the_switch_and_the_other_after_it(alice,
 def test_the_switch_is_one_audit_event(alice, remember):
     remember(alice, "hello")
     switch()
-    event = AuditLog.objects.get(event_type="REEMBED")
+    event = AuditLog.objects.across_namespaces().get(event_type="REEMBED")
     assert (event.actor, event.subject, event.namespace_id) == ("tests", "hash/hash-64 (64)", 0)
     assert event.details == {"from": "hash/hash-256 (256)", "to": "hash/hash-64 (64)", "vectors": 1}
 
@@ -224,7 +224,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_ended(alice, remember, provi
     caches.forget_all()
     assert active_model().name == "hash-256"
     assert vectors_of("hash-64").count() == 4
-    assert not AuditLog.objects.filter(event_type="REEMBED").exists()
+    assert not AuditLog.objects.across_namespaces().filter(event_type="REEMBED").exists()
 
     providers["hash-64"].embedded.clear()
     switch()
@@ -240,7 +240,12 @@ def test_memories_that_come_during_the_run_get_vectors_of_both(alice, remember):
 
     switch(progress=lambda done, total: next(remember_once, lambda: None)())
 
-    assert vectors_of("hash-64").count() == vectors_of("hash-256").count() == Memory.objects.count() == 6
+    assert (
+        vectors_of("hash-64").count()
+        == vectors_of("hash-256").count()
+        == Memory.objects.across_namespaces().count()
+        == 6
+    )
     assert best(alice, "zebra") == "a zebra came in between"
 
 
@@ -259,7 +264,7 @@ def test_memories_that_a_process_stores_under_the_former_model_after_the_switch_
     monkeypatch.setattr(embedding.time, "sleep", late)
     switch()
 
-    assert Memory.objects.count() == vectors_of("hash-64").count() == 2
+    assert Memory.objects.across_namespaces().count() == vectors_of("hash-64").count() == 2
     assert best(alice, "zebra") == "a late zebra"
 
 
@@ -277,7 +282,7 @@ def test_former_vectors_go_when_they_are_pruned(alice, remember):
     switch()
     assert prune_retired() == 1
     assert [row.name for row in EmbeddingModel.objects.all()] == ["hash-64"]
-    assert MemoryVector.objects.count() == 1
+    assert MemoryVector.objects.across_namespaces().count() == 1
     assert prune_retired() == 0
     assert best(alice, "hello") == "hello"
 
@@ -315,7 +320,7 @@ def test_a_vector_of_a_text_that_changed_meanwhile_is_not_kept(alice, remember, 
 
     def edited_before(*arguments: Any) -> None:
         monkeypatch.setattr(embedding, "_insert_vectors", whole)
-        Memory.objects.filter(pk=identity).update(text="new words", content_hash=b"\1" * 32)
+        Memory.objects.across_namespaces().filter(pk=identity).update(text="new words", content_hash=b"\1" * 32)
         whole(*arguments)
 
     monkeypatch.setattr(embedding, "_insert_vectors", edited_before)
@@ -333,7 +338,7 @@ def test_a_long_memory_is_embedded_as_its_passages_each_with_its_speaker(alice, 
     embedded = providers["hash-256"].embedded
     assert len(embedded) > 4
     assert all(text.startswith("Ann: ") for text in embedded)
-    rows = MemoryVector.objects.filter(memory_id=identity).order_by("passage")
+    rows = MemoryVector.objects.across_namespaces().filter(memory_id=identity).order_by("passage")
     assert [row.passage for row in rows] == list(range(len(embedded)))
     expected = provider_for("hash", "hash-256").embed(embedded)
     assert np.allclose([row.embedding for row in rows], expected, atol=1e-3)
@@ -351,9 +356,9 @@ def test_the_worker_makes_the_passages_of_long_memories_in_small_batches(alice, 
 
     assert embed_pending() == 5
 
-    long = MemoryVector.objects.filter(memory_id=ids[0]).count()
+    long = MemoryVector.objects.across_namespaces().filter(memory_id=ids[0]).count()
     assert sizes == [long, 2, long, 1]
-    assert MemoryVector.objects.filter(memory_id=ids[1]).count() == 1
+    assert MemoryVector.objects.across_namespaces().filter(memory_id=ids[1]).count() == 1
     assert pending_count() == 0
 
 
@@ -366,7 +371,7 @@ def test_reembed_counts_memories_and_makes_every_passage(alice, remember, provid
 
     assert (seen[0], seen[-1]) == ((0, 2), (2, 2))
     assert vectors_of("hash-64").count() == vectors_of("hash-256").count() > 5
-    assert AuditLog.objects.get(event_type="REEMBED").details["vectors"] == 2
+    assert AuditLog.objects.across_namespaces().get(event_type="REEMBED").details["vectors"] == 2
 
 
 def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, monkeypatch):
@@ -379,7 +384,7 @@ def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, mo
     assert (short["degraded"], long["degraded"]) == ([], ["embedding_delayed"])
     assert pending_count() == 1
     assert embed_pending() == 1
-    assert MemoryVector.objects.filter(memory_id=long["memory_id"]).count() > 3
+    assert MemoryVector.objects.across_namespaces().filter(memory_id=long["memory_id"]).count() > 3
 
 
 @pytest.mark.django_db(transaction=True)
@@ -392,6 +397,6 @@ def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alic
 
     call_command("migrate", verbosity=0)
 
-    assert str(MemoryVector.objects.get().memory_id) == short
+    assert str(MemoryVector.objects.across_namespaces().get().memory_id) == short
     assert embed_pending() == 1
-    assert MemoryVector.objects.filter(memory_id=long).count() > 4
+    assert MemoryVector.objects.across_namespaces().filter(memory_id=long).count() > 4

@@ -49,7 +49,7 @@ def picky(provider: HashEmbedding, texts: Sequence[str]) -> np.ndarray:
 
 
 def marked() -> dict[str, bool]:
-    return dict(Memory.objects.values_list("text", "embedded"))
+    return dict(Memory.objects.across_namespaces().values_list("text", "embedded"))
 
 
 def switch() -> None:
@@ -149,8 +149,8 @@ def test_wrong_marks_are_found_and_set_right_both_ways(alice, remember, monkeypa
     monkeypatch.setattr(marks, "BATCH", 2)
     lost = [remember(alice, f"lost {number}") for number in range(3)]
     found = remember(alice, "found")
-    MemoryVector.objects.filter(memory_id__in=lost).delete()
-    Memory.objects.filter(pk=found).update(embedded=False)
+    MemoryVector.objects.across_namespaces().filter(memory_id__in=lost).delete()
+    Memory.objects.across_namespaces().filter(pk=found).update(embedded=False)
     assert marks.wrong() == 4
 
     assert marks.set_right() == 4
@@ -167,23 +167,23 @@ def test_a_vector_of_a_speaker_that_changed_meanwhile_is_not_kept(alice, remembe
 
     def renamed_before(*arguments: Any) -> None:
         monkeypatch.setattr(embedding, "_insert_vectors", whole)
-        Memory.objects.filter(pk=identity).update(speaker="Anna")
+        Memory.objects.across_namespaces().filter(pk=identity).update(speaker="Anna")
         whole(*arguments)
 
     monkeypatch.setattr(embedding, "_insert_vectors", renamed_before)
     embed_pending()
-    assert (MemoryVector.objects.count(), marked()) == (0, {"old words": False})
+    assert (MemoryVector.objects.across_namespaces().count(), marked()) == (0, {"old words": False})
 
     assert embed_pending() == 1
 
     expected = provider_for("hash", "hash-256").embed(["Anna: old words"])[0]
-    assert np.allclose(MemoryVector.objects.get().embedding, expected, atol=1e-3)
+    assert np.allclose(MemoryVector.objects.across_namespaces().get().embedding, expected, atol=1e-3)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_upgrade_marks_what_is_stored(alice, remember):
     remember(alice, "has one")
-    MemoryVector.objects.filter(memory_id=remember(alice, "has none")).delete()
+    MemoryVector.objects.across_namespaces().filter(memory_id=remember(alice, "has none")).delete()
     try:
         call_command("migrate", "memory", "0023", verbosity=0)
     finally:

@@ -54,7 +54,9 @@ def members(tenant: Any) -> list[uuid.UUID]:
 
 
 def snapshot() -> tuple[list, list]:
-    return list(VectorCell.objects.order_by("number").values_list()), list(VectorMap.objects.values_list())
+    return list(VectorCell.objects.across_namespaces().order_by("number").values_list()), list(
+        VectorMap.objects.across_namespaces().values_list()
+    )
 
 
 def test_every_vector_is_filed_once_and_a_second_run_changes_nothing(alice):
@@ -64,8 +66,8 @@ def test_every_vector_is_filed_once_and_a_second_run_changes_nothing(alice):
 
     assert (first.filed, first.counted) == (300, 1)
     assert sorted(members(alice)) == sorted(ids)
-    assert not MemoryVector.objects.filter(filed=False).exists()
-    sizes = list(VectorCell.objects.values_list("size", flat=True))
+    assert not MemoryVector.objects.across_namespaces().filter(filed=False).exists()
+    sizes = list(VectorCell.objects.across_namespaces().values_list("size", flat=True))
     assert sum(sizes) == 300
     assert len(sizes) > 8
     before = snapshot()
@@ -77,7 +79,9 @@ def test_a_namespace_that_is_not_large_gets_nothing(alice, bob):
     fill(alice, 200)
     fill(bob, 201)
     keep_up(now=NOW)
-    assert set(VectorCell.objects.values_list("namespace_id", flat=True)) == {bob.scope.namespace_id}
+    assert set(VectorCell.objects.across_namespaces().values_list("namespace_id", flat=True)) == {
+        bob.scope.namespace_id
+    }
 
 
 def test_new_vectors_wait_until_there_are_enough(alice):
@@ -92,16 +96,16 @@ def test_new_vectors_wait_until_there_are_enough(alice):
 def test_cells_that_fill_up_are_split(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    before = VectorCell.objects.count()
-    version = VectorMap.objects.get().version
+    before = VectorCell.objects.across_namespaces().count()
+    version = VectorMap.objects.across_namespaces().get().version
 
     fill(alice, 1000, start=1000)
     keep_up(now=NOW)
 
-    assert VectorCell.objects.count() > 2 * before
-    assert VectorMap.objects.get().version != version
+    assert VectorCell.objects.across_namespaces().count() > 2 * before
+    assert VectorMap.objects.across_namespaces().get().version != version
     assert len(members(alice)) == len(set(members(alice))) == 1250
-    assert max(VectorCell.objects.values_list("size", flat=True)) <= 32
+    assert max(VectorCell.objects.across_namespaces().values_list("size", flat=True)) <= 32
 
 
 def test_equal_vectors_cannot_be_split_and_are_left_alone(alice):
@@ -111,7 +115,7 @@ def test_equal_vectors_cannot_be_split_and_are_left_alone(alice):
     keep_up(now=NOW)
     keep_up(now=NOW)
     before = snapshot()
-    assert max(VectorCell.objects.values_list("size", flat=True)) >= 100
+    assert max(VectorCell.objects.across_namespaces().values_list("size", flat=True)) >= 100
     assert keep_up(now=NOW) == Kept()
     assert snapshot() == before
 
@@ -127,7 +131,7 @@ def test_members_of_deleted_and_edited_memories_go_at_the_next_look(alice):
     keep_up(now=NOW + timedelta(minutes=15))
 
     assert sorted(members(alice)) == sorted(ids[1:250])
-    assert MemoryVector.objects.get(filed=False).memory_id == ids[0]
+    assert MemoryVector.objects.across_namespaces().get(filed=False).memory_id == ids[0]
 
 
 def test_members_of_a_deleted_document_go(alice):
@@ -147,7 +151,7 @@ def test_cells_are_looked_at_once_after_a_deletion(alice):
     fill(alice, 250)
     fill(alice, 5, session="gone", start=5000)
     keep_up(now=NOW)
-    count = VectorCell.objects.count()
+    count = VectorCell.objects.across_namespaces().count()
     reset_session(alice.scope, session="empty", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=2))
     assert keep_up(now=NOW + timedelta(minutes=12)).cells == 0
     reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=20))
@@ -159,7 +163,7 @@ def test_cells_are_looked_at_once_after_a_deletion(alice):
 def test_cells_are_looked_at_again_after_a_day(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    count = VectorCell.objects.count()
+    count = VectorCell.objects.across_namespaces().count()
     assert keep_up(now=NOW + timedelta(hours=23)).cells == 0
     assert keep_up(now=NOW + timedelta(hours=25)).cells == count
     assert keep_up(now=NOW + timedelta(hours=26)).cells == 0
@@ -180,7 +184,7 @@ def test_a_memory_that_is_edited_while_it_is_filed_is_filed_with_its_new_text(al
     edited = []
 
     def editing(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
-        if len(vectors) == 250 and not edited and VectorCell.objects.exists():
+        if len(vectors) == 250 and not edited and VectorCell.objects.across_namespaces().exists():
             edited.append(ids[7])
             edit.edit(system_access("staff:ann"), memory_id=ids[7], reason="typo", now=NOW, text="a bicycle")
         return whole(vectors, centroids)
@@ -189,7 +193,7 @@ def test_a_memory_that_is_edited_while_it_is_filed_is_filed_with_its_new_text(al
     keep_up(now=NOW)
 
     assert edited
-    assert MemoryVector.objects.get(filed=False).memory_id == ids[7]
+    assert MemoryVector.objects.across_namespaces().get(filed=False).memory_id == ids[7]
     assert set(members(alice)) == set(ids) - {ids[7]}
 
 
@@ -213,25 +217,25 @@ def test_common_terms_are_counted_and_counted_again_when_much_has_changed(alice,
     monkeypatch.setattr(common_terms, "COMMON", 50)
     fill(alice, 400)
     keep_up(now=NOW)
-    counts = dict(CommonTerm.objects.values_list("term", "memories"))
-    assert counts["harbour"] == Posting.objects.filter(term="harbour").count() == 100
+    counts = dict(CommonTerm.objects.across_namespaces().values_list("term", "memories"))
+    assert counts["harbour"] == Posting.objects.across_namespaces().filter(term="harbour").count() == 100
     assert "place3" not in counts
 
     fill(alice, 40, start=1000)
     assert keep_up(now=NOW).counted == 0
     fill(alice, 40, start=2000)
     assert keep_up(now=NOW).counted == 1
-    assert CommonTerm.objects.get(term="harbour").memories == 120
+    assert CommonTerm.objects.across_namespaces().get(term="harbour").memories == 120
 
 
 def test_a_pruned_models_cells_go_with_it(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    model = VectorMap.objects.get().model
-    MemoryVector.objects.all().delete()
+    model = VectorMap.objects.across_namespaces().get().model
+    MemoryVector.objects.across_namespaces().delete()
     model.delete()
-    assert not VectorMap.objects.exists()
-    assert not VectorCell.objects.exists()
+    assert not VectorMap.objects.across_namespaces().exists()
+    assert not VectorCell.objects.across_namespaces().exists()
 
 
 def test_counts_that_say_large_without_rows_are_no_trouble(alice):

@@ -49,12 +49,14 @@ def put(tenant: Any, text: str, **fields: Any) -> Any:
 
 
 def assert_one_whole_version_or_none(tenant: Any) -> None:
-    row = Document.objects.filter(document_id="d").first()
-    chunks = list(DocumentChunk.objects.order_by("index").select_related("memory"))
-    memories = list(Memory.objects.all())
+    row = Document.objects.across_namespaces().filter(document_id="d").first()
+    chunks = list(DocumentChunk.objects.across_namespaces().order_by("index").select_related("memory"))
+    memories = list(Memory.objects.across_namespaces())
     assert len(memories) == len(chunks)
-    assert set(MemoryVector.objects.values_list("memory_id", flat=True)) == {memory.pk for memory in memories}
-    assert Posting.objects.count() == sum(len(memory.terms) for memory in memories)
+    assert set(MemoryVector.objects.across_namespaces().values_list("memory_id", flat=True)) == {
+        memory.pk for memory in memories
+    }
+    assert Posting.objects.across_namespaces().count() == sum(len(memory.terms) for memory in memories)
     assert differences([tenant.scope.namespace_id]) == []
     if row is None:
         assert not chunks
@@ -69,9 +71,9 @@ def test_versions_that_come_at_once_follow_each_other(alice):
     stored = together(6, lambda number: put(alice, TEXTS[number]))
 
     assert sorted(one.version for one in stored) == [1, 2, 3, 4, 5, 6]
-    assert Document.objects.get().version == 6
+    assert Document.objects.across_namespaces().get().version == 6
     assert_one_whole_version_or_none(alice)
-    assert AuditLog.objects.filter(event_type="DOCUMENT_INGEST").count() == 6
+    assert AuditLog.objects.across_namespaces().filter(event_type="DOCUMENT_INGEST").count() == 6
 
 
 def test_one_key_sent_many_times_at_once_is_one_version_and_one_answer(alice):
@@ -85,7 +87,7 @@ def test_one_key_sent_many_times_at_once_is_one_version_and_one_answer(alice):
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.content for answer in answers}) == 1
-    assert Document.objects.get().version == 1
+    assert Document.objects.across_namespaces().get().version == 1
     assert_one_whole_version_or_none(alice)
 
 

@@ -48,13 +48,13 @@ def test_poisoned_text_from_many_sessions_at_once_reaches_none_of_them(alice):
 
     together(8, attack)
 
-    assert QuarantinedItem.objects.count() == 80
-    assert Memory.objects.count() == MemoryVector.objects.count() == 40
-    assert not Memory.objects.filter(text__contains="evil").exists()
-    assert {session.message_count for session in Session.objects.all()} == {1}
+    assert QuarantinedItem.objects.across_namespaces().count() == 80
+    assert Memory.objects.across_namespaces().count() == MemoryVector.objects.across_namespaces().count() == 40
+    assert not Memory.objects.across_namespaces().filter(text__contains="evil").exists()
+    assert {session.message_count for session in Session.objects.across_namespaces()} == {1}
     assert differences([alice.scope.namespace_id]) == []
-    assert AuditLog.objects.filter(event_type="QUARANTINE").count() == 80
-    for session in Session.objects.values_list("name", flat=True):
+    assert AuditLog.objects.across_namespaces().filter(event_type="QUARANTINE").count() == 80
+    for session in Session.objects.across_namespaces().values_list("name", flat=True):
         assert len(window.read(alice.scope.namespace_id, session)) == 1
 
 
@@ -73,26 +73,26 @@ def test_of_many_reviewers_at_once_one_decides(alice, verbs):
     outcomes = together(6, review)
 
     assert Counter(outcomes) == {"done": 1, "refused": 5}
-    decided = QuarantinedItem.objects.get()
-    events = AuditLog.objects.filter(event_type__in=["QUARANTINE_RELEASE", "QUARANTINE_DISCARD"])
+    decided = QuarantinedItem.objects.across_namespaces().get()
+    events = AuditLog.objects.across_namespaces().filter(event_type__in=["QUARANTINE_RELEASE", "QUARANTINE_DISCARD"])
     assert events.get().details["note"] == decided.note
-    assert Memory.objects.count() == (decided.state == "released")
+    assert Memory.objects.across_namespaces().count() == (decided.state == "released")
     assert differences([alice.scope.namespace_id]) == []
 
 
 def test_a_reset_discards_what_the_session_has_pending(alice):
     item = held(alice)
     deleted = reset_session(alice.scope, session="s1", dry_run=True, clear_audit=False, now=timezone.now())
-    assert (deleted.quarantined, QuarantinedItem.objects.get().state) == (1, "pending")
+    assert (deleted.quarantined, QuarantinedItem.objects.across_namespaces().get().state) == (1, "pending")
 
     deleted = reset_session(alice.scope, session="s1", dry_run=False, clear_audit=False, now=timezone.now())
 
     assert deleted.quarantined == 1
-    kept = QuarantinedItem.objects.get()
+    kept = QuarantinedItem.objects.across_namespaces().get()
     assert (kept.state, kept.text, kept.note) == ("discarded", "", "The session was reset.")
     with pytest.raises(Conflict, match="discarded already"):
         quarantine.release(STAFF, item_id=item, note="", now=timezone.now())
-    assert not Memory.objects.exists()
+    assert not Memory.objects.across_namespaces().exists()
 
 
 def test_a_reset_beside_releases_leaves_nothing_of_the_session_twice(alice):
@@ -113,13 +113,13 @@ def test_a_reset_beside_releases_leaves_nothing_of_the_session_twice(alice):
 
     together(6, act)
 
-    assert not QuarantinedItem.objects.filter(state="pending", pk__in=items[1:]).exists()
-    assert not QuarantinedItem.objects.exclude(state="pending").exclude(text="").exists()
+    assert not QuarantinedItem.objects.across_namespaces().filter(state="pending", pk__in=items[1:]).exists()
+    assert not QuarantinedItem.objects.across_namespaces().exclude(state="pending").exclude(text="").exists()
     assert differences([alice.scope.namespace_id]) == []
-    turns = list(Memory.objects.order_by("turn").values_list("turn", flat=True))
+    turns = list(Memory.objects.across_namespaces().order_by("turn").values_list("turn", flat=True))
     assert turns == list(range(1, len(turns) + 1))
-    assert set(Memory.objects.values_list("pk", flat=True)) <= set(
-        QuarantinedItem.objects.filter(state="released").values_list("pk", flat=True)
+    assert set(Memory.objects.across_namespaces().values_list("pk", flat=True)) <= set(
+        QuarantinedItem.objects.across_namespaces().filter(state="released").values_list("pk", flat=True)
     )
 
 
@@ -138,11 +138,18 @@ def test_a_quota_holds_with_eight_writers_at_once(alice, quota):
 
     accepted = together(8, write)
 
-    assert sum(accepted) == Memory.objects.count() == MemoryVector.objects.count() == most
-    assert QuarantinedItem.objects.filter(rule__startswith="quota.").count() == 80 - most
+    assert (
+        sum(accepted)
+        == Memory.objects.across_namespaces().count()
+        == MemoryVector.objects.across_namespaces().count()
+        == most
+    )
+    assert QuarantinedItem.objects.across_namespaces().filter(rule__startswith="quota.").count() == 80 - most
     assert sum(stat.memories for stat in NamespaceStat.objects.all()) == most
-    assert [row.memories for row in WritesOfDay.objects.all()] == ([most] if "writes_per_day" in quota else [])
-    assert Session.objects.get().message_count == most
+    assert [row.memories for row in WritesOfDay.objects.across_namespaces()] == (
+        [most] if "writes_per_day" in quota else []
+    )
+    assert Session.objects.across_namespaces().get().message_count == most
     assert differences([alice.scope.namespace_id]) == []
 
 
@@ -155,5 +162,5 @@ def test_one_key_sent_many_times_at_once_is_one_item_and_one_answer(alice):
     answers = together(6, send)
 
     assert all(answer == answers[0] for answer in answers)
-    assert str(QuarantinedItem.objects.get().pk) == answers[0]["memory_id"]
-    assert AuditLog.objects.filter(event_type="QUARANTINE").count() == 1
+    assert str(QuarantinedItem.objects.across_namespaces().get().pk) == answers[0]["memory_id"]
+    assert AuditLog.objects.across_namespaces().filter(event_type="QUARANTINE").count() == 1

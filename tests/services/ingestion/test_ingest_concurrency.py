@@ -60,9 +60,11 @@ def test_one_key_sent_many_times_at_once_is_one_memory_and_one_answer(alice):
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["memory_id"] for answer in answers}) == 1
-    assert str(Memory.objects.get().pk) == answers[0].json()["memory_id"]
-    assert MemoryVector.objects.count() == Session.objects.get().message_count == 1
-    assert AuditLog.objects.filter(event_type="INGEST").count() == 1
+    assert str(Memory.objects.across_namespaces().get().pk) == answers[0].json()["memory_id"]
+    assert (
+        MemoryVector.objects.across_namespaces().count() == Session.objects.across_namespaces().get().message_count == 1
+    )
+    assert AuditLog.objects.across_namespaces().filter(event_type="INGEST").count() == 1
     assert IdempotencyRecord.objects.count() == 1
     assert [message.text for message in window.read(alice.scope.namespace_id, "s1")] == ["hello"]
 
@@ -78,7 +80,7 @@ def test_one_key_sent_at_once_with_two_bodies_keeps_one_and_refuses_the_other(al
 
     answers = together(6, send)
 
-    kept = Memory.objects.get()
+    kept = Memory.objects.across_namespaces().get()
     assert Counter(answer.status_code for answer in answers) == {200: 3, 409: 3}
     assert {answer.json()["memory_id"] for answer in answers if answer.status_code == 200} == {str(kept.pk)}
 
@@ -91,9 +93,9 @@ def test_writers_of_one_session_number_its_turns_without_gaps_and_count_exactly(
 
     together(8, write)
 
-    rows = list(Memory.objects.order_by("turn").values_list("turn", "text"))
+    rows = list(Memory.objects.across_namespaces().order_by("turn").values_list("turn", "text"))
     assert [number for number, _ in rows] == list(range(1, 81))
-    assert Session.objects.get().message_count == 80
+    assert Session.objects.across_namespaces().get().message_count == 80
     # A batch stays together, and each writer's batches stay in their order.
     assert all(
         first[1].rpartition(" ")[0] == second[1].rpartition(" ")[0]
@@ -103,9 +105,12 @@ def test_writers_of_one_session_number_its_turns_without_gaps_and_count_exactly(
         own = [text for _, text in rows if text.startswith(f"writer {number} ")]
         assert own == sorted(own)
     counters = NamespaceStat.objects.aggregate(memories=Sum("memories"), terms=Sum("terms"))
-    assert counters == {"memories": 80, "terms": sum(Memory.objects.values_list("length", flat=True))}
+    assert counters == {
+        "memories": 80,
+        "terms": sum(Memory.objects.across_namespaces().values_list("length", flat=True)),
+    }
     assert differences([alice.scope.namespace_id]) == []
-    assert Posting.objects.filter(term="writer").count() == 80
+    assert Posting.objects.across_namespaces().filter(term="writer").count() == 80
 
 
 def test_batches_over_two_namespaces_in_opposite_orders_do_not_block_each_other(alice, bob):
@@ -122,8 +127,8 @@ def test_batches_over_two_namespaces_in_opposite_orders_do_not_block_each_other(
 
     together(4, write)
 
-    assert Memory.objects.count() == 4 * 10 * 4
-    assert {session.message_count for session in Session.objects.all()} == {40}
+    assert Memory.objects.across_namespaces().count() == 4 * 10 * 4
+    assert {session.message_count for session in Session.objects.across_namespaces()} == {40}
     assert differences([alice.scope.namespace_id, bob.scope.namespace_id]) == []
 
 
@@ -137,10 +142,10 @@ def test_resets_beside_writers_leave_counts_that_are_exact(alice):
 
     together(4, act)
 
-    turns = list(Memory.objects.order_by("turn").values_list("turn", flat=True))
+    turns = list(Memory.objects.across_namespaces().order_by("turn").values_list("turn", flat=True))
     assert turns == list(range(1, len(turns) + 1))
-    assert Session.objects.get().message_count == len(turns)
+    assert Session.objects.across_namespaces().get().message_count == len(turns)
     assert differences([alice.scope.namespace_id]) == []
-    assert MemoryVector.objects.count() == len(turns)
-    ids = set(Memory.objects.values_list("pk", flat=True))
-    assert set(Posting.objects.values_list("memory_id", flat=True)) <= ids
+    assert MemoryVector.objects.across_namespaces().count() == len(turns)
+    ids = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
+    assert set(Posting.objects.across_namespaces().values_list("memory_id", flat=True)) <= ids

@@ -43,10 +43,10 @@ def send(tenant, text: str, **more) -> dict:
 def test_what_the_model_takes_for_harmless_is_suspected_no_longer_and_says_who_judged(alice, endpoint):
     answer = send(alice, UNSURE, metadata={"memos_gate": {"verdict": "made up"}})
 
-    memory = Memory.objects.get(pk=answer["memory_id"])
+    memory = Memory.objects.across_namespaces().get(pk=answer["memory_id"])
     kept = memory.metadata["memos_gate"]
     assert (memory.review, kept["judge"], kept["verdict"]) == ("", "m", "harmless")
-    assert AuditLog.objects.get(event_type="INGEST").details["gate"]["second_opinion"] == kept
+    assert AuditLog.objects.across_namespaces().get(event_type="INGEST").details["gate"]["second_opinion"] == kept
 
 
 def test_what_the_model_takes_for_an_attack_is_kept_apart(alice, endpoint):
@@ -54,7 +54,7 @@ def test_what_the_model_takes_for_an_attack_is_kept_apart(alice, endpoint):
 
     answer = send(alice, UNSURE)
 
-    item = QuarantinedItem.objects.get()
+    item = QuarantinedItem.objects.across_namespaces().get()
     assert (answer["verdict"], item.rule, item.metadata["memos_gate"]["verdict"]) == (
         "quarantine", "injection.model", "attack",
     )  # fmt: skip
@@ -69,7 +69,7 @@ def test_a_model_that_fails_changes_nothing(alice, endpoint, reply):
     answer = send(alice, UNSURE)
 
     assert answer["degraded"] == ["gate_model_unavailable"]
-    assert Memory.objects.get().review == Review.SUSPECTED
+    assert Memory.objects.across_namespaces().get().review == Review.SUSPECTED
 
 
 def test_nothing_else_is_shown_to_the_model(alice, endpoint, settings):
@@ -85,4 +85,4 @@ def test_a_secret_is_taken_out_before_the_model_sees_the_text(alice, endpoint):
     send(alice, f"{UNSURE} {SECRET}")
 
     assert "hunter2" not in json.dumps(endpoint.asked[0].body)
-    assert "hunter2" not in Memory.objects.get().text
+    assert "hunter2" not in Memory.objects.across_namespaces().get().text

@@ -31,7 +31,7 @@ def failed(tenant, session: str = "s1", **fields) -> Job:
 
 
 def queued(tenant, session: str = "s1") -> Job:
-    return Job.objects.get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
+    return Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
 
 
 class TestRecover:
@@ -65,7 +65,7 @@ class TestRecover:
     def test_a_job_whose_worker_and_carrier_are_gone_goes_on_or_is_failed(self, alice, attempts, state):
         job = queued(alice)
         runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=NOW)
-        Job.objects.update(attempts=attempts)
+        Job.objects.across_namespaces().update(attempts=attempts)
         assert manage.recover(now=NOW + timedelta(hours=1)) == 0, "its carrier comes back by itself"
 
         OrmQ.objects.all().delete()
@@ -77,7 +77,7 @@ class TestRecover:
         runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=NOW)
 
         assert manage.recover(now=NOW + timedelta(minutes=1)) == 1
-        assert Job.objects.get().state == "failed"
+        assert Job.objects.across_namespaces().get().state == "failed"
         assert runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=NOW).attempt == 2
 
     @pytest.mark.django_db(transaction=True)
@@ -98,7 +98,7 @@ class TestRecover:
         for thread in threads:
             thread.join()
         assert sum(handled) == OrmQ.objects.count() == 40
-        assert set(Job.objects.values_list("attempts", flat=True)) == {1}
+        assert set(Job.objects.across_namespaces().values_list("attempts", flat=True)) == {1}
 
 
 class TestReplayAndDiscard:
@@ -113,7 +113,7 @@ class TestReplayAndDiscard:
         assert work_off() == 1
         job.refresh_from_db()
         assert (job.state, job.attempts, seen) == ("done", 1, ["s7"])
-        (event,) = AuditLog.objects.filter(event_type="JOB_REPLAY")
+        (event,) = AuditLog.objects.across_namespaces().filter(event_type="JOB_REPLAY")
         assert (event.namespace_id, event.actor, event.subject) == (alice.scope.namespace_id, "staff:ann", str(job.pk))
         assert event.details["before"] == {"state": "failed", "attempts": 5, "error": "OSError"}
 
@@ -145,7 +145,7 @@ class TestReplayAndDiscard:
         assert work_off() == 1
         job.refresh_from_db()
         assert (job.state, job.reason) == ("done", "")
-        (event,) = AuditLog.objects.filter(event_type="JOB_DISCARD")
+        (event,) = AuditLog.objects.across_namespaces().filter(event_type="JOB_DISCARD")
         assert event.details["reason"] == "no longer needed"
 
     @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
@@ -156,7 +156,7 @@ class TestReplayAndDiscard:
     @pytest.mark.parametrize("state", ["running", "done", "discarded"])
     def test_what_runs_or_is_over_is_not_discarded(self, alice, state):
         job = failed(alice)
-        Job.objects.update(state=state)
+        Job.objects.across_namespaces().update(state=state)
         with pytest.raises(Conflict, match=f"The job is {state}"):
             manage.discard(STAFF, job_id=job.pk, reason="x", now=NOW)
 
@@ -166,7 +166,7 @@ class TestReplayAndDiscard:
         run = runner.begin_scheduled(schedule="memos: x", kind="embed_pending", now=timezone.now())
         runner.carry_out(run, lambda: None, clock=timezone.now)
         work_off()
-        assert list(Job.objects.values_list("state", "attempts")) == [("done", 1)]
+        assert list(Job.objects.across_namespaces().values_list("state", "attempts")) == [("done", 1)]
 
 
 def test_what_ended_well_is_forgotten_in_time_and_what_failed_is_not(alice, settings, monkeypatch):
@@ -181,9 +181,9 @@ def test_what_ended_well_is_forgotten_in_time_and_what_failed_is_not(alice, sett
 
     assert manage.forget(now=NOW) == 4
     assert manage.forget(now=NOW) == 0
-    kept = Job.objects.filter(finished_at=old).values_list("state", flat=True).distinct()
+    kept = Job.objects.across_namespaces().filter(finished_at=old).values_list("state", flat=True).distinct()
     assert set(kept) == {"queued", "running", "failed"}
-    assert Job.objects.filter(finished_at=recent).count() == 10
+    assert Job.objects.across_namespaces().filter(finished_at=recent).count() == 10
     assert Failure.objects.get().stopped == recent
 
 
@@ -208,7 +208,7 @@ def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypat
         thread.join()
 
     assert len(done) == len(set(done)) == 1_000
-    assert set(Job.objects.values_list("state", "attempts")) == {("done", 1)}
+    assert set(Job.objects.across_namespaces().values_list("state", "attempts")) == {("done", 1)}
     seen, cursor = [], None
     for _ in range(5):
         page, cursor = manage.listed(STAFF, wanted=manage.Wanted(kind="condense_session", cursor=cursor, limit=200))
@@ -219,6 +219,6 @@ def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypat
 
 
 def test_the_systems_jobs_have_no_namespace(db):
-    job = Job.objects.get(pk=enqueue(EMBED_PENDING))
+    job = Job.objects.across_namespaces().get(pk=enqueue(EMBED_PENDING))
     shown = manage.shown(job)
     assert (shown["namespace"], shown["subject"], shown["progress"], shown["error"]) == (None, [], None, None)

@@ -17,11 +17,11 @@ from tests.carrying import work_off
 
 
 def states() -> list[tuple[str, int]]:
-    return list(Job.objects.order_by("pk").values_list("state", "attempts"))
+    return list(Job.objects.across_namespaces().order_by("pk").values_list("state", "attempts"))
 
 
 def test_a_job_names_its_namespace_and_subject_and_has_a_carrier(alice):
-    job = Job.objects.get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1", seconds=30))
+    job = Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1", seconds=30))
 
     assert (job.namespace_id, job.kind, job.arguments) == (
         alice.scope.namespace_id, "condense_session", [alice.scope.namespace_id, "s1"],
@@ -38,7 +38,7 @@ def test_a_job_is_rolled_back_with_the_change_that_asks(alice):
         enqueue(EMBED_PENDING)
         transaction.set_rollback(True)
 
-    assert not Job.objects.exists()
+    assert not Job.objects.across_namespaces().exists()
     assert not OrmQ.objects.exists()
 
 
@@ -51,7 +51,7 @@ def test_what_waits_is_not_queued_again(alice, bob):
         enqueue(CONDENSE, bob.scope.namespace_id, "s1"),
         enqueue(EMBED_PENDING),
     ]
-    assert len({first, *others}) == Job.objects.count() == OrmQ.objects.count() == 4
+    assert len({first, *others}) == Job.objects.across_namespaces().count() == OrmQ.objects.count() == 4
     assert work_off() == 4
     assert enqueue(CONDENSE, alice.scope.namespace_id, "s1") != first
 
@@ -60,7 +60,7 @@ def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
     kind = Kind("embed_pending", of_namespace=False, once=False)
 
     assert enqueue(kind) != enqueue(kind)
-    assert Job.objects.count() == 2
+    assert Job.objects.across_namespaces().count() == 2
 
 
 def test_a_job_that_lost_its_carrier_gets_another_when_it_is_asked_for(db):
@@ -106,7 +106,7 @@ def test_of_many_who_ask_at_once_one_queues(alice):
     together(8, ask)
 
     assert len(ids) == 8
-    assert len(set(ids)) == Job.objects.count() == OrmQ.objects.count() == 1
+    assert len(set(ids)) == Job.objects.across_namespaces().count() == OrmQ.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -143,7 +143,7 @@ def test_a_request_whose_transaction_is_still_open_when_the_job_ends_is_not_lost
 
 def test_a_task_is_a_plain_function_without_the_queue(alice):
     assert tasks.condense_session(alice.scope.namespace_id, "s1") == 0
-    assert not Job.objects.exists()
+    assert not Job.objects.across_namespaces().exists()
 
 
 def together(count: int, call: Callable[[], object]) -> None:

@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 
 def queued(tenant, session: str = "s1") -> Job:
-    return Job.objects.get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
+    return Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
 
 
 def begin(job: Job, now: datetime = NOW) -> runner.Run | None:
@@ -180,7 +180,7 @@ def test_the_heart_beats_while_the_work_goes_on_and_carries_the_progress_out_of_
 
     def work() -> str:
         with transaction.atomic():
-            Job.objects.filter(kind="nothing").update(kind="nothing")
+            Job.objects.across_namespaces().filter(kind="nothing").update(kind="nothing")
             runner.report(3, 8)
             moved = threading.Event()
             for _ in range(200):
@@ -207,7 +207,9 @@ def _elsewhere(job_id: uuid.UUID) -> tuple:
     found: list[tuple] = []
 
     def look() -> None:
-        found.extend(Job.objects.filter(pk=job_id).values_list("heartbeat_at", "done", "total", "state"))
+        found.extend(
+            Job.objects.across_namespaces().filter(pk=job_id).values_list("heartbeat_at", "done", "total", "state")
+        )
         connection.close()
 
     thread = threading.Thread(target=look)
@@ -223,14 +225,16 @@ class TestSchedules:
         tasks.embed_pending(schedule=self.NAME)
 
     def rows(self) -> list[tuple[str, int]]:
-        return list(Job.objects.filter(schedule=self.NAME).order_by("pk").values_list("state", "attempts"))
+        return list(
+            Job.objects.across_namespaces().filter(schedule=self.NAME).order_by("pk").values_list("state", "attempts")
+        )
 
     def test_each_run_is_a_job_of_the_system(self, db):
         for _ in range(2):
             self.run()
 
         assert self.rows() == [("done", 1), ("done", 1)]
-        job = Job.objects.first()
+        job = Job.objects.across_namespaces().first()
         assert (job.namespace_id, job.kind, job.arguments) == (0, "embed_pending", [])
 
     def test_failures_in_a_row_are_one_row_that_the_next_good_run_settles(self, db, monkeypatch):
@@ -254,7 +258,7 @@ class TestSchedules:
         runner.begin_scheduled(schedule=self.NAME, kind="embed_pending", now=timezone.now() - HOUR)
         self.run()
         assert self.rows() == [("done", 2)]
-        assert Job.objects.get().error_type == "WorkerLost"
+        assert Job.objects.across_namespaces().get().error_type == "WorkerLost"
 
     @pytest.mark.django_db(transaction=True)
     def test_of_two_workers_at_once_one_runs(self):

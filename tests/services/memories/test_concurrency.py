@@ -35,9 +35,13 @@ def test_of_changes_with_one_etag_one_wins_and_the_others_are_told(alice, rememb
 
     assert Counter(answer.status_code for answer in answers) == {200: 1, 412: 5}
     (winner,) = [n for n, answer in enumerate(answers) if answer.status_code == 200]
-    memory = Memory.objects.get()
+    memory = Memory.objects.across_namespaces().get()
     assert (memory.text, memory.revision) == (f"Tea is at {winner}.", 2)
-    assert MemoryVersion.objects.count() == AuditLog.objects.filter(event_type="MEMORY_EDIT").count() == 1
+    assert (
+        MemoryVersion.objects.across_namespaces().count()
+        == AuditLog.objects.across_namespaces().filter(event_type="MEMORY_EDIT").count()
+        == 1
+    )
     assert differences([alice.scope.namespace_id]) == []
 
 
@@ -49,7 +53,10 @@ def test_changes_without_an_etag_follow_each_other_and_keep_every_version(alice,
     assert {answer.status_code for answer in answers} == {200}
     assert sorted(answer.json()["revision"] for answer in answers) == [2, 3, 4, 5, 6, 7]
     texts = {"Tea is at five.", *(f"Tea is at {n}." for n in range(6))}
-    assert {*MemoryVersion.objects.values_list("text", flat=True), Memory.objects.get().text} == texts
+    assert {
+        *MemoryVersion.objects.across_namespaces().values_list("text", flat=True),
+        Memory.objects.across_namespaces().get().text,
+    } == texts
     assert differences([alice.scope.namespace_id]) == []
 
 
@@ -62,18 +69,18 @@ def test_one_key_sent_many_times_at_once_is_one_change_and_one_answer(alice, rem
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["superseded_by"] for answer in answers}) == 1
-    assert Memory.objects.count() == 2
+    assert Memory.objects.across_namespaces().count() == 2
 
 
 def test_opinions_at_once_all_count(make_tenant, remember):
     tenants = [make_tenant("alice") for _ in range(5)]
     memory_id = remember(tenants[0], "Tea is at five.")
-    Memory.objects.update(importance=0.5)
+    Memory.objects.across_namespaces().update(importance=0.5)
 
     together(5, lambda n: send(tenants[n], "post", f"{memory_id}/feedback", {"kind": "outdated"}))
 
-    assert MemoryFeedback.objects.count() == 5
-    assert Memory.objects.get().importance == pytest.approx(0.2)
+    assert MemoryFeedback.objects.across_namespaces().count() == 5
+    assert Memory.objects.across_namespaces().get().importance == pytest.approx(0.2)
 
 
 def test_superseding_in_a_ring_at_once_leaves_no_ring_and_no_deadlock(alice, remember):
@@ -82,8 +89,8 @@ def test_superseding_in_a_ring_at_once_leaves_no_ring_and_no_deadlock(alice, rem
     answers = together(4, lambda n: send(alice, "post", f"{ids[n]}/supersede", {"by": ids[(n + 1) % 4], "reason": "r"}))
 
     assert Counter(answer.status_code for answer in answers) == {200: 3, 409: 1}
-    assert Memory.objects.filter(superseded_by=None).count() == 1
-    assert MemoryLink.objects.count() == 3
+    assert Memory.objects.across_namespaces().filter(superseded_by=None).count() == 1
+    assert MemoryLink.objects.across_namespaces().count() == 3
 
 
 def test_superseding_beside_resets_of_the_session_ends(alice, remember):

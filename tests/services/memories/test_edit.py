@@ -89,7 +89,7 @@ class TestArchive:
         [memory_id] = remember(scope, TURNS[0])
         outsider = Access(actor="key:other", namespace_ids=frozenset({scope.namespace_id + 1}))
         assert archive([memory_id], access=outsider) == 0
-        assert Memory.objects.get(pk=memory_id).state == MemoryState.ACTIVE
+        assert Memory.objects.across_namespaces().get(pk=memory_id).state == MemoryState.ACTIVE
 
     def test_an_archived_memory_is_not_retrieved_and_others_are(self):
         scope = make_scope()
@@ -98,8 +98,8 @@ class TestArchive:
         found = {hit.id for hit in ask(scope, "Who is the harbour pilot Tove?")}
         assert ids[0] not in found
         assert ids[2] in found
-        assert not Posting.objects.filter(memory_id=ids[0]).exists()
-        assert not MemoryVector.objects.get(memory_id=ids[0]).searchable
+        assert not Posting.objects.across_namespaces().filter(memory_id=ids[0]).exists()
+        assert not MemoryVector.objects.across_namespaces().get(memory_id=ids[0]).searchable
         assert counts(scope) == true_counts(scope)
 
     def test_archiving_again_changes_nothing(self):
@@ -108,14 +108,14 @@ class TestArchive:
         assert archive([*ids, uuid.uuid4()]) == 3
         assert archive(ids) == 0
         assert counts(scope) == (0, 0)
-        assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_ARCHIVE).count() == 3
+        assert AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_ARCHIVE).count() == 3
 
     def test_several_namespaces_in_one_call(self):
         here, there = make_scope("curation-a"), make_scope("curation-b")
         ids = remember(here, *TURNS) + remember(there, *TURNS)
         assert archive(ids) == 6
         assert counts(here) == counts(there) == (0, 0)
-        events = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_ARCHIVE)
+        events = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_ARCHIVE)
         assert set(events.values_list("namespace", flat=True)) == {"curation-a", "curation-b"}
 
     def test_batches_do_not_change_the_result(self, monkeypatch):
@@ -130,7 +130,7 @@ class TestArchive:
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
         archive([memory_id], reason=" outdated ")
-        event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_ARCHIVE)
+        event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_ARCHIVE)
         assert (event.actor, event.subject, event.session) == ("staff:ann", str(memory_id), "s1")
         assert event.details == {"reason": "outdated", "before": {"state": "active"}, "after": {"state": "archived"}}
 
@@ -141,23 +141,28 @@ class TestRestore:
         scope = make_scope()
         ids = remember(scope, *TURNS)
         asked = "Which approach does the pilot Tove prefer?"
-        before, postings = scores(ask(scope, asked)), set(Posting.objects.values_list("term", "memory_id", "frequency"))
+        before, postings = (
+            scores(ask(scope, asked)),
+            set(Posting.objects.across_namespaces().values_list("term", "memory_id", "frequency")),
+        )
         archive(ids[:2])
         assert scores(ask(scope, asked)) != before
         assert restore(ids) == 2
         assert scores(ask(scope, asked)) == before
-        assert set(Posting.objects.values_list("term", "memory_id", "frequency")) == postings
+        assert set(Posting.objects.across_namespaces().values_list("term", "memory_id", "frequency")) == postings
         assert counts(scope) == true_counts(scope)
 
     def test_terms_of_another_analyser_are_made_anew(self):
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
         archive([memory_id])
-        Memory.objects.filter(pk=memory_id).update(terms=["stale"], length=1)
+        Memory.objects.across_namespaces().filter(pk=memory_id).update(terms=["stale"], length=1)
         restore([memory_id])
-        memory = Memory.objects.get(pk=memory_id)
+        memory = Memory.objects.across_namespaces().get(pk=memory_id)
         assert "stale" not in memory.terms
-        assert set(memory.terms) == set(Posting.objects.filter(memory_id=memory_id).values_list("term", flat=True))
+        assert set(memory.terms) == set(
+            Posting.objects.across_namespaces().filter(memory_id=memory_id).values_list("term", flat=True)
+        )
         assert counts(scope) == true_counts(scope)
 
     def test_a_memory_without_vector_is_queued_for_one(self, monkeypatch):
@@ -189,24 +194,24 @@ class TestEdit:
                 self.edit(memory_id, **changes)
         with pytest.raises(InvalidInput):
             self.edit(memory_id, metadata={"note": "a\0b"})
-        assert not MemoryVersion.objects.exists()
+        assert not MemoryVersion.objects.across_namespaces().exists()
 
     def test_the_new_text_is_found_and_the_former_is_kept(self):
         scope = make_scope()
         ids = remember(scope, *TURNS)
         new = "The lighthouse keeper is called Sigrid."
         self.edit(ids[0], text=new)
-        memory = Memory.objects.get(pk=ids[0])
+        memory = Memory.objects.across_namespaces().get(pk=ids[0])
         assert (memory.text, bytes(memory.content_hash)) == (new, content_hash(new))
         assert ask(scope, "lighthouse keeper Sigrid")[0].id == ids[0]
         assert ask(scope, new)[0].similarity == pytest.approx(
             float(active_model().provider.embed([f"Ann: {new}"])[0] @ active_model().provider.embed([new])[0]), abs=0.01
         )
-        assert not Posting.objects.filter(memory_id=ids[0], term="buoy").exists()
+        assert not Posting.objects.across_namespaces().filter(memory_id=ids[0], term="buoy").exists()
         assert counts(scope) == true_counts(scope)
-        version = MemoryVersion.objects.get()
+        version = MemoryVersion.objects.across_namespaces().get()
         assert (version.text, version.reason, version.actor) == (TURNS[0], "typo", "staff:ann")
-        event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_EDIT)
+        event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_EDIT)
         assert event.details["changed"] == ["text"]
         assert "Sigrid" not in str(event.details)
         assert "Tove" not in str(event.details)
@@ -214,9 +219,9 @@ class TestEdit:
     def test_no_difference_writes_nothing(self):
         scope = make_scope()
         [memory_id] = remember(scope, TURNS[0])
-        self.edit(memory_id, text=TURNS[0], importance=Memory.objects.get().importance, metadata={})
-        assert not MemoryVersion.objects.exists()
-        assert not AuditLog.objects.filter(event_type=AuditEvent.MEMORY_EDIT).exists()
+        self.edit(memory_id, text=TURNS[0], importance=Memory.objects.across_namespaces().get().importance, metadata={})
+        assert not MemoryVersion.objects.across_namespaces().exists()
+        assert not AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_EDIT).exists()
 
     def test_an_archived_memory_stays_out_of_search(self):
         scope = make_scope()
@@ -234,7 +239,7 @@ class TestEdit:
         long = " ".join(f"The keeper wrote line {number} of the log." for number in range(60))
 
         def stored() -> list[int]:
-            rows = MemoryVector.objects.filter(memory_id=memory_id).order_by("passage")
+            rows = MemoryVector.objects.across_namespaces().filter(memory_id=memory_id).order_by("passage")
             return list(rows.values_list("passage", flat=True))
 
         self.edit(memory_id, text=f"{long} Then the walrus came.")
@@ -242,9 +247,9 @@ class TestEdit:
         assert len(passages) > 3
         assert passages == list(range(len(passages)))
         archive([memory_id])
-        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=True).exists()
+        assert not MemoryVector.objects.across_namespaces().filter(memory_id=memory_id, searchable=True).exists()
         restore([memory_id])
-        assert not MemoryVector.objects.filter(memory_id=memory_id, searchable=False).exists()
+        assert not MemoryVector.objects.across_namespaces().filter(memory_id=memory_id, searchable=False).exists()
         self.edit(memory_id, text="Short again.")
         assert stored() == [0]
 
@@ -261,7 +266,7 @@ class TestEdit:
             patch.setattr("memory.providers.hashing.HashEmbedding.embed", away)
             self.edit(ids[0], text="The lighthouse keeper is called Sigrid.")
         assert set(queued) == {queue.EMBED_PENDING, queue.SETTLE}
-        assert not MemoryVector.objects.filter(memory_id=ids[0]).exists()
+        assert not MemoryVector.objects.across_namespaces().filter(memory_id=ids[0]).exists()
         assert ids[0] in {hit.id for hit in ask(scope, "lighthouse")}
 
 
@@ -287,4 +292,4 @@ def test_two_archives_at_once_count_every_memory_once():
     assert sum(archived) == len(ids)
     assert counts(scope) == (0, 0)
     assert not Posting.objects.filter(namespace_id=scope.namespace_id).exists()
-    assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_ARCHIVE).count() == len(ids)
+    assert AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_ARCHIVE).count() == len(ids)

@@ -41,18 +41,18 @@ def told(alice, remember) -> tuple[uuid.UUID, uuid.UUID, uuid.UUID]:
     )
     settle()
     part, whole, newer = (uuid.UUID(one) for one in ids)
-    assert Memory.objects.get(pk=part).retired_spans == [0, 22]
-    assert Memory.objects.get(pk=whole).superseded_by == newer
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == newer
     return part, whole, newer
 
 
 def assert_given_back(part: uuid.UUID, whole: uuid.UUID) -> None:
-    memory = Memory.objects.get(pk=part)
+    memory = Memory.objects.across_namespaces().get(pk=part)
     assert memory.retired_spans == []
-    assert Posting.objects.filter(memory_id=part, term__startswith="chess").exists()
-    assert Memory.objects.get(pk=whole).superseded_by is None
-    assert Memory.objects.get(pk=whole).valid_to is None
-    assert not MemoryLink.objects.filter(kind=LinkKind.SUPERSEDES).exists()
+    assert Posting.objects.across_namespaces().filter(memory_id=part, term__startswith="chess").exists()
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
+    assert Memory.objects.across_namespaces().get(pk=whole).valid_to is None
+    assert not MemoryLink.objects.across_namespaces().filter(kind=LinkKind.SUPERSEDES).exists()
 
 
 def test_an_archived_one_gives_back_and_a_restored_one_takes_again(alice, told):
@@ -62,16 +62,16 @@ def test_an_archived_one_gives_back_and_a_restored_one_takes_again(alice, told):
     work_off()
 
     assert_given_back(part, whole)
-    event = AuditLog.objects.filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(part)).get()
+    event = AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(part)).get()
     assert (event.details["before"]["retired_statements"], event.details["after"]["retired_statements"]) == (1, 0)
     assert event.actor == "rule:supersession"
     assert "chess" not in str(event.details)
-    assert not MemoryLink.objects.filter(kind=LinkKind.BOTH_HOLD).exists(), "nobody decided it"
+    assert not MemoryLink.objects.across_namespaces().filter(kind=LinkKind.BOTH_HOLD).exists(), "nobody decided it"
 
     lifecycle.restore_one(STAFF, memory_id=newer, reason="right", now=timezone.now())
     work_off()
-    assert Memory.objects.get(pk=part).retired_spans == [0, 22]
-    assert Memory.objects.get(pk=whole).superseded_by == newer
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == newer
 
 
 def test_archived_in_bulk(alice, told):
@@ -88,8 +88,8 @@ def test_an_edited_one_gives_back_what_it_says_no_longer(alice, told):
     edit.edit(STAFF, memory_id=newer, text=text, reason="only that", now=timezone.now())
     work_off()
 
-    assert Memory.objects.get(pk=part).retired_spans == []
-    assert Memory.objects.get(pk=whole).superseded_by == newer
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == newer
 
 
 def test_a_reset_session_gives_back(alice, told):
@@ -116,12 +116,12 @@ def test_what_a_person_decided_stays(alice, told, remember):
 
     lifecycle.archive_one(STAFF, memory_id=newer, reason="wrong", now=timezone.now())
     work_off()
-    assert Memory.objects.get(pk=by_hand).superseded_by == newer
+    assert Memory.objects.across_namespaces().get(pk=by_hand).superseded_by == newer
 
     lifecycle.restore_one(STAFF, memory_id=newer, reason="right", now=timezone.now())
     work_off()
-    assert Memory.objects.get(pk=part).retired_spans == [], "that both hold stays"
-    assert Memory.objects.get(pk=whole).superseded_by == newer
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == [], "that both hold stays"
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by == newer
 
 
 def test_that_both_hold_is_kept_for_whole_memories(alice, told):
@@ -131,8 +131,8 @@ def test_that_both_hold_is_kept_for_whole_memories(alice, told):
     edit.edit(STAFF, memory_id=newer, text=f"{NEWS} It rained.", reason="more", now=timezone.now())
     work_off()
 
-    assert Memory.objects.get(pk=whole).superseded_by is None
-    link = MemoryLink.objects.get(kind=LinkKind.BOTH_HOLD)
+    assert Memory.objects.across_namespaces().get(pk=whole).superseded_by is None
+    link = MemoryLink.objects.across_namespaces().get(kind=LinkKind.BOTH_HOLD)
     assert (link.memory_id, link.other_id, link.actor) == (newer, whole, "staff:ann")
 
 
@@ -140,21 +140,23 @@ def test_one_part_of_several_holds_again_and_the_rest_does_not(alice, remember):
     old = remember(alice, "I love chess problems. I love rye bread. My oboe is mended.", occurred_at=MARCH)
     remember(alice, NEWS, session="may", occurred_at=MAY)
     settle()
-    first, second = RetiredStatement.objects.filter(memory_id=old).order_by("start")
+    first, second = RetiredStatement.objects.across_namespaces().filter(memory_id=old).order_by("start")
 
     answer = alice.post(f"/v1/memories/{old}/restore", {"reason": "she plays", "statements": [first.start]})
 
     assert answer.status_code == 200, answer.json()
     assert answer.json()["changed"] == ["retired_statements"]
-    assert Memory.objects.get(pk=old).retired_spans == [second.start, second.end]
-    assert MemoryLink.objects.filter(kind=LinkKind.SUPERSEDES, other_id=old).exists(), "the rest is superseded still"
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == [second.start, second.end]
+    assert MemoryLink.objects.across_namespaces().filter(kind=LinkKind.SUPERSEDES, other_id=old).exists(), (
+        "the rest is superseded still"
+    )
     again = alice.post(f"/v1/memories/{old}/restore", {"reason": "she plays", "statements": [first.start]})
     assert again.json()["changed"] == []
 
     reinstate.retire_again(
         STAFF, memory_id=uuid.UUID(old), starts=[first.start], by=None, reason="no", now=timezone.now()
     )
-    assert len(Memory.objects.get(pk=old).retired_spans) == 4
+    assert len(Memory.objects.across_namespaces().get(pk=old).retired_spans) == 4
 
 
 def test_refusals_name_what_can_be_done(alice, bob, told):
@@ -166,7 +168,7 @@ def test_refusals_name_what_can_be_done(alice, bob, told):
     assert alice.post(path, {"reason": "x", "statements": [0], "undo_supersede": True}).status_code == 400
     assert alice.post(path, {"reason": "x", "statements": ["a"]}).status_code == 400
     assert bob.post(path, {"reason": "x", "statements": [0]}).status_code == 404
-    assert Memory.objects.get(pk=part).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == [0, 22]
 
 
 def test_of_three_values_the_last_stands_when_the_middle_one_goes(alice, remember):
@@ -174,20 +176,20 @@ def test_of_three_values_the_last_stands_when_the_middle_one_goes(alice, remembe
     second = remember(alice, "I live in Bergen. The cat is well.", session="b", occurred_at=APRIL)
     remember(alice, "I live in Turku. The dog is well.", session="c", occurred_at=MAY)
     settle()
-    assert "Oslo" not in Memory.objects.get(pk=first).live
-    assert "Bergen" not in Memory.objects.get(pk=second).live
+    assert "Oslo" not in Memory.objects.across_namespaces().get(pk=first).live
+    assert "Bergen" not in Memory.objects.across_namespaces().get(pk=second).live
 
     lifecycle.archive_one(STAFF, memory_id=uuid.UUID(second), reason="wrong", now=timezone.now())
     work_off()
 
-    assert "Oslo" not in Memory.objects.get(pk=first).live
+    assert "Oslo" not in Memory.objects.across_namespaces().get(pk=first).live
 
 
 def test_it_stays_in_the_namespace(alice, bob, remember, told):
     part, _, newer = told
     theirs = Scope(bob.scope.namespace_id, "bob", "rule:supersession")
     assert give_back.give_back(theirs, newer_ids=[newer], now=timezone.now()) == []
-    assert Memory.objects.get(pk=part).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=part).retired_spans == [0, 22]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -207,7 +209,10 @@ def test_many_at_once_give_back_once(alice, told):
         list(pool.map(run, range(6)))
 
     assert_given_back(part, whole)
-    assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(part)).count() == 1
+    assert (
+        AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_REINSTATE, subject=str(part)).count()
+        == 1
+    )
 
 
 class TestOlderMaterialThatComesLater:
@@ -218,8 +223,8 @@ class TestOlderMaterialThatComesLater:
 
         settle()
 
-        assert Memory.objects.get(pk=old).retired_spans == [0, 22]
-        assert RetiredStatement.objects.get(memory_id=old).by != uuid.UUID(old)
+        assert Memory.objects.across_namespaces().get(pk=old).retired_spans == [0, 22]
+        assert RetiredStatement.objects.across_namespaces().get(memory_id=old).by != uuid.UUID(old)
 
     def test_what_came_after_it_is_not_touched(self, alice, bob, remember):
         remember(alice, "I've lost interest in chess problems. It is cold.", session="may", occurred_at=MARCH)
@@ -230,8 +235,8 @@ class TestOlderMaterialThatComesLater:
 
         settle()
 
-        assert Memory.objects.get(pk=later).retired_spans == []
-        assert Memory.objects.get(pk=other).retired_spans == []
+        assert Memory.objects.across_namespaces().get(pk=later).retired_spans == []
+        assert Memory.objects.across_namespaces().get(pk=other).retired_spans == []
 
     def test_it_compares_few_later_memories(self, alice, remember, monkeypatch):
         for number in range(40):

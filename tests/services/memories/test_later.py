@@ -30,9 +30,9 @@ def told(alice, remember) -> tuple[str, str]:
 def test_nothing_is_cut_out_that_what_stays_points_back_at(alice, remember):
     old, new = told(alice, remember)
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert (memory.retired_spans, memory.superseded_by) == ([], None)
-    link = MemoryLink.objects.get()
+    link = MemoryLink.objects.across_namespaces().get()
     assert (str(link.memory_id), str(link.other_id), link.kind) == (new, old, "supersedes")
 
 

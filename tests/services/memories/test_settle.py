@@ -57,11 +57,11 @@ def told(alice, remember) -> tuple[str, str]:
 def test_a_statement_that_is_taken_back_is_neither_found_nor_handed_over(alice, told):
     old, new = told
     length = indexed_terms(alice)
-    of_both = sum(Memory.objects.filter(pk__in=told).values_list("length", flat=True))
+    of_both = sum(Memory.objects.across_namespaces().filter(pk__in=told).values_list("length", flat=True))
 
     assert settle() == 2
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.text == OLD
     assert memory.live.strip() == "My oboe is mended at last."
     assert not Posting.objects.in_scope(alice.scope).filter(memory_id=old, term__startswith="chess").exists()
@@ -69,8 +69,8 @@ def test_a_statement_that_is_taken_back_is_neither_found_nor_handed_over(alice, 
         Posting.objects.in_scope(alice.scope).filter(memory_id=old).values_list("term", flat=True)
     )
     assert MemoryVector.objects.in_scope(alice.scope).filter(memory_id=old).count() == 1
-    assert Memory.objects.get(pk=new).live == NEW
-    fewer = of_both - sum(Memory.objects.filter(pk__in=told).values_list("length", flat=True))
+    assert Memory.objects.across_namespaces().get(pk=new).live == NEW
+    fewer = of_both - sum(Memory.objects.across_namespaces().filter(pk__in=told).values_list("length", flat=True))
     assert indexed_terms(alice) == length - fewer < length
     [hit] = [hit for hit in ask(alice, "is the oboe mended?") if hit["id"] == old]
     assert "chess" not in hit["text"]
@@ -81,7 +81,7 @@ def test_what_says_that_it_is_over_is_found_by_its_name_and_read_whole(alice, to
     old, new = told
     settle()
 
-    memory = Memory.objects.get(pk=new)
+    memory = Memory.objects.across_namespaces().get(pk=new)
     assert (memory.live, memory.retired_spans) == (NEW, [])
     assert "interest" not in memory.terms
     assert {"chess", "harbour"} <= set(memory.terms)
@@ -100,9 +100,9 @@ def test_what_says_that_it_is_over_may_be_taken_back_itself(alice, told, remembe
 
     settle()
 
-    memory = Memory.objects.get(pk=new)
+    memory = Memory.objects.across_namespaces().get(pk=new)
     assert memory.live.strip() == "The harbour was cold today."
-    assert str(RetiredStatement.objects.get(memory_id=new).by) == again
+    assert str(RetiredStatement.objects.across_namespaces().get(memory_id=new).by) == again
 
 
 def test_a_vector_made_later_is_without_what_only_says_that_something_is_over(alice, told):
@@ -112,7 +112,7 @@ def test_a_vector_made_later_is_without_what_only_says_that_something_is_over(al
 
     assert embed_pending() == 1
 
-    memory = Memory.objects.get(pk=new)
+    memory = Memory.objects.across_namespaces().get(pk=new)
     expected = embed_memories([embedded_passages(NEW.removeprefix(OVER), memory.speaker)]).vectors[0]
     stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=new).embedding
     assert stored == pytest.approx(expected, abs=1e-3)
@@ -124,7 +124,7 @@ def test_what_says_that_it_is_over_counts_again_with_what_it_took_back(alice, to
 
     alice.post(f"/v1/memories/{old}/restore", {"undo_supersede": True, "reason": "still true"})
 
-    assert "interest" in Memory.objects.get(pk=new).terms
+    assert "interest" in Memory.objects.across_namespaces().get(pk=new).terms
 
 
 def test_why_it_left_is_in_its_history_and_the_audit_says_nothing_of_the_text(alice, told):
@@ -140,7 +140,7 @@ def test_why_it_left_is_in_its_history_and_the_audit_says_nothing_of_the_text(al
     assert history["memory"]["retired_statements"] == [[0, 22]]
     [link] = history["links"]
     assert (link["kind"], link["memory_id"], link["actor"]) == ("supersedes", new, "rule:supersession")
-    event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_RETIRE, subject=old)
+    event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_RETIRE, subject=old)
     assert "chess" not in str(event.details)
     assert event.details["by"] == new
     assert (event.details["before"], event.details["after"]) == ({"retired_statements": 0}, {"retired_statements": 1})
@@ -152,7 +152,7 @@ def test_a_memory_of_which_nothing_is_left_is_superseded(alice, remember):
 
     settle()
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert str(memory.superseded_by) == new
     assert memory.valid_to == MAY
     assert memory.live == memory.text
@@ -174,12 +174,12 @@ def test_what_was_believed_then_is_found_as_of_then(alice, told):
 
 def test_a_second_run_changes_nothing(alice, told):
     settle()
-    events = AuditLog.objects.count()
+    events = AuditLog.objects.across_namespaces().count()
     Session.objects.in_scope(alice.scope).update(settled_turn=0)
 
     assert settle() == 2
-    assert AuditLog.objects.count() == events
-    assert RetiredStatement.objects.filter(memory_id=told[0]).count() == 1
+    assert AuditLog.objects.across_namespaces().count() == events
+    assert RetiredStatement.objects.across_namespaces().filter(memory_id=told[0]).count() == 1
     assert settle() == 0
 
 
@@ -190,14 +190,14 @@ def test_it_can_be_taken_back_and_is_not_retired_again(alice, told):
     answer = alice.post(f"/v1/memories/{old}/restore", {"reason": "she still plays", "undo_supersede": True})
 
     assert answer.status_code == 200, answer.json()
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.retired_spans == []
     assert Posting.objects.in_scope(alice.scope).filter(memory_id=old, term__startswith="chess").exists()
     # What announced it is searched as a whole again, too.
     assert embed_pending() == 2
     Session.objects.in_scope(alice.scope).update(settled_turn=0)
     settle()
-    assert Memory.objects.get(pk=old).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
     assert OLD in texts(alice, "chess problems")
 
 
@@ -213,7 +213,7 @@ def test_what_was_taken_back_stays_when_another_statement_leaves(alice, remember
     settle()
     embed_pending()
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.live.split(". ")[0] == "I love chess problems"
     assert "rye" not in memory.live
     [vector] = embed_memories([embedded_passages(memory.live, memory.speaker)]).vectors
@@ -246,7 +246,7 @@ def test_a_speaker_that_is_named_while_it_is_judged_is_in_the_vector(alice, told
     settle()
     settle()
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.speaker == "Anna"
     expected = embed_memories([embedded_passages(memory.live, "Anna")]).vectors[0]
     stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
@@ -275,8 +275,8 @@ def test_an_edit_begins_anew(alice, told):
 
     assert answer.status_code == 200, answer.json()
     assert answer.json().get("changed") == ["text"]
-    assert Memory.objects.get(pk=old).retired_spans == []
-    assert not RetiredStatement.objects.filter(memory_id=old).exists()
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
+    assert not RetiredStatement.objects.across_namespaces().filter(memory_id=old).exists()
 
 
 def test_an_edited_memory_is_looked_at_again(alice, remember):
@@ -287,7 +287,7 @@ def test_an_edited_memory_is_looked_at_again(alice, remember):
 
     settling.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
 
-    assert Memory.objects.get(pk=old).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == [0, 22]
 
 
 def test_a_contradiction_is_flagged_and_nothing_is_dropped(alice, remember):
@@ -296,12 +296,12 @@ def test_a_contradiction_is_flagged_and_nothing_is_dropped(alice, remember):
 
     settle()
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.review == Review.CONTRADICTION
     assert memory.superseded_by is None
-    link = MemoryLink.objects.get(kind=LinkKind.CONTRADICTS)
+    link = MemoryLink.objects.across_namespaces().get(kind=LinkKind.CONTRADICTS)
     assert (str(link.memory_id), str(link.other_id)) == (new, old)
-    event = AuditLog.objects.get(event_type=AuditEvent.MEMORY_CONTRADICTION, subject=old)
+    event = AuditLog.objects.across_namespaces().get(event_type=AuditEvent.MEMORY_CONTRADICTION, subject=old)
     assert event.details["after"] == {"review": "contradiction"}
     assert "denies" in event.details["reason"]
     assert "Baltic" not in str(event.details)
@@ -314,7 +314,7 @@ def test_what_is_said_again_is_linked(alice, remember):
 
     settle()
 
-    link = MemoryLink.objects.get()
+    link = MemoryLink.objects.across_namespaces().get()
     assert (link.kind, str(link.memory_id), str(link.other_id)) == (LinkKind.RESTATES, new, old)
 
 
@@ -324,7 +324,7 @@ def test_a_later_memory_does_not_take_back_what_came_after_it(alice, remember):
 
     settle()
 
-    assert Memory.objects.get(pk=later).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=later).retired_spans == []
 
 
 def test_another_tenant_and_another_user_are_left_alone(alice, bob, remember):
@@ -334,7 +334,7 @@ def test_another_tenant_and_another_user_are_left_alone(alice, bob, remember):
 
     settle()
 
-    assert not RetiredStatement.objects.filter(memory_id__in=[theirs, another]).exists()
+    assert not RetiredStatement.objects.across_namespaces().filter(memory_id__in=[theirs, another]).exists()
 
 
 def test_the_agents_words_take_nothing_back(alice, remember):
@@ -343,7 +343,7 @@ def test_the_agents_words_take_nothing_back(alice, remember):
 
     settle()
 
-    assert Memory.objects.get(pk=old).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
 
 
 def test_a_policy_leaves_it_to_people(alice, told):
@@ -351,13 +351,13 @@ def test_a_policy_leaves_it_to_people(alice, told):
     assert alice.client.put("/v1/policy", data=body, content_type="application/json").status_code == 200
 
     assert settle() == 2
-    assert Memory.objects.get(pk=told[0]).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == []
     assert settle() == 0
 
     body = {"namespace": "alice", "policy": {"conflicts": {"settle": True}}}
     assert alice.client.put("/v1/policy", data=body, content_type="application/json").status_code == 200
     assert settle() == 2
-    assert Memory.objects.get(pk=told[0]).retired_spans == [0, 22]
+    assert Memory.objects.across_namespaces().get(pk=told[0]).retired_spans == [0, 22]
     assert settle() == 0
 
 
@@ -367,7 +367,7 @@ def test_chinese(alice, remember):
 
     settle()
 
-    assert Memory.objects.get(pk=old).live == "我的琴修好了。"
+    assert Memory.objects.across_namespaces().get(pk=old).live == "我的琴修好了。"
 
 
 def test_a_session_that_is_emptied_is_looked_at_from_its_beginning(alice, remember, told):
@@ -385,7 +385,7 @@ def test_an_erased_memory_takes_its_statements_with_it(alice, told):
     assert answer.status_code in (200, 201, 202), answer.json()
     carry_out(namespace_id=alice.scope.namespace_id, erasure_id=uuid.UUID(answer.json()["id"]), now=timezone.now)
 
-    assert not RetiredStatement.objects.filter(memory_id=old).exists()
+    assert not RetiredStatement.objects.across_namespaces().filter(memory_id=old).exists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -400,6 +400,10 @@ def test_two_runs_at_once_retire_once(alice, told):
         counts = list(pool.map(run, range(4)))
 
     assert sum(counts) == 2
-    assert RetiredStatement.objects.filter(memory_id=told[0]).count() == 1
-    assert AuditLog.objects.filter(event_type=AuditEvent.MEMORY_RETIRE).count() >= 1
-    assert timedelta(0) <= timezone.now() - RetiredStatement.objects.first().retired_at < timedelta(minutes=5)
+    assert RetiredStatement.objects.across_namespaces().filter(memory_id=told[0]).count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type=AuditEvent.MEMORY_RETIRE).count() >= 1
+    assert (
+        timedelta(0)
+        <= timezone.now() - RetiredStatement.objects.across_namespaces().first().retired_at
+        < timedelta(minutes=5)
+    )

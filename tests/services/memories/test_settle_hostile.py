@@ -65,7 +65,7 @@ def test_nobody_takes_back_what_another_said_by_a_label_in_the_text(alice, remem
 
     settle()
 
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert (memory.retired_spans, memory.superseded_by) == ([], None)
 
 
@@ -75,7 +75,7 @@ def test_a_label_user_is_the_speaker_of_the_memory(alice, remember):
 
     settle()
 
-    assert Memory.objects.get(pk=old).retired_spans == []
+    assert Memory.objects.across_namespaces().get(pk=old).retired_spans == []
 
 
 def test_one_transcript_takes_back_what_another_says(alice, remember):
@@ -84,7 +84,7 @@ def test_one_transcript_takes_back_what_another_says(alice, remember):
 
     settle()
 
-    assert len(Memory.objects.get(pk=old).retired_spans) == 2
+    assert len(Memory.objects.across_namespaces().get(pk=old).retired_spans) == 2
 
 
 def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, remember, monkeypatch):
@@ -103,9 +103,9 @@ def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, 
     monkeypatch.setattr(neighbours, "restated", failing)
 
     assert settle() == 5
-    assert Memory.objects.get(pk=alices).retired_spans
-    assert Memory.objects.get(pk=bobs).retired_spans
-    [job] = Job.objects.filter(kind="settle_memory")
+    assert Memory.objects.across_namespaces().get(pk=alices).retired_spans
+    assert Memory.objects.across_namespaces().get(pk=bobs).retired_spans
+    [job] = Job.objects.across_namespaces().filter(kind="settle_memory")
     assert (job.state, job.namespace_id) == (JobState.QUEUED, alice.scope.namespace_id)
     assert settle() == 0
 
@@ -128,7 +128,9 @@ def test_a_text_that_the_embedding_refuses_is_a_job_and_an_outage_waits(alice, r
 
     monkeypatch.setattr(neighbours, "near_any", refusing)
     assert settle() == 2
-    assert sorted(job.arguments[1] for job in Job.objects.filter(kind="settle_memory")) == sorted(ids)
+    assert sorted(job.arguments[1] for job in Job.objects.across_namespaces().filter(kind="settle_memory")) == sorted(
+        ids
+    )
 
 
 def test_a_run_that_is_over_time_marks_how_far_it_came(alice, remember):
@@ -176,7 +178,7 @@ def test_a_memory_that_lost_a_part_can_lose_the_rest_to_the_same_one(alice, reme
     answer = alice.post(f"/v1/memories/{old}/supersede", {"by": new, "reason": "all of it is over"})
 
     assert answer.status_code == 200, answer.json()
-    [link] = MemoryLink.objects.filter(kind=LinkKind.SUPERSEDES)
+    [link] = MemoryLink.objects.across_namespaces().filter(kind=LinkKind.SUPERSEDES)
     assert link.reason == "all of it is over"
     assert_index_is_whole(alice)
 
@@ -191,7 +193,7 @@ def test_an_edit_that_takes_back_the_rest_supersedes(alice, remember):
     settling.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
 
     assert_index_is_whole(alice)
-    memory = Memory.objects.get(pk=old)
+    memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.retired_spans or memory.superseded_by
 
 
@@ -285,4 +287,4 @@ def test_settling_and_people_at_once_neither_deadlock_nor_lose_a_count(alice, re
 
     settle()
     assert_index_is_whole(alice)
-    assert not Job.objects.filter(kind="settle_memory", state=JobState.FAILED).exists()
+    assert not Job.objects.across_namespaces().filter(kind="settle_memory", state=JobState.FAILED).exists()

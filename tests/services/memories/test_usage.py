@@ -35,7 +35,7 @@ def later():
 
 
 def uses(memory_id: str) -> int:
-    row = MemoryUpkeep.objects.filter(memory_id=memory_id).first()
+    row = MemoryUpkeep.objects.across_namespaces().filter(memory_id=memory_id).first()
     return row.uses if row else 0
 
 
@@ -44,7 +44,7 @@ def rate(tenant: Tenant) -> int:
 
 
 def importance(memory_id: str) -> float:
-    return Memory.objects.get(pk=memory_id).importance
+    return Memory.objects.across_namespaces().get(pk=memory_id).importance
 
 
 class TestUses:
@@ -56,7 +56,7 @@ class TestUses:
         ask(alice, "/v1/search", dry_run=True)
 
         assert usage.count_uses(now=later()) == 2
-        row = MemoryUpkeep.objects.get(memory_id=memory_id)
+        row = MemoryUpkeep.objects.across_namespaces().get(memory_id=memory_id)
         assert (row.uses, row.stale) == (2, True)
         assert abs(row.last_used_at - timezone.now()) < timedelta(minutes=5)
 
@@ -64,7 +64,7 @@ class TestUses:
         remember(alice, FACT)
         ask(alice)
 
-        assert not MemoryUpkeep.objects.exists()
+        assert not MemoryUpkeep.objects.across_namespaces().exists()
 
     def test_each_use_counts_once(self, alice, remember):
         memory_id = remember(alice, FACT)
@@ -115,7 +115,7 @@ class TestUses:
             )
 
         assert usage.count_uses(now=later()) == 0
-        assert not MemoryUpkeep.objects.exists()
+        assert not MemoryUpkeep.objects.across_namespaces().exists()
 
     def test_upkeep_goes_with_its_memory(self, alice, remember):
         remember(alice, FACT)
@@ -123,7 +123,7 @@ class TestUses:
         usage.count_uses(now=later())
         alice.post("/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
 
-        assert not MemoryUpkeep.objects.exists()
+        assert not MemoryUpkeep.objects.across_namespaces().exists()
 
     def test_ids_sort_by_their_moment(self):
         before = first_id_of(timezone.now() - timedelta(seconds=1))
@@ -139,7 +139,7 @@ class TestImportance:
     def test_a_documents_chunks_have_one_too(self, alice):
         alice.post("/v1/documents", {"namespace": "alice", "text": FACT})
 
-        assert Memory.objects.get().importance > 0.53
+        assert Memory.objects.across_namespaces().get().importance > 0.53
 
     def test_use_marks_and_repetition_raise_it(self, alice, remember):
         used, marked, repeated = remember(alice, FACT), remember(alice, MARKED), remember(alice, REPEATED)
@@ -173,7 +173,7 @@ class TestImportance:
         MemoryUpkeep.objects.update_or_create(
             namespace_id=alice.scope.namespace_id, memory_id=first, defaults={"uses": 9, "stale": True}
         )
-        MemoryUpkeep.objects.filter(memory_id=second).update(uses=30, stale=True)
+        MemoryUpkeep.objects.across_namespaces().filter(memory_id=second).update(uses=30, stale=True)
 
         assert rate(alice) == 0
         assert (importance(first), importance(second)) == (0.9, 0.1)
@@ -188,13 +188,13 @@ class TestImportance:
         assert rate(alice) == 1
         assert importance(memory_id) > written + 0.12
         put_policy(alice.scope, wanted={}, now=timezone.now())
-        MemoryUpkeep.objects.update(stale=True)
+        MemoryUpkeep.objects.across_namespaces().update(stale=True)
         assert rate(alice) == 1
         assert importance(memory_id) < written + 0.12
 
     def test_a_memory_from_before_importance_was_computed_gets_one(self, alice, remember):
         memory_id = remember(alice, FACT)
-        Memory.objects.update(importance=rating.UNRATED)
+        Memory.objects.across_namespaces().update(importance=rating.UNRATED)
         MemoryUpkeep.objects.create(namespace_id=alice.scope.namespace_id, memory_id=memory_id, uses=1, stale=True)
 
         assert rate(alice) == 1
@@ -205,7 +205,7 @@ class TestImportance:
         remember(bob, FACT)
 
         assert rate(alice) == 0
-        assert not MemoryUpkeep.objects.exists()
+        assert not MemoryUpkeep.objects.across_namespaces().exists()
 
     def test_more_than_a_batch(self, alice, remember, monkeypatch):
         monkeypatch.setattr(rating, "BATCH", 2)
@@ -213,8 +213,8 @@ class TestImportance:
             remember(alice, FACT)
 
         assert rate(alice) == 5
-        assert not MemoryUpkeep.objects.filter(stale=True).exists()
-        assert set(MemoryUpkeep.objects.values_list("repeats", flat=True)) == {5}
+        assert not MemoryUpkeep.objects.across_namespaces().filter(stale=True).exists()
+        assert set(MemoryUpkeep.objects.across_namespaces().values_list("repeats", flat=True)) == {5}
 
 
 @pytest.mark.django_db(transaction=True)

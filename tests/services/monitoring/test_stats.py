@@ -103,7 +103,7 @@ def test_a_summary_longer_than_its_turns_counts_against_the_others():
     summarise(scope_of("stats-there"), "x", (10, 900))
     assert stats.summary_tokens(EVERYWHERE).saved == 40
     remember(scope_of("stats-there"), "x", 1)
-    Session.objects.update(summarised_turn=1)
+    Session.objects.across_namespaces().update(summarised_turn=1)
     assert (stats.summary_tokens(EVERYWHERE).saved, stats.summary_tokens(EVERYWHERE).ratio > 1) == (0, True)
 
 
@@ -142,7 +142,10 @@ def test_without_a_worker_there_is_no_heartbeat(monkeypatch):
 
 def test_several_counts_are_one_statement(django_assert_num_queries):
     remember(scope_of("harbour"), "s1", 5)
-    mine, nowhere = Memory.objects.filter(session="s1"), Memory.objects.reachable_by(Access(actor="key:1"))
+    mine, nowhere = (
+        Memory.objects.across_namespaces().filter(session="s1"),
+        Memory.objects.reachable_by(Access(actor="key:1")),
+    )
     with django_assert_num_queries(2):
         assert capped_counts(mine, nowhere, mine.filter(role="nobody"), most=3) == [3, 0, 0]
         assert capped_counts(mine, most=10) == [5]

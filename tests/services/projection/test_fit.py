@@ -133,7 +133,7 @@ class TestMap:
     def test_the_job_is_asked_for_once_and_is_the_namespaces(self, alice, bob):
         turns(alice, many(5))
         assert fit.ask(alice.scope) == fit.ask(alice.scope)
-        job = Job.objects.get()
+        job = Job.objects.across_namespaces().get()
         assert (job.namespace_id, job.kind) == (alice.scope.namespace_id, "project_memories")
         assert fit.in_the_making(bob.scope) is None
         assert tasks.project_memories(alice.scope.namespace_id) == 5
@@ -148,7 +148,9 @@ class TestSample:
         for number in range(60):
             turns(alice, many(1), session=f"tiny {number}")
         assert draw(alice) == 60
-        shown = Memory.objects.filter(pk__in=places(alice)).values_list("session", "occurred_at__month")
+        shown = (
+            Memory.objects.across_namespaces().filter(pk__in=places(alice)).values_list("session", "occurred_at__month")
+        )
         held = Counter((session.split()[0], month if session == "large" else 0) for session, month in shown)
         assert held["large", 1] == pytest.approx(24, abs=1)
         assert held["large", 2] == pytest.approx(12, abs=1)
@@ -209,7 +211,7 @@ class TestErasure:
         erasure.refresh_from_db()
         assert erasure.status == "finished"
         assert erasure.proof["left"] == 0
-        assert not Projection.objects.exists()
+        assert not Projection.objects.across_namespaces().exists()
         assert len(places(alice)) == 20
         draw(alice)
         words = {word for cluster in fit.chart(alice.scope).clusters for word in cluster.words}
@@ -238,5 +240,5 @@ class TestErasure:
     def test_a_memory_that_is_deleted_otherwise_takes_its_point_along(self, alice):
         ids = turns(alice, many(5))
         draw(alice)
-        Memory.objects.filter(pk=ids[0])._raw_delete("default")
+        Memory.objects.across_namespaces().filter(pk=ids[0])._raw_delete("default")
         assert set(places(alice)) == set(ids[1:])

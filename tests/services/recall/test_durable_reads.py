@@ -31,7 +31,7 @@ def test_only_durable_reads_wait(alice, remember, settings, asking, durable):
             search(alice.scope, ask)
         assert commit_mode() == ("on" if durable else "off")
     assert commit_mode() == "on"
-    assert AuditLog.objects.filter(event_type="QUERY").count() == 1
+    assert AuditLog.objects.across_namespaces().filter(event_type="QUERY").count() == 1
 
 
 @pytest.mark.django_db(transaction=True)

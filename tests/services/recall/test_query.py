@@ -52,12 +52,12 @@ def test_the_pack_and_its_events_are_kept(alice, remember):
     remember(alice, "I prefer green tea.")
     answer = ask(alice)
 
-    stored = ContextPack.objects.get()
+    stored = ContextPack.objects.across_namespaces().get()
     assert stored.pk == answer.pack_id
     assert (stored.namespace_id, stored.session, stored.query_text) == (alice.scope.namespace_id, "s1", "tea?")
     assert stored.pack == json.loads(json.dumps(answer.pack))
     assert (stored.retrieved_count, stored.token_original) == (1, answer.token_original)
-    events = {event.event_type: event for event in AuditLog.objects.exclude(event_type="INGEST")}
+    events = {event.event_type: event for event in AuditLog.objects.across_namespaces().exclude(event_type="INGEST")}
     assert set(events) >= {"QUERY", "CONTEXT_PACK"}
     assert events["QUERY"].details["hits"] == 1
     assert {events[kind].subject for kind in ("QUERY", "CONTEXT_PACK")} == {str(answer.pack_id)}
@@ -89,7 +89,7 @@ def test_a_summary_counts_for_the_turns_that_it_stands_for(alice, remember):
     assert memory["session_summary"] == stored.condensed_text
     raw = sum(count_tokens(text) for text in ("I prefer green tea.", "We ship on Friday.", "Never call before nine."))
     assert answer.token_original == raw + stored.token_original
-    assert ContextPack.objects.get().session_summary_id == stored.pk
+    assert ContextPack.objects.across_namespaces().get().session_summary_id == stored.pk
 
 
 @override_settings(MEMOS_SUMMARY_REFRESH_MESSAGES=2)
@@ -110,7 +110,7 @@ def test_the_first_query_asks_for_a_summary_once(alice, remember):
     remember(alice, "I prefer green tea.")
     assert [ask(alice).summary_enqueued for _ in range(3)] == [True, False, False]
     assert OrmQ.objects.count() == 1
-    assert Session.objects.get().summary_requested_at == NOW
+    assert Session.objects.across_namespaces().get().summary_requested_at == NOW
 
 
 def test_a_request_that_nobody_fulfilled_is_made_again(alice, remember, settings):
@@ -145,7 +145,7 @@ def test_with_redis_away_memories_answer_and_the_answer_says_what_is_missing(ali
         answer = ask(alice)
     assert answer.degraded == ["session_window_unavailable"]
     assert [hit.text for hit in answer.retrieval.hits] == ["I prefer green tea."]
-    assert AuditLog.objects.get(event_type="QUERY").details["degraded"] == answer.degraded
+    assert AuditLog.objects.across_namespaces().get(event_type="QUERY").details["degraded"] == answer.degraded
 
 
 def test_after_a_reset_nothing_of_the_session_is_handed_over(alice, remember):

@@ -75,7 +75,7 @@ class TestWhatFades:
         assert run(NOW + FACT_ALIVE).total.decayed == 0
         assert run(NOW + FACT_GONE).total.decayed == 1
         assert active(scope) == set()
-        assert Memory.objects.get(pk=talk).text == TALK
+        assert Memory.objects.across_namespaces().get(pk=talk).text == TALK
 
     def test_when_it_happened_plays_no_part(self, scope):
         items = [(scope, NewMemory(session="s", role="user", text=FACT, occurred_at=NOW - 9_000 * DAY))]
@@ -95,7 +95,7 @@ class TestWhatFades:
         [talk] = remember(scope, TALK)
         run(NOW + TALK_GONE)
 
-        event = AuditLog.objects.get(event_type="MEMORY_ARCHIVE")
+        event = AuditLog.objects.across_namespaces().get(event_type="MEMORY_ARCHIVE")
         assert (event.subject, event.actor, event.session) == (str(talk), "worker", "s1")
         details = event.details
         strength = details["strength"]
@@ -133,7 +133,7 @@ class TestWhatExpires:
 
         assert run(NOW + 30 * DAY - HOUR).total.expired == 0
         assert run(NOW + 30 * DAY).total.expired == 1
-        assert AuditLog.objects.get(event_type="MEMORY_ARCHIVE").details["rule"] == "expired"
+        assert AuditLog.objects.across_namespaces().get(event_type="MEMORY_ARCHIVE").details["rule"] == "expired"
 
     def test_a_time_of_its_own_takes_the_place_of_the_policys(self, scope):
         sooner, later, usual = remember(scope, FACT + "1", FACT + "2", FACT + "3")
@@ -168,7 +168,7 @@ class TestWhatIsExempt:
         set_policy(scope, ttl_days=30, legal_hold=True)
 
         assert not run(NOW + 4_000 * DAY).total.anything
-        assert ContextPack.objects.count() == 1
+        assert ContextPack.objects.across_namespaces().count() == 1
 
     def test_another_tenants_policy_holds_for_another_tenant_only(self, scope, bob):
         [of_bob] = remember(bob.scope, FACT)
@@ -179,9 +179,9 @@ class TestWhatIsExempt:
 
         assert list(swept.namespaces) == ["alice"]
         assert active(bob.scope) == {of_bob}
-        assert {event.namespace_id for event in AuditLog.objects.filter(event_type="MEMORY_ARCHIVE")} == {
-            scope.namespace_id
-        }
+        assert {
+            event.namespace_id for event in AuditLog.objects.across_namespaces().filter(event_type="MEMORY_ARCHIVE")
+        } == {scope.namespace_id}
 
 
 class TestRestore:
@@ -200,7 +200,7 @@ class TestRestore:
 
     def test_a_restored_memory_is_left_alone_however_weak_it_is(self, scope):
         [fact] = remember(scope, FACT)
-        Memory.objects.filter(pk=fact).update(importance=0.01)
+        Memory.objects.across_namespaces().filter(pk=fact).update(importance=0.01)
         run(NOW + HOUR)
         restore(fact, NOW + HOUR)
 
@@ -214,7 +214,7 @@ class TestRestore:
         restore(fact, NOW + 2 * DAY)
 
         assert run(NOW + 30 * DAY).total.expired == 0
-        assert MemoryUpkeep.objects.get(memory_id=fact).expires_at is None
+        assert MemoryUpkeep.objects.across_namespaces().get(memory_id=fact).expires_at is None
 
 
 class TestTheClock:
@@ -226,7 +226,7 @@ class TestTheClock:
         swept = run(NOW + TALK_GONE + DAY, accept_clock=False)
 
         assert "the clock went back" in swept.paused
-        assert AuditLog.objects.filter(event_type="SWEEP_PAUSE").count() == 1
+        assert AuditLog.objects.across_namespaces().filter(event_type="SWEEP_PAUSE").count() == 1
 
     def test_a_clock_that_jumps_ahead_archives_nothing_until_somebody_says_it_is_right(self, scope):
         remember(scope, TALK, FACT)
@@ -235,11 +235,11 @@ class TestTheClock:
         for moment in (NOW + 3_000 * DAY, NOW + 3_000 * DAY + HOUR):
             assert "the clock went on from" in run(moment, accept_clock=False).paused
         assert len(active(scope)) == 2
-        assert AuditLog.objects.filter(event_type="SWEEP_PAUSE").count() == 1
+        assert AuditLog.objects.across_namespaces().filter(event_type="SWEEP_PAUSE").count() == 1
         assert run(NOW + HOUR, accept_clock=False).paused == ""
         assert len(active(scope)) == 2
         assert run(NOW + 3_000 * DAY, accept_clock=True).total.decayed == 2
-        assert AuditLog.objects.filter(event_type="SWEEP_RESUME").count() == 1
+        assert AuditLog.objects.across_namespaces().filter(event_type="SWEEP_RESUME").count() == 1
 
     def test_the_task_says_so_in_the_log_and_goes_on_living(self, scope, caplog):
         run(datetime.now(UTC) + 30 * DAY)
@@ -256,7 +256,7 @@ class TestRunsAndBatches:
 
         assert first.total.decayed == 7
         assert not second.total.anything
-        assert AuditLog.objects.filter(event_type="MEMORY_ARCHIVE").count() == 7
+        assert AuditLog.objects.across_namespaces().filter(event_type="MEMORY_ARCHIVE").count() == 7
 
     def test_more_than_a_batch_is_swept_batch_by_batch(self, scope, monkeypatch):
         monkeypatch.setattr(sweep, "BATCH", 3)
@@ -280,13 +280,13 @@ class TestRunsAndBatches:
     def test_a_dry_run_counts_the_same_and_writes_nothing(self, scope):
         remember(scope, TALK, FACT)
         make_pack(scope, NOW)
-        events = AuditLog.objects.count()
+        events = AuditLog.objects.across_namespaces().count()
 
         dry = sweep.dry_run(now=NOW + FACT_ALIVE)
 
         assert (dry.total.decayed, dry.total.packs) == (1, 1)
         assert len(active(scope)) == 2
-        assert AuditLog.objects.count() == events
+        assert AuditLog.objects.across_namespaces().count() == events
         assert not UpkeepMark.objects.exists()
         wet = run(NOW + FACT_ALIVE)
         assert (wet.total.decayed, wet.total.packs) == (1, 1)
@@ -310,7 +310,7 @@ class TestTwoAtOnce:
         done = together(*[lambda: run(NOW + TALK_GONE, accept_clock=True)] * 3)
 
         assert sum(swept.total.decayed for swept in done) == 40
-        assert AuditLog.objects.filter(event_type="MEMORY_ARCHIVE").count() == 40
+        assert AuditLog.objects.across_namespaces().filter(event_type="MEMORY_ARCHIVE").count() == 40
         assert differences([alice.scope.namespace_id]) == []
 
     def test_batches_of_two_transactions_share_no_memory(self, alice):
@@ -339,7 +339,7 @@ class TestTwoAtOnce:
             target=closing(lambda: exempt(alice.scope, memory_ids=[talk], legal_hold=True, reason="lawsuit", now=NOW))
         )
         with transaction.atomic():
-            Memory.objects.select_for_update().get(pk=talk)
+            Memory.objects.across_namespaces().select_for_update().get(pk=talk)
             hold.start()
             # The sweep leaves a row that another holds.
             assert together(lambda: run(NOW + TALK_GONE))[0].total.decayed == 0
@@ -367,8 +367,10 @@ class TestRetention:
             make_pack(scope, NOW - days * DAY)
 
         assert run(NOW).total.packs == 4
-        assert ContextPack.objects.count() == 2
-        deleted = AuditLog.objects.filter(event_type="RETENTION_DELETE").values_list("details", flat=True)
+        assert ContextPack.objects.across_namespaces().count() == 2
+        deleted = (
+            AuditLog.objects.across_namespaces().filter(event_type="RETENTION_DELETE").values_list("details", flat=True)
+        )
         assert sum(details["context_packs"] for details in deleted) == 4
         assert run(NOW).total.packs == 0
 
@@ -387,8 +389,12 @@ class TestRetention:
         swept = run(NOW)
 
         assert {name: tally.evaluations for name, tally in swept.namespaces.items()} == {"alice": 2, "(datasets)": 1}
-        assert sorted(EvaluationRun.objects.values_list("status", flat=True)) == ["finished", "queued", "running"]
-        assert EvaluationResult.objects.count() == 3
+        assert sorted(EvaluationRun.objects.across_namespaces().values_list("status", flat=True)) == [
+            "finished",
+            "queued",
+            "running",
+        ]
+        assert EvaluationResult.objects.across_namespaces().count() == 3
 
 
 def make_pack(scope: Scope, at: datetime) -> None:
@@ -470,10 +476,10 @@ class TestQuarantine:
         assert sweep.dry_run(now=NOW + 31 * DAY).total.quarantined == 2
         assert run(NOW + 31 * DAY).total.quarantined == 2
 
-        assert {str(item.pk) for item in QuarantinedItem.objects.all()} == {released, young}
-        event = AuditLog.objects.get(event_type="RETENTION_DELETE")
+        assert {str(item.pk) for item in QuarantinedItem.objects.across_namespaces()} == {released, young}
+        event = AuditLog.objects.across_namespaces().get(event_type="RETENTION_DELETE")
         assert event.details == {"quarantined": 2, "older_than_days": 30}
-        assert Memory.objects.count() == 1
+        assert Memory.objects.across_namespaces().count() == 1
 
     def test_a_legal_hold_and_a_policy_of_zero_days_keep_it(self, scope, bob):
         for place, policy in ((scope, {"legal_hold": True}), (bob.scope, {"retention": {"quarantine_days": 0}})):
@@ -481,4 +487,4 @@ class TestQuarantine:
             self.held(place, at=NOW)
 
         assert run(NOW + 400 * DAY).total.quarantined == 0
-        assert QuarantinedItem.objects.count() == 2
+        assert QuarantinedItem.objects.across_namespaces().count() == 2

@@ -85,9 +85,11 @@ def test_a_version_says_what_it_was_made_from_and_what_it_costs(alice):
     }
     assert [str(identity) for identity in stored.source_memory_ids] == ids
     assert stored.token_condensed == count_tokens(stored.condensed_text, stored.tokenizer)
-    assert stored.token_original == sum(count_tokens(text) for text in Memory.objects.values_list("text", flat=True))
+    assert stored.token_original == sum(
+        count_tokens(text) for text in Memory.objects.across_namespaces().values_list("text", flat=True)
+    )
     assert set(json.loads(stored.condensed_text)) >= CARD
-    event = AuditLog.objects.get(event_type="CONDENSATION")
+    event = AuditLog.objects.across_namespaces().get(event_type="CONDENSATION")
     assert (event.subject, event.details["number"], event.details["messages"]) == (str(stored.pk), 1, 3)
     assert "ship part" not in str(event.details)
 
@@ -95,7 +97,7 @@ def test_a_version_says_what_it_was_made_from_and_what_it_costs(alice):
 def test_the_items_of_a_card_name_memories_that_exist(alice):
     tell(alice, 60)
     run(alice)
-    for stored in Condensation.objects.all():
+    for stored in Condensation.objects.across_namespaces():
         card = json.loads(stored.condensed_text)
         assert "sources" not in card
         for bucket in CARD:
@@ -108,12 +110,15 @@ def test_the_items_of_a_card_name_memories_that_exist(alice):
 def test_with_nothing_new_a_run_changes_nothing(alice):
     tell(alice, 3)
     assert len(run(alice)) == 1
-    before = list(Session.objects.values())
-    events = AuditLog.objects.count()
+    before = list(Session.objects.across_namespaces().values())
+    events = AuditLog.objects.across_namespaces().count()
 
     assert run(alice) == []
-    assert list(Session.objects.values()) == before
-    assert (Condensation.objects.count(), AuditLog.objects.count()) == (1, events)
+    assert list(Session.objects.across_namespaces().values()) == before
+    assert (Condensation.objects.across_namespaces().count(), AuditLog.objects.across_namespaces().count()) == (
+        1,
+        events,
+    )
 
 
 def test_versions_count_up_and_say_why_they_were_made(alice):
@@ -126,8 +131,8 @@ def test_versions_count_up_and_say_why_they_were_made(alice):
     told = {name: second.trigger_details[name] for name in ("strategy", "new_message_count", "from_turn", "to_turn")}
     assert told == {"strategy": "rolling_summary", "new_message_count": 4, "from_turn": 4, "to_turn": 7}
     assert len(second.source_memory_ids) == 4
-    first = Condensation.objects.get(number=1)
-    new = Memory.objects.filter(turn__gt=3).values_list("tokens", flat=True)
+    first = Condensation.objects.across_namespaces().get(number=1)
+    new = Memory.objects.across_namespaces().filter(turn__gt=3).values_list("tokens", flat=True)
     assert second.token_original == first.token_original + sum(new)
 
 
@@ -139,7 +144,7 @@ def test_a_long_session_is_taken_in_batches(alice):
         (2, 40, 80),
         (3, 15, 95),
     ]
-    assert Session.objects.get().summarised_turn == 95
+    assert Session.objects.across_namespaces().get().summarised_turn == 95
 
 
 def test_a_rest_below_the_threshold_waits_for_the_next_run(alice):
@@ -178,7 +183,7 @@ def test_sessions_and_namespaces_are_summarised_apart(alice, bob):
     tell(alice, 2, session="s2")
     tell(bob, 2)
     run(alice)
-    assert list(Condensation.objects.values_list("namespace__name", "session")) == [("alice", "s1")]
+    assert list(Condensation.objects.across_namespaces().values_list("namespace__name", "session")) == [("alice", "s1")]
     assert run(alice, "nowhere") == []
 
 
@@ -187,7 +192,7 @@ def test_the_first_summary_is_due_with_the_first_message_and_a_new_one_with_enou
     assert request(alice, has_summary=False)
     assert jobs() == [(alice.scope.namespace_id, "s1")]
     run(alice)
-    assert Session.objects.get().summary_requested_at is None
+    assert Session.objects.across_namespaces().get().summary_requested_at is None
 
     tell(alice, 3, first=2)
     assert not request(alice, has_summary=True)
@@ -212,7 +217,7 @@ def test_a_request_is_rolled_back_with_its_transaction(alice):
         assert request_if_due(alice.scope, session="s1", has_summary=True, now=NOW)
         transaction.set_rollback(True)
     assert jobs() == []
-    assert Session.objects.get().summary_requested_at is None
+    assert Session.objects.across_namespaces().get().summary_requested_at is None
 
 
 def test_a_session_whose_job_was_lost_is_found(alice, bob, settings):
@@ -254,8 +259,8 @@ def test_a_reset_during_the_first_run_leaves_no_summary_of_what_is_gone(alice, m
 
     monkeypatch.setattr(condense, "_write_card", interrupted)
     assert run(alice) == []
-    assert not Condensation.objects.exists()
-    assert Session.objects.get().summarised_turn == 0
+    assert not Condensation.objects.across_namespaces().exists()
+    assert Session.objects.across_namespaces().get().summarised_turn == 0
 
 
 def test_a_reset_of_a_summarised_session_during_a_run_makes_it_a_no_op(alice, monkeypatch):
@@ -270,8 +275,8 @@ def test_a_reset_of_a_summarised_session_during_a_run_makes_it_a_no_op(alice, mo
 
     monkeypatch.setattr(condense, "_write_card", interrupted)
     assert run(alice) == []
-    assert not Condensation.objects.exists()
-    assert Session.objects.get().summarised_turn == 0
+    assert not Condensation.objects.across_namespaces().exists()
+    assert Session.objects.across_namespaces().get().summarised_turn == 0
 
 
 def test_a_run_that_another_overtakes_while_it_reads_stores_nothing_twice(alice):
@@ -290,7 +295,7 @@ def test_a_run_that_another_overtakes_while_it_reads_stores_nothing_twice(alice)
         run(alice)
         run(alice)
 
-    versions = Condensation.objects.order_by("number")
+    versions = Condensation.objects.across_namespaces().order_by("number")
     assert [(entry.number, entry.covers_to_turn) for entry in versions] == [(1, 40), (2, 80), (3, 95)]
     sources = [identity for entry in versions for identity in entry.source_memory_ids]
     assert len(sources) == len(set(sources)) == 95
@@ -301,7 +306,9 @@ def test_of_runs_at_once_one_stores_each_version(alice):
     tell(alice, 95)
     made = together(4, lambda _: len(run(alice)))
     assert sum(made) == 3
-    assert list(Condensation.objects.order_by("number").values_list("number", "covers_to_turn")) == [
+    assert list(
+        Condensation.objects.across_namespaces().order_by("number").values_list("number", "covers_to_turn")
+    ) == [
         (1, 40),
         (2, 80),
         (3, 95),
@@ -322,7 +329,7 @@ def test_over_forty_rounds_a_card_stays_bounded_and_every_item_has_its_memories(
         texts.append("千万不要在九点以前打电话。")
         ingest_batch([(alice.scope, NewMemory(session="s1", role="user", text=text)) for text in texts], now=NOW)
         run(alice)
-    versions = list(Condensation.objects.order_by("number"))
+    versions = list(Condensation.objects.across_namespaces().order_by("number"))
     assert len(versions) == 40
     assert max(card_tokens(json.loads(entry.condensed_text)) for entry in versions) <= MAX_CARD_TOKENS
     newest = versions[-1]

@@ -130,10 +130,10 @@ def test_a_query_sees_the_same_as_the_request(summarised, settings, texts, now, 
 
 def test_archived_messages_end_the_wait_without_a_version(summarised):
     tell(summarised, LONG)
-    Memory.objects.filter(turn=3).update(state="archived")
+    Memory.objects.across_namespaces().filter(turn=3).update(state="archived")
     assert run(summarised) == []
-    assert Session.objects.get().summarised_turn == 3
-    assert Condensation.objects.count() == 1
+    assert Session.objects.across_namespaces().get().summarised_turn == 3
+    assert Condensation.objects.across_namespaces().count() == 1
 
 
 def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
@@ -155,7 +155,7 @@ def test_ingest_asks_when_the_namespaces_own_number_is_reached(alice, settings):
     caches.forget_all()
 
     tell(alice, "one", "two", "three")
-    assert Session.objects.get().summary_requested_at is None
+    assert Session.objects.across_namespaces().get().summary_requested_at is None
 
     tell(alice, "four")
-    assert Session.objects.get().summary_requested_at == NOW
+    assert Session.objects.across_namespaces().get().summary_requested_at == NOW

@@ -57,7 +57,7 @@ def ask(tenant, **more) -> dict:
 def test_end_to_end_a_new_query_hands_the_old_value_over_neither_before_nor_after_the_card_is_made_anew(alice, told):
     before = ask(alice)
     assert "love chess" in before["context_pack"]["text"]
-    stored = ContextPack.objects.get().pack
+    stored = ContextPack.objects.across_namespaces().get().pack
 
     settle()
     at_once = ask(alice)
@@ -70,7 +70,9 @@ def test_end_to_end_a_new_query_hands_the_old_value_over_neither_before_nor_afte
         assert "love chess" not in answer["condensed_summary"]
     assert "platform nine" in after["condensed_summary"]
     assert "oboe" in after["condensed_summary"], "what stood beside it is told still"
-    assert ContextPack.objects.order_by("id").first().pack == stored, "what was handed over stays as it was"
+    assert ContextPack.objects.across_namespaces().order_by("id").first().pack == stored, (
+        "what was handed over stays as it was"
+    )
 
 
 def test_the_new_version_says_why_it_was_made_and_the_former_stays(alice, told):
@@ -82,8 +84,8 @@ def test_the_new_version_says_why_it_was_made_and_the_former_stays(alice, told):
     assert (card.number, card.trigger_reason) == (2, SummaryTrigger.STALE)
     assert (card.covers_to_turn, card.token_original) == (first.covers_to_turn, first.token_original)
     assert "chess" not in card.condensed_text
-    assert "chess" in Condensation.objects.get(pk=first.pk).condensed_text
-    assert not StaleSource.objects.exists()
+    assert "chess" in Condensation.objects.across_namespaces().get(pk=first.pk).condensed_text
+    assert not StaleSource.objects.across_namespaces().exists()
     assert all(
         len(json.loads(card.condensed_text)[bucket]) == len(sources) for bucket, sources in card.item_sources.items()
     )
@@ -103,7 +105,7 @@ def test_a_superseded_memory_is_no_longer_quoted(alice, remember, told):
     settle()
     work_off()
     newer = remember(alice, "The night train leaves from platform two.", session="may", occurred_at=MAY)
-    train = Memory.objects.get(text__contains="platform nine")
+    train = Memory.objects.across_namespaces().get(text__contains="platform nine")
     alice.post(f"/v1/memories/{train.pk}/supersede", {"by": newer, "reason": "moved"})
 
     assert "platform nine" not in ask(alice)["condensed_summary"]
@@ -119,10 +121,10 @@ def test_as_of_a_time_before_it_tells_what_was_believed_then(alice, told):
 
 
 def test_nothing_to_change_makes_no_version(alice, told):
-    stale_summaries.mark(Memory.objects.get(text__contains="platform nine"))
+    stale_summaries.mark(Memory.objects.across_namespaces().get(text__contains="platform nine"))
     work_off()
     assert newest(alice).number == 1
-    assert not StaleSource.objects.exists()
+    assert not StaleSource.objects.across_namespaces().exists()
     assert stale_summaries.renew(alice.scope, session="march", now=timezone.now()) is None
 
 
@@ -130,9 +132,9 @@ def test_a_session_without_a_summary_keeps_no_mark(alice, remember):
     remember(alice, OLD, session="march", occurred_at=MARCH)
     remember(alice, NEW, session="may", occurred_at=MAY)
     settle()
-    assert StaleSource.objects.exists()
+    assert StaleSource.objects.across_namespaces().exists()
     work_off()
-    assert not StaleSource.objects.exists()
+    assert not StaleSource.objects.across_namespaces().exists()
     condense_session(alice.scope, session="march", now=timezone.now())
     assert "chess" not in newest(alice).condensed_text, "what is retired is not told by a first summary either"
 
@@ -157,7 +159,7 @@ def test_what_is_retired_while_a_card_is_written_is_not_in_it(alice, remember, m
 def test_what_is_marked_while_a_card_is_made_anew_is_looked_at_again(alice, told, monkeypatch):
     settle()
     write = stale_summaries._write
-    train = Memory.objects.get(text__contains="platform nine")
+    train = Memory.objects.across_namespaces().get(text__contains="platform nine")
 
     def late(stale):
         monkeypatch.setattr(stale_summaries, "_write", write)
@@ -169,7 +171,7 @@ def test_what_is_marked_while_a_card_is_made_anew_is_looked_at_again(alice, told
 
     assert stored is not None
     assert stored.trigger_details["stale_memories"] == 2
-    assert not StaleSource.objects.filter(session="march").exists()
+    assert not StaleSource.objects.across_namespaces().filter(session="march").exists()
 
 
 def test_an_erased_memory_leaves_no_mark(alice, told):
@@ -177,7 +179,7 @@ def test_an_erased_memory_leaves_no_mark(alice, told):
     answer = alice.post("/v1/erasures", {"namespace": "alice", "memory_ids": [str(told[0])], "reason": "asked for"})
     receipt = uuid.UUID(answer.json()["id"])
     carry_out(namespace_id=alice.scope.namespace_id, erasure_id=receipt, now=timezone.now)
-    assert not StaleSource.objects.filter(memory_id=told[0]).exists()
+    assert not StaleSource.objects.across_namespaces().filter(memory_id=told[0]).exists()
 
 
 def test_it_stays_in_the_namespace(alice, bob, told):

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memory.enums import QuarantineState
 from memory.errors import Conflict
-from memory.models import Document, Memory, QuarantinedItem
+from memory.models import Document, Memory, MemoryVersion, QuarantinedItem
 from memory.services.erasure import requests
 from memory.services.erasure import run as erasing
 from memory.services.index import entries
@@ -72,7 +72,7 @@ def carry_out_bulk(verb: BulkVerb, memory_id: uuid.UUID, **parameters: Any) -> N
 
 
 def restore_first(memory_id: uuid.UUID) -> None:
-    version = Memory.objects.get(pk=memory_id).versions.first()
+    version = MemoryVersion.objects.across_namespaces().filter(memory_id=memory_id).first()
     lifecycle.restore_version(STAFF, version_id=version.pk, **common(memory_id))
 
 
@@ -125,13 +125,13 @@ def test_a_held_memory_stays_and_says_what_it_says(alice, edited, way, whole):
         hold_namespace(alice)
     else:
         hold(alice, edited)
-    before = list(Memory.objects.order_by("pk").values())
+    before = list(Memory.objects.across_namespaces().order_by("pk").values())
 
     with pytest.raises(Conflict, match="under a legal hold") as refused:
         WAYS[way](alice, edited)
 
     assert ("PUT /v1/policy" if whole else "POST /v1/policy/exemptions") in refused.value.message
-    assert list(Memory.objects.order_by("pk").values()) == before
+    assert list(Memory.objects.across_namespaces().order_by("pk").values()) == before
     assert len(window.read(alice.scope.namespace_id, "s1")) == 2
     assert differences([alice.scope.namespace_id]) == []
 
@@ -152,7 +152,7 @@ class TestDocuments:
     @pytest.fixture
     def chunk(self, alice) -> uuid.UUID:
         put(alice)
-        return Memory.objects.get(turn__lt=0).pk
+        return Memory.objects.across_namespaces().get(turn__lt=0).pk
 
     @pytest.mark.parametrize("whole", [False, True])
     def test_a_writer_cannot_delete_or_replace_one_with_a_held_chunk(self, make_tenant, chunk, alice, whole):
@@ -170,25 +170,30 @@ class TestDocuments:
         assert detail == (
             {"hold": "namespace", "namespace": "alice"} if whole else {"hold": "memory", "memory_ids": [str(chunk)]}
         )
-        assert (Memory.objects.get().text, Document.objects.get().version) == (TEXT, 1)
+        assert (Memory.objects.across_namespaces().get().text, Document.objects.across_namespaces().get().version) == (
+            TEXT,
+            1,
+        )
 
     def test_a_session_that_is_reset_keeps_its_documents(self, alice, chunk):
-        Document.objects.update(session="s1")
+        Document.objects.across_namespaces().update(session="s1")
         hold(alice, chunk)
 
         for dry_run in (True, False):
             with pytest.raises(Conflict, match="under a legal hold"):
                 reset.reset_session(alice.scope, session="s1", dry_run=dry_run, clear_audit=False, now=timezone.now())
-        assert Memory.objects.get().pk == chunk
+        assert Memory.objects.across_namespaces().get().pk == chunk
 
     def test_a_version_that_is_released_does_not_replace_it(self, alice, chunk):
         put(alice, ATTACK)
         hold(alice, chunk)
 
         with pytest.raises(Conflict, match="under a legal hold"):
-            quarantine.release(STAFF, item_id=QuarantinedItem.objects.get().pk, note="", now=timezone.now())
-        assert Memory.objects.get().text == TEXT
-        assert QuarantinedItem.objects.get().state == QuarantineState.PENDING
+            quarantine.release(
+                STAFF, item_id=QuarantinedItem.objects.across_namespaces().get().pk, note="", now=timezone.now()
+            )
+        assert Memory.objects.across_namespaces().get().text == TEXT
+        assert QuarantinedItem.objects.across_namespaces().get().state == QuarantineState.PENDING
 
     def test_another_document_goes_as_before(self, alice, chunk):
         hold(alice, chunk)
@@ -207,14 +212,14 @@ class TestWhatAHoldLetsPass:
         supersede.supersede_by_text(STAFF, older_id=held, text="It fires at 1,300.", **without_id(held))
         reinstate.reinstate(STAFF, **common(held))
 
-        memory = Memory.objects.get(pk=held)
+        memory = Memory.objects.across_namespaces().get(pk=held)
         assert (memory.text, memory.superseded_by) == (TEXT, None)
 
     def test_what_it_says_is_the_only_thing_that_stays(self, alice, held):
         lifecycle.pin(STAFF, pinned=True, **common(held))
         edit.edit(STAFF, importance=0.9, **common(held))
 
-        assert Memory.objects.filter(pk=held, pinned=True, importance=0.9, text=TEXT).exists()
+        assert Memory.objects.across_namespaces().filter(pk=held, pinned=True, importance=0.9, text=TEXT).exists()
 
     def test_one_that_was_archived_before_can_be_restored(self, alice, memory_id):
         lifecycle.archive_one(STAFF, **common(memory_id))
@@ -223,7 +228,7 @@ class TestWhatAHoldLetsPass:
         assert lifecycle.restore_one(STAFF, **common(memory_id))["state"] == "active"
 
     def test_other_memories_go(self, alice, held):
-        other = Memory.objects.exclude(pk=held).get().pk
+        other = Memory.objects.across_namespaces().exclude(pk=held).get().pk
 
         assert edit.archive(STAFF, memory_ids=[other], reason="why", now=timezone.now()) == 1
 
@@ -239,7 +244,7 @@ class TestQuarantine:
     @pytest.fixture
     def item(self, alice) -> QuarantinedItem:
         alice.post("/v1/ingest", {"namespace": "alice", "session_id": "s1", "role": "user", "text": ATTACK})
-        return QuarantinedItem.objects.get()
+        return QuarantinedItem.objects.across_namespaces().get()
 
     def test_nothing_of_a_held_namespace_is_discarded_or_expires(self, alice, item):
         hold_namespace(alice)
@@ -248,7 +253,7 @@ class TestQuarantine:
             quarantine.discard(STAFF, item_id=item.pk, note="", now=timezone.now())
         late = timezone.now() + timedelta(days=9000)
         assert quarantine.delete_expired(alice.scope, days=1, now=late, deadline=time.monotonic() + 60) == 0
-        assert QuarantinedItem.objects.get().text == ATTACK
+        assert QuarantinedItem.objects.across_namespaces().get().text == ATTACK
 
 
 def test_a_hold_of_the_namespace_stops_a_sweep_that_has_read_the_policy(alice, memory_id):
@@ -259,7 +264,7 @@ def test_a_hold_of_the_namespace_stops_a_sweep_that_has_read_the_policy(alice, m
     tally = sweep._sweep_one(alice.scope, policy, now=late, deadline=time.monotonic() + 60)
 
     assert (tally.decayed, tally.expired, tally.packs) == (0, 0, 0)
-    assert Memory.objects.active().count() == 2
+    assert Memory.objects.across_namespaces().active().count() == 2
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["memory", "namespace"])
@@ -280,7 +285,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
     kept = ids[2:] if whole else [ids[3]]
     receipt = requests.shown(requests.find(STAFF, erasure_id=erasure.id))
     assert receipt["status"] == "finished", receipt
-    assert sorted(Memory.objects.values_list("pk", flat=True)) == kept
+    assert sorted(Memory.objects.across_namespaces().values_list("pk", flat=True)) == kept
     assert receipt["holders"]["memory_memory"] == {"counted": 6, "cleared": 6 - len(kept), "kept": len(kept), "left": 0}
     assert f"kept: {len(kept)}." in receipt["notes"][-1]
     assert receipt["proof"]["counters_exact"] is True
@@ -292,7 +297,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
 def test_a_hold_that_is_placed_at_once_is_seen_or_waits(alice, way, whole):
     """The deed waits for the transaction that places the hold, and is refused when that has ended."""
     put(alice)
-    [chunk] = Memory.objects.values_list("pk", flat=True)
+    [chunk] = Memory.objects.across_namespaces().values_list("pk", flat=True)
     errors: list[Exception] = []
 
     def go() -> None:
@@ -315,4 +320,4 @@ def test_a_hold_that_is_placed_at_once_is_seen_or_waits(alice, way, whole):
     thread.join()
 
     assert [type(error) for error in errors] == [Conflict]
-    assert Memory.objects.active().count() == 1
+    assert Memory.objects.across_namespaces().active().count() == 1

@@ -1,0 +1,12 @@
+"""dumpdata as Django has it, but of every row: the default managers are closed to a query that names no namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands.dumpdata import Command as DumpData
+
+
+class Command(DumpData):
+    def handle(self, *app_labels: str, **options: Any) -> str | None:
+        return super().handle(*app_labels, **{**options, "use_base_manager": True})
