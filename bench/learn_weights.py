@@ -57,7 +57,7 @@ def main() -> None:
 
 def _learnable(argument: str, *, most: int) -> Learnable:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
-    from memory.evaluation.runner import chosen_groups, embedded_questions  # noqa: PLC0415
+    from memory.evaluation.runner import chosen_groups, embed_questions  # noqa: PLC0415
     from memory.services.evaluation.runs import Options  # noqa: PLC0415
     from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
 
@@ -72,7 +72,7 @@ def _learnable(argument: str, *, most: int) -> Learnable:
     for group in groups:
         chosen = [one for number, one in enumerate(group.questions, start=place) if number % step == 0]
         place += len(group.questions)
-        questions = embedded_questions([replace(group, questions=chosen)], now=now)
+        questions = embed_questions([replace(group, questions=chosen)], now=now)
         embedded = embed_batches(group.memories)
         with scratch_namespace(
             f"learn-{group.name}", memories=group.memories, embedded=embedded, actor="learn", keep=False, now=now

@@ -97,7 +97,7 @@ def embed_pending() -> int:
 @job
 def check_embedded_marks() -> int:
     """Sets right which memories are said to have vectors; returns of how many that was wrong."""
-    changed = marks.set_right()
+    changed = marks.correct_marks()
     if changed:
         log.warning("memories were wrongly marked as embedded or not", extra={"memories": changed})
     return changed

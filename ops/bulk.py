@@ -21,7 +21,7 @@ from memory.models import Memory
 from memory.services.erasure import requests
 from memory.services.jobs import queue, runner
 from memory.services.memories import edit, merge, renew_vectors, restore, tags
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.types import Access, Scope
 from ops.access import access_of
 from ops.models import BulkAction, BulkState, BulkVerb
@@ -53,9 +53,9 @@ def start(
     """
     if not may(user, verb):
         raise Forbidden("You may not do that to memories: ask an administrator for the permission.")
-    parameters = {**parameters, "reason": checked_reason(parameters["reason"])}
+    parameters = {**parameters, "reason": check_reason(parameters["reason"])}
     if verb == BulkVerb.TAG:
-        parameters["add"] = tags.checked_tags(parameters["add"])
+        parameters["add"] = tags.check_tags(parameters["add"])
     chosen = list(dict.fromkeys(memory_ids))
     if not chosen or len(chosen) > MAX_SELECTED:
         raise InvalidInput(f"Choose 1 to {MAX_SELECTED:,} memories.", detail={"field": "memory_ids"})
@@ -214,7 +214,7 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 
 _DEEDS: dict[BulkVerb, Deed] = {
-    BulkVerb.ARCHIVE: _simple(edit.archived),
+    BulkVerb.ARCHIVE: _simple(edit.archive_ids),
     BulkVerb.RESTORE: _restore,
     BulkVerb.REEMBED: _simple(renew_vectors.renew_vectors),
     BulkVerb.MERGE: _merge,
@@ -260,7 +260,7 @@ def _untag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 
 _UNDOES: dict[BulkVerb, Callable[..., None]] = {
-    BulkVerb.ARCHIVE: _undone(edit.restored),
+    BulkVerb.ARCHIVE: _undone(edit.restore_ids),
     BulkVerb.RESTORE: _unrestore,
     BulkVerb.MERGE: _unmerge,
     BulkVerb.TAG: _untag,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from memory.governance.policy import Policy, nested
+from memory.governance.policy import Policy, nest
 from memory.policy_values import BY_KEY, Value
-from memory.services.tenancy.policy import Governing, proposed
+from memory.services.tenancy.policy import Governing, propose
 
 # Name in the address: key of the policy.
 FIELDS = {
@@ -38,9 +38,9 @@ def asked(governing: Governing, given: Mapping[str, str]) -> dict[str, Value]:
 
 def policy_with(governing: Governing, changed: Mapping[str, Value]) -> Policy:
     """The policy that would be in force with these values saved. Raises InvalidInput."""
-    return proposed(wanted_with(governing, changed)).policy if changed else governing.effective.policy
+    return propose(wanted_with(governing, changed)).policy if changed else governing.effective.policy
 
 
 def wanted_with(governing: Governing, changed: Mapping[str, Value]) -> dict[str, object]:
     """What the namespace sets itself, with these values: the shape in which a policy is saved."""
-    return nested({**governing.overrides, **changed})
+    return nest({**governing.overrides, **changed})

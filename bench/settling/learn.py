@@ -42,8 +42,8 @@ from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, cases_of
 from bench.settling.pairs import PAIRS, lines_of
 from memory.governance.likelihood import Nearness, features, is_told, vetoes
-from memory.governance.updates import resolved, update
-from memory.providers.embedding import configured, provider_for
+from memory.governance.updates import resolve_references, update
+from memory.providers.embedding import configured_model, provider_for
 from memory.text.analysis import cjk_share
 from memory.text.utterances import statements
 
@@ -151,7 +151,7 @@ def _chinese(text: str) -> bool:
 
 def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
     """The names of the features, and a row for each pair."""
-    read = {text: resolved(statements(text)) for pair in pairs for text in (pair.older, pair.newer)}
+    read = {text: resolve_references(statements(text)) for pair in pairs for text in (pair.older, pair.newer)}
     known = sorted(
         {
             text
@@ -160,7 +160,7 @@ def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
             for text in (statement.text, *(claim.clause.text for claim in claims))
         }
     )
-    vectors = dict(zip(known, provider_for(*configured()).embed(known), strict=True))
+    vectors = dict(zip(known, provider_for(*configured_model()).embed(known), strict=True))
     names: list[str] = []
     rows = []
     for pair in pairs:

@@ -58,13 +58,13 @@ def main() -> None:
 
 
 def _measure(cases: Sequence[Case]) -> list[Outcome]:
-    from memory.services.index.embedding import Embedded, embed_memories, embedded_passages  # noqa: PLC0415
+    from memory.services.index.embedding import Embedded, embed_memories, passages_to_embed  # noqa: PLC0415
     from memory.services.recall.search import Ask, questions  # noqa: PLC0415
 
     now = datetime.now(UTC)
     messages = [message for case in cases for message in case.messages]
     embedded: list[Embedded] = [
-        embed_memories([embedded_passages(one.text, one.speaker) for one in messages[start : start + BATCH]])
+        embed_memories([passages_to_embed(one.text, one.speaker) for one in messages[start : start + BATCH]])
         for start in range(0, len(messages), BATCH)
     ]
     texts = [text for case in cases for text in _asked(case)]

@@ -121,7 +121,7 @@ class Moved:
     run: float
 
 
-def moved(comparison: Comparison, *, name: str) -> list[Moved]:
+def list_moved(comparison: Comparison, *, name: str) -> list[Moved]:
     """The questions of both runs whose figure `name` differs, those that changed most first."""
     rows = (
         EvaluationResult.objects.filter(namespace_id=one.namespace_id, run_id=one.pk).values_list(

@@ -59,9 +59,9 @@ def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, pro
     Raises InvalidInput when nothing is marked relevant there, EmbeddingUnavailable, and Conflict while it is evaluated
     elsewhere.
     """
-    judged_dataset(scope)
+    build_judged_dataset(scope)
     run = runs.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
-    return _carried_out(run, lambda: judged_dataset(scope), keep=False, now=now, progress=progress)
+    return _carried_out(run, lambda: build_judged_dataset(scope), keep=False, now=now, progress=progress)
 
 
 def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress: Progress) -> bool:
@@ -72,10 +72,10 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress:
 
     def read() -> Dataset:
         if run.namespace_id:
-            return judged_dataset(Scope(run.namespace_id, run.namespace, run.actor))
+            return build_judged_dataset(Scope(run.namespace_id, run.namespace, run.actor))
         return read_dataset(runs.dataset_folder(run.dataset))
 
-    with runs.claimed(run, now=now()) as mine:
+    with runs.claim(run, now=now()) as mine:
         if mine:
             try:
                 _carry_out(run, read, keep=False, now=now, progress=progress)
@@ -85,9 +85,9 @@ def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress:
         return mine
 
 
-def judged_dataset(scope: Scope) -> Dataset:
+def build_judged_dataset(scope: Scope) -> Dataset:
     """The namespace's judged questions. Raises InvalidInput when none has a memory marked relevant."""
-    judged = judgements.judged_questions(scope)
+    judged = judgements.read_judged_questions(scope)
     if not judged:
         raise InvalidInput(
             f"In {scope.namespace!r} no active memory is marked relevant to a question: use POST /v1/judgements.",
@@ -101,7 +101,7 @@ def judged_dataset(scope: Scope) -> Dataset:
 def _carried_out(
     run: EvaluationRun, read: Callable[[], Dataset], *, keep: bool, now: Clock, progress: Progress
 ) -> EvaluationRun:
-    with runs.claimed(run, now=now()) as mine:
+    with runs.claim(run, now=now()) as mine:
         assert mine
         return _carry_out(run, read, keep=keep, now=now, progress=progress)
 
@@ -127,7 +127,7 @@ def _reason(error: BaseException) -> str:
 def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
     groups = [Group("", dataset.questions, None)] if run.namespace_id else chosen_groups(dataset, Options.of(run))
     total = sum(len(group.questions) for group in groups)
-    asked = embedded_questions(groups, now=now())
+    asked = embed_questions(groups, now=now())
     tally = Tally()
     for number, group in enumerate(groups, start=1):
         with _namespace_of(run, group, number, keep=keep, now=now) as scope:
@@ -165,7 +165,7 @@ def chosen_groups(dataset: Dataset, options: Options) -> list[Group]:
     return asked
 
 
-def embedded_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
+def embed_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))

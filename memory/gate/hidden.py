@@ -72,7 +72,7 @@ def unveil(text: str) -> Plain:
     return Plain("".join(characters), origins)
 
 
-def tagged(text: str) -> str:
+def decode_tags(text: str) -> str:
     """What the tag characters of `text` say, in small letters; empty when it has none but those of flags."""
     return "".join(
         chr(ord(character) - 0xE0000).lower()

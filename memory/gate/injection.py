@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from memory.gate.clauses import read_clauses
 from memory.gate.disguise import undisguise
-from memory.gate.hidden import Plain, tagged, unveil
+from memory.gate.hidden import Plain, decode_tags, unveil
 from memory.gate.injection_cues import INJECTION, Evidence
 from memory.gate.judgement import Reason
 from memory.gate.markup_spoofs import SPOOFS, unseen_parts
@@ -125,7 +125,7 @@ def find_injection(text: str) -> tuple[float, list[Reason]]:
         if (inner := _inner(said)) >= SUSPECTED and (inner > shown or span != (0, len(text))):
             says = f"What its {label} say{'' if label.endswith('s') else 's'} tries to steer the reader."
             reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3), (span,)))
-    if (hidden := tagged(text)) and (inner := _inner(hidden)) >= SUSPECTED:
+    if (hidden := decode_tags(text)) and (inner := _inner(hidden)) >= SUSPECTED:
         says = "What its tag characters say tries to steer the reader."
         reasons.append(Reason("injection.encoded", says, round(max(inner, ENCODED), 3)))
     reasons.extend(_unseen(text))

@@ -76,14 +76,14 @@ def decide(new: Statement, old: Statement, *, cosine: float | None = None, topic
     if is_question(old.text) or is_question(new.text):
         return Decision(Relation.UNRELATED, "One of them only asks.", (), 0.9)
     for change in changes(new.text):
-        if meant(change, old, topic=topic):
+        if is_meant(change, old, topic=topic):
             return by_change(change, new, old)
     mine, theirs = slots(new.text), slots(old.text)
     of_value = _by_value(new, old, mine, theirs)
     return of_value or _by_denial(new, old, mine, theirs) or _by_topic(mine, theirs)
 
 
-def meant(change: Change, old: Statement, *, topic: str = "") -> bool:
+def is_meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     """Whether `old` is what `change` takes back, closes or replaces: it holds the terms of its object (or all its
     names), speaks of the same attribute, and stands where the change says ("from the agenda")."""
     wanted = object_terms(change.old)

@@ -32,14 +32,14 @@ _EMPTY = STOP_WORDS | FUNCTION_CHARACTERS
 _STATES = re.compile(r"[.。!！]\s*$")
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """`text` without what does not change its letters' meaning: width, case, white space, marks at its end."""
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold().rstrip(_END_MARKS)
 
 
 def fingerprint(text: str) -> bytes:
     """SHA-256 of the normalised text: exact duplicates share it."""
-    return hashlib.sha256(normalised(text).encode()).digest()
+    return hashlib.sha256(normalise(text).encode()).digest()
 
 
 def sameness(one: str, other: str, *, cosine: float | None = None) -> Sameness:
@@ -47,7 +47,7 @@ def sameness(one: str, other: str, *, cosine: float | None = None) -> Sameness:
     first, second = Words(Said("", one)), Words(Said("", other))
     if _asks_and_states(one, other):
         return Sameness.DIFFERENT
-    if normalised(one) == normalised(other):
+    if normalise(one) == normalise(other):
         return Sameness.EXACT
     if first.turning != second.turning:
         return Sameness.DIFFERENT

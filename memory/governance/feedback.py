@@ -19,6 +19,6 @@ def shift(opinions: Mapping[str, int]) -> float:
     return min(max(total, LOWEST), HIGHEST)
 
 
-def shifted(importance: float, before: Mapping[str, int], after: Mapping[str, int]) -> float:
+def shift_importance(importance: float, before: Mapping[str, int], after: Mapping[str, int]) -> float:
     """The importance (0 to 1) when the opinions were `before` and now are `after`."""
     return round(min(max(importance + shift(after) - shift(before), 0.0), 1.0), 6)

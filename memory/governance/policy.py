@@ -102,7 +102,7 @@ def effective(environment: Mapping[str, Value], overrides: Mapping[str, Value], 
     return Effective(values, origins)
 
 
-def flattened(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
+def flatten(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     """Values by key out of nested objects, and what is wrong, by place: unknown keys and values out of range."""
     values: dict[str, Value] = {}
     problems: dict[str, str] = {}
@@ -134,7 +134,7 @@ def flattened(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, st
     return values, problems
 
 
-def nested(values: Mapping[str, Value]) -> dict[str, Any]:
+def nest(values: Mapping[str, Value]) -> dict[str, Any]:
     """Values by key as nested objects: the shape in which a policy is sent."""
     root: dict[str, Any] = {}
     for key, value in values.items():

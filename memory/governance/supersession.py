@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, meant
+from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, is_meant
 from memory.governance.likelihood import Nearness, announces, is_simple, likelihood, may_replace
 from memory.governance.updates import (
     Update,
@@ -24,7 +24,7 @@ from memory.governance.updates import (
     is_other_record,
     is_other_thing,
     is_same_holder,
-    resolved,
+    resolve_references,
     update,
 )
 from memory.text.attributes import attributes
@@ -112,7 +112,9 @@ def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
     """For each change, denial or value in the statements of a new memory, the terms that find what it may be about."""
     told = [said.text for said in statements if not said.by_agent]
     found = [object_terms(change.old) for text in told for change in changes(text)]
-    topics = [telling(claim.topic) for _, mine in resolved(statements) for claim in mine if _may_update(claim)]
+    topics = [
+        telling(claim.topic) for _, mine in resolve_references(statements) for claim in mine if _may_update(claim)
+    ]
     return [terms for terms in (*found, *map(denied_terms, told), *topics) if terms]
 
 
@@ -121,7 +123,7 @@ def updating_texts(statements: Sequence[Statement]) -> list[str]:
     lives): the earlier value may be told in quite other words."""
     return [
         said.text
-        for said, mine in resolved(statements)
+        for said, mine in resolve_references(statements)
         if not said.by_agent and any(announces(claim, said.text) for claim in mine)
     ]
 
@@ -148,8 +150,8 @@ def settle(
     (`time.thread_time`: a busy machine leaves nothing out), changes nothing.
     """
     settled: Settled[Key] = Settled()
-    claimed = {other: resolved(statements) for other, statements in earlier.items()}
-    for place, (said, mine) in enumerate(resolved(new)):
+    claimed = {other: resolve_references(statements) for other, statements in earlier.items()}
+    for place, (said, mine) in enumerate(resolve_references(new)):
         if time.thread_time() > until:
             break
         if said.by_agent:
@@ -440,8 +442,8 @@ def may_stand(
     """Whether `value`, as a clause of `said` (one of `new`) gives it, may take the place of `former_value` in a clause
     of `old` (one of `earlier`): nothing in the two speaks of another holder, thing or time. Without a `value` the
     clause must say that something is over or another."""
-    mine = next((own for statement, own in resolved(new) if statement == said), ())
-    theirs = next((own for statement, own in resolved(earlier) if statement == old), ())
+    mine = next((own for statement, own in resolve_references(new) if statement == said), ())
+    theirs = next((own for statement, own in resolve_references(earlier) if statement == old), ())
     ends = bool(changes(said.text))
     return any(
         former_value in former.clause.text
@@ -523,7 +525,7 @@ def _meant(
             return []
         topic = " ".join(one.text for one in statements) if change.what else ""
         for number, old in enumerate(statements):
-            if not old.by_agent and meant(change, old, topic=topic):
+            if not old.by_agent and is_meant(change, old, topic=topic):
                 found.append((other, number, old, by_change(change, said, old)))
     return found
 

@@ -55,7 +55,7 @@ class Update:
     partial: bool = False
 
 
-def resolved(statements: Sequence[Statement]) -> list[tuple[Statement, tuple[Claim, ...]]]:
+def resolve_references(statements: Sequence[Statement]) -> list[tuple[Statement, tuple[Claim, ...]]]:
     """The claims of each statement in order. A claim that only points back ("it is 5 now", "the new one") is about what
     the claim before it is about."""
     found: list[tuple[Statement, tuple[Claim, ...]]] = []

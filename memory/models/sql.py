@@ -71,7 +71,7 @@ def uuid_array(ids: Iterable[str]) -> str:
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def limit_statements() -> Iterator[None]:
     """PostgreSQL ends each statement within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
 
     Raises SearchTimedOut.

@@ -81,7 +81,7 @@ PROVIDERS: dict[str, Provider] = {
 }
 
 
-def configured() -> tuple[str, str]:
+def configured_model() -> tuple[str, str]:
     """(provider, model name) that the settings ask for."""
     provider = settings.MEMOS_EMBEDDING_PROVIDER
     return provider, settings.MEMOS_EMBEDDING_MODEL or PROVIDERS[provider].default_model

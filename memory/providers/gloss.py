@@ -26,7 +26,7 @@ def has_chinese(text: str) -> bool:
     return not text.isascii() and _HAN.search(text) is not None
 
 
-def glossed(text: str, dictionary: Dictionary) -> str:
+def add_glosses(text: str, dictionary: Dictionary) -> str:
     """`text` with its Chinese words as English ones; a text without Chinese comes back as it is."""
     if not has_chinese(text):
         return text

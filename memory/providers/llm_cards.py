@@ -18,7 +18,7 @@ from memory.text.card import (
     raw_excerpt,
 )
 from memory.text.cues import BUCKETS
-from memory.text.grounding import invented
+from memory.text.grounding import find_invented
 from memory.text.statements import Turn
 
 MAX_ITEMS = 12
@@ -115,7 +115,7 @@ def _item(item: Any, place: str, turns: Sequence[Turn], inherited: Mapping[str, 
             raise LLMUnavailable("an item of the language model's card comes from no message")
         return text, inherited[text]
     named = [turns[number - 1] for number in dict.fromkeys(numbers)]
-    if (stranger := invented(text, named, turns)) is not None:
+    if (stranger := find_invented(text, named, turns)) is not None:
         raise LLMUnavailable(
             "an item of the language model's card has a number or a name that none of its messages has",
             detail={"item": place, "invented": stranger},

@@ -16,7 +16,7 @@ from tokenizers import Encoding, Tokenizer
 
 from memory.errors import EmbeddingUnavailable
 from memory.providers.cedict import Dictionary
-from memory.providers.gloss import glossed, unread_share
+from memory.providers.gloss import add_glosses, unread_share
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
 from memory.text.question_frames import FRAMES
@@ -63,7 +63,7 @@ class MiniLMEmbedding:
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
             dictionary = self._dictionary if self._glossing else None
-        readable = [glossed(text, dictionary) for text in texts] if dictionary else list(texts)
+        readable = [add_glosses(text, dictionary) for text in texts] if dictionary else list(texts)
         encodings = tokenizer.encode_batch_fast(readable)
         vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
 

@@ -83,7 +83,7 @@ def newest_fitting(items: Sequence[Item], room: int) -> int:
     return len(items)
 
 
-def cut(items: Iterable[Item], reason: CutReason) -> None:
+def leave_out(items: Iterable[Item], reason: CutReason) -> None:
     """Leaves `items` out for `reason`."""
     for entry in items:
         entry.cut = reason

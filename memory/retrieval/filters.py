@@ -116,15 +116,15 @@ def entries(where: Filter) -> tuple[Filter, ...]:
     return where.parts if isinstance(where, All) else (where,)
 
 
-def spelled(where: Filter) -> dict[str, Any]:
+def to_json(where: Filter) -> dict[str, Any]:
     """The filter as JSON again, with every operator and `and` written out."""
     match where:
         case All(parts):
-            return {"and": [spelled(part) for part in parts]}
+            return {"and": [to_json(part) for part in parts]}
         case AnyOf(parts):
-            return {"or": [spelled(part) for part in parts]}
+            return {"or": [to_json(part) for part in parts]}
         case Not(part):
-            return {"not": spelled(part)}
+            return {"not": to_json(part)}
         case Condition(field, operator, value):
             name = field.value if isinstance(field, Column) else _METADATA + ".".join(map(_escaped, field.keys))
             listed = [_as_json(item) for item in value] if isinstance(value, tuple) else _as_json(value)

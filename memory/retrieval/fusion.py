@@ -157,7 +157,7 @@ def rank(
         question.terms,
         by_words,
         best=float(candidates.bm25.max(initial=0.0)),
-        standing_out=signals.standing_out(values["dense"]),
+        standing_out=signals.prominence(values["dense"]),
     )
     weights = _arm_weights(question, beyond_chance(evidence, signals.talk(candidates)), taking_part)
     found = sum((weights[arm] * values[arm] for arm in ARMS), start=np.zeros(len(candidates)))

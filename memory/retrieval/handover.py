@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.enums import CutReason, PackSection
-from memory.retrieval.budget import Count, Item, cut, fill, item, newest_fitting, shares, trim
+from memory.retrieval.budget import Count, Item, fill, item, leave_out, newest_fitting, shares, trim
 from memory.retrieval.pipeline import Hit
 from memory.text.card import SECTIONS, line_prefix, section_items
 from memory.text.json_values import encode
@@ -121,7 +121,7 @@ def handover(
     built = {name: _Section(name, items, count(_HEADINGS[name])) for name, items in sections.items()}
     procedural_tokens = built[PackSection.PROCEDURAL].demand
     messages = built[PackSection.WINDOW].items
-    cut(messages[: _steady_start(window)], CutReason.WINDOW_STEP)
+    leave_out(messages[: _steady_start(window)], CutReason.WINDOW_STEP)
     if max_tokens is None:
         _cut_what_the_window_shows(built)
     else:
@@ -157,7 +157,7 @@ def _fit(built: Mapping[PackSection, _Section], window: Window, max_tokens: int,
     room -= summary.demand + messages.demand + hits.heading_tokens
     fill([entry for entry in hits.items if entry.cut is None], room, count=count)
     if any(entry.id == _NOTICE and entry.cut for entry in hits.items):
-        cut([entry for entry in hits.items if entry.cut is None], CutReason.OVER_BUDGET)
+        leave_out([entry for entry in hits.items if entry.cut is None], CutReason.OVER_BUDGET)
 
 
 def _divide(summary: _Section, messages: _Section, hits: _Section, room: int) -> tuple[int, int, int]:
@@ -187,7 +187,7 @@ def _fit_window(section: _Section, window: Window, kept: int, room: int, count: 
     # Cut by the budget, too, the window starts at a steady place, if it is long enough to lose some for that.
     if lost and kept >= 2 * window.step:
         lost += _turns_to_step(window, window.before + len(section.items) - kept + 1)
-    cut(shown[:lost], CutReason.OVER_BUDGET)
+    leave_out(shown[:lost], CutReason.OVER_BUDGET)
 
 
 def _steady_start(window: Window) -> int:
@@ -209,7 +209,7 @@ def _turns_to_step(window: Window, turn: int) -> int:
 
 def _cut_what_the_window_shows(built: Mapping[PackSection, _Section]) -> None:
     shown = {entry.id for entry in built[PackSection.WINDOW].items if entry.cut is None}
-    cut([entry for entry in built[PackSection.HITS].items if entry.id in shown], CutReason.IN_WINDOW)
+    leave_out([entry for entry in built[PackSection.HITS].items if entry.id in shown], CutReason.IN_WINDOW)
 
 
 def _cut_least(built: Mapping[PackSection, _Section]) -> None:
@@ -217,7 +217,7 @@ def _cut_least(built: Mapping[PackSection, _Section]) -> None:
     procedural, summary, messages, hits = (section.items for section in built.values())
     order = (*hits[::-1], *messages, *_most_important_first(summary)[::-1], *procedural[::-1])
     least = next(entry for entry in order if entry.cut is None)
-    cut([entry for entry in (least, *hits) if entry.id == least.id], CutReason.OVER_BUDGET)
+    leave_out([entry for entry in (least, *hits) if entry.id == least.id], CutReason.OVER_BUDGET)
 
 
 def _most_important_first(items: Sequence[Item]) -> list[Item]:

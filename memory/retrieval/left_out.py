@@ -28,7 +28,7 @@ class Dropped:
     reason: str
 
 
-def left_out(
+def list_dropped(
     candidates: Sequence[Candidate],
     said: Sequence[Said],
     *,

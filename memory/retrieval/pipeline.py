@@ -21,10 +21,10 @@ from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import Found, asks_for_value, latest_first
-from memory.retrieval.left_out import Dropped, left_out
+from memory.retrieval.left_out import Dropped, list_dropped
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import NO_EVIDENCE, Evidence, evidence_of
-from memory.retrieval.restated import Said, restatements, spread
+from memory.retrieval.restated import Said, diversify, restatements
 from memory.text.asking import DATED_TERMS
 from memory.text.utterances import live_text, statements
 from memory.types import Scope
@@ -155,7 +155,7 @@ def retrieve(
         weights=ranking.weights,
         milliseconds=clock.laps,
         evidence=evidence,
-        dropped=left_out(
+        dropped=list_dropped(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
             [_said(hit) for hit in hits],
             again=again,
@@ -193,7 +193,7 @@ def _first_stage(
 def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> int:
     """How many candidates are read: as many as may be handed over, judged by the reranker or moved by their dates."""
     dates = question.wants.when and "dated" in taking_part
-    return max(top_k + SPARE, rerank.wanted(), DATED_POOL if dates else 0)
+    return max(top_k + SPARE, rerank.pool_size(), DATED_POOL if dates else 0)
 
 
 def _ranked(
@@ -268,7 +268,7 @@ def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_
     if not question.wants.many:
         return [(place, 0.0) for place in kept[:top_k]]
     said, scores = [_said(hits[place]) for place in kept], [hits[place].score for place in kept]
-    return [(kept[place], cost) for place, cost in spread(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
+    return [(kept[place], cost) for place, cost in diversify(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
 
 
 def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple[int, float]]) -> list[Hit]:

@@ -43,7 +43,7 @@ class Reranked:
     degraded: list[str] = field(default_factory=list)
 
 
-def wanted() -> int:
+def pool_size() -> int:
     """How many of the best candidates the stage takes; 0 when it is off."""
     return 0 if settings.MEMOS_RERANK_PROVIDER == "off" else settings.MEMOS_RERANK_CANDIDATES
 
@@ -54,19 +54,19 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
     Never raises: a reranker that fails leaves no parts, and RERANK_SKIPPED in `degraded`.
     """
     global _paused_until  # noqa: PLW0603 - one breaker a process
-    if not texts or not wanted():
+    if not texts or not pool_size():
         return Reranked()
     if time.monotonic() < _paused_until:
         return Reranked(degraded=[RERANK_SKIPPED])
     try:
         reranker = configured_reranker()
-        scores = reranker.scores(question_text, texts[: wanted()]) if reranker else []
+        scores = reranker.scores(question_text, texts[: pool_size()]) if reranker else []
     except RerankUnavailable as error:
         _paused_until = time.monotonic() + PAUSE_SECONDS
         log.warning("reranking skipped", extra={"reason": error.message})
         return Reranked(degraded=[RERANK_SKIPPED])
     if reranker:
-        model_calls.answered(model_calls.RERANKER)
+        model_calls.note_answer(model_calls.RERANKER)
     return Reranked(parts(scores, settings.MEMOS_RERANK_WEIGHT))
 
 

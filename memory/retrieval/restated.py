@@ -112,7 +112,7 @@ def _near(one: Words, other: Words) -> bool:
     return short >= SAME_LENGTH * long
 
 
-def spread(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
+def diversify(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
     """`wanted` places in the order that covers most: each time the best by score less `weight` × its likeness to the
     nearest of those chosen; with what was taken off. Maximal marginal relevance (Carbonell and Goldstein 1998)."""
     words = [Words(said) for said in hits]

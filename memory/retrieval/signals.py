@@ -84,7 +84,7 @@ def by_words(candidates: Candidates) -> np.ndarray:
     return _over_best(np.where(share > 0, share - LENGTH_LEXICAL * _log_passages(candidates), 0.0))
 
 
-def standing_out(scores: np.ndarray) -> float:
+def prominence(scores: np.ndarray) -> float:
     """0 (the tenth is as good as the first) to 1: how far the best of `scores` stand out."""
     if len(scores) < TENTH:
         return USUAL_GAP

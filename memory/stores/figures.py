@@ -30,7 +30,7 @@ def forget(namespace_id: int, name: str) -> None:
     call(lambda client: client.delete(_key(namespace_id, name)))
 
 
-def counted(access: Access, name: str, count: Callable[[], Any], *, seconds: int) -> Any:
+def count_cached(access: Access, name: str, count: Callable[[], Any], *, seconds: int) -> Any:
     """What `count` gives (JSON-able) over all that is reached; what it gave at most `seconds` ago serves as well.
 
     For pages that renew themselves: all with the same reach count once together. Without Redis each counts.

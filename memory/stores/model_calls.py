@@ -19,7 +19,7 @@ EVERY_SECONDS = 5.0
 _noted: dict[str, float] = {}
 
 
-def answered(model: str) -> None:
+def note_answer(model: str) -> None:
     """Notes that a model answered just now. Never fails: without Redis the moment is not known."""
     now = time.monotonic()
     if now - _noted.get(model, -EVERY_SECONDS) < EVERY_SECONDS:

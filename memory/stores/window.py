@@ -89,7 +89,7 @@ def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
         _guarded(run)
 
 
-def held(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
+def memory_ids_of(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
     """The ids of the memories in the windows of `sessions`, of those that have one. Raises WindowUnavailable."""
 
     def run(client: Any) -> list[list[bytes]]:

@@ -185,7 +185,7 @@ def announces_change(sentence: str) -> bool:
     return _CHANGE.search(_plain(sentence)) is not None
 
 
-def given_up(sentence: str) -> list[str]:
+def find_given_up(sentence: str) -> list[str]:
     """What `sentence` says has been given up: the words after "no longer", "instead of", "不再", "而不是" and such."""
     return [match.group(1) for match in _GIVEN_UP.finditer(_plain(sentence))]
 

@@ -21,7 +21,7 @@ _DATE = r"\d{4}(?:-\d\d){0,2}(?:/\d[\d-]*)?"
 _WRITTEN = re.compile(rf" ?\(({_DATE})\)")
 
 
-def dated(sentence: str, said: datetime) -> str:
+def add_dates(sentence: str, said: datetime) -> str:
     """`sentence` with what its relative phrases of time mean, as ISO 8601 behind each: "yesterday (2024-03-01)".
 
     A week is an interval, "last week (2024-02-19/25)", a month or a year has no day, "last year (2023)". Phrases that
@@ -43,7 +43,7 @@ def dated(sentence: str, said: datetime) -> str:
     return sentence
 
 
-def undated(sentence: str) -> str:
+def remove_dates(sentence: str) -> str:
     """`sentence` without the dates that `dated` puts in."""
     return _WRITTEN.sub("", sentence)
 

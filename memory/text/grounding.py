@@ -79,7 +79,7 @@ _TO_OTHERS = re.compile(r"\b(?:you|your|yours|we|us|our|ours)\b|[你您]|我们|
 _HAN_QUOTED = re.compile(r"[《「『“]([^》」』”]{2,40})[》」』”]")
 
 
-def invented(text: str, sources: Sequence[Turn], conversation: Sequence[Turn] = ()) -> str | None:
+def find_invented(text: str, sources: Sequence[Turn], conversation: Sequence[Turn] = ()) -> str | None:
     """The first date, number or name of `text` that is in none of `sources`; None when all are there.
 
     What the sources say of time counts as said: the days on which they were said, and those that "yesterday" and the

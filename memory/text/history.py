@@ -37,7 +37,7 @@ def history(inputs: Mapping[str, Any], *, group_id: str, ask: Ask) -> History:
     """
     query = question_of(inputs)
     results = [dict(result) for result in ask(group_id, query)] if query else []
-    return History(formatted(results, chinese=is_chinese(query)), query, results)
+    return History(format_results(results, chinese=is_chinese(query)), query, results)
 
 
 def question_of(inputs: Mapping[str, Any]) -> str:
@@ -49,7 +49,7 @@ def question_of(inputs: Mapping[str, Any]) -> str:
     return ""
 
 
-def formatted(results: Sequence[Mapping[str, Any]], *, chinese: bool) -> str:
+def format_results(results: Sequence[Mapping[str, Any]], *, chinese: bool) -> str:
     """The results as a list under a heading, in their order; empty without results.
 
     Each is on one line, so that none can pass for a heading or for another one.

@@ -17,7 +17,7 @@ from typing import Any
 
 from memory.text import cues, salience, sentences
 from memory.text.cues import BUCKETS
-from memory.text.event_dates import dated, first_date, undated
+from memory.text.event_dates import add_dates, first_date, remove_dates
 
 MAX_SOURCES = 16
 SHORT_ANSWER_TERMS = 3
@@ -131,7 +131,7 @@ def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, fact
     bucket = cues.classify(body)
     return Statement(
         bucket=bucket,
-        body=dated(body, turn.occurred_at) if turn.occurred_at else body,
+        body=add_dates(body, turn.occurred_at) if turn.occurred_at else body,
         speaker=" ".join(turn.speaker.split()) or (turn.role if sentences.is_first_person(body) else ""),
         day=turn.occurred_at.date().isoformat() if turn.occurred_at else "",
         sources=(turn.id,),
@@ -154,7 +154,7 @@ def _previous(earlier: Mapping[str, Any]) -> Iterator[Statement]:
             ids = sources[position] if isinstance(sources, list) and position < len(sources) else None
             label = _PREFIX.match(item)
             body = " ".join(item[label.end() if label else 0 :].split())[: sentences.MAX_SENTENCE_CHARS * 2]
-            plain = undated(body)
+            plain = remove_dates(body)
             found.append(
                 Statement(
                     bucket=bucket,
@@ -212,7 +212,7 @@ def _without_superseded(statements: Sequence[Statement]) -> list[Statement]:
     dropped: set[int] = set()
     for position, statement in enumerate(statements):
         if cues.announces_change(statement.body):
-            given_up = [salience.content_terms(phrase) for phrase in cues.given_up(statement.body)]
+            given_up = [salience.content_terms(phrase) for phrase in cues.find_given_up(statement.body)]
             related = {other for term in statement.terms for other in index.get(term, ())}
             dropped |= {other for other in related if _supersedes(statement, statements[other], given_up, weights)}
         for term in statement.terms:

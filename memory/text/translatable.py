@@ -30,7 +30,7 @@ def gettext_noop(words: str) -> str:
     return words
 
 
-def translated(words: str) -> str:
+def translate(words: str) -> str:
     """A sentence in the language in use; any other string as it is."""
     if not isinstance(words, Sentence):
         return words
@@ -39,4 +39,4 @@ def translated(words: str) -> str:
 
 
 def _part(value: Any) -> Any:
-    return translated(value) if isinstance(value, str) else value
+    return translate(value) if isinstance(value, str) else value

@@ -14,7 +14,7 @@ from memory.errors import InvalidInput
 from memory.models import Memory
 from memory.services.memories import edit
 from memory.services.memories import tags as tagging
-from memory.services.memories.change import MAX_REASON_CHARS, checked_reason
+from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from ops.bulk import MAX_SELECTED
 
 
@@ -34,7 +34,7 @@ class ReasonForm(forms.ModelForm):
 
     def clean_reason(self) -> str:
         try:
-            return checked_reason(self.cleaned_data["reason"])
+            return check_reason(self.cleaned_data["reason"])
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 
@@ -64,7 +64,7 @@ class MemoryForm(ReasonForm):
         if "\r\n" not in self.instance.text:
             text = text.replace("\r\n", "\n")
         try:
-            return edit.checked_text(text)
+            return edit.check_text(text)
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 
@@ -76,7 +76,7 @@ class MemoryForm(ReasonForm):
         if not isinstance(metadata, dict):
             raise ValidationError(_("Metadata is a JSON object."))
         try:
-            return edit.checked_metadata(metadata)
+            return edit.check_metadata(metadata)
         except InvalidInput as error:
             raise ValidationError(error.message) from error
 
@@ -114,7 +114,7 @@ class TagForm(CurationForm):
 
     def clean_tags(self) -> list[str]:
         try:
-            names = tagging.checked_tags(self.cleaned_data["tags"].replace("，", ",").split(","))
+            names = tagging.check_tags(self.cleaned_data["tags"].replace("，", ",").split(","))
         except InvalidInput as error:
             raise ValidationError(error.message) from error
         if not names:

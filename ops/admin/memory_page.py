@@ -28,7 +28,7 @@ from memory.models import (
     RelevanceJudgement,
     UnsurePair,
 )
-from memory.services.retention.importance import rated_now
+from memory.services.retention.importance import rate_by_policy
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
 from ops.admin.scope import masked_box
@@ -184,7 +184,7 @@ class MemoryPage:
             ).values_list("relevant", flat=True)
         )  # fmt: skip
         learned = Learned(row.repeats if row else 1, marks[True], marks[False], row.uses if row else 0)
-        found = rated_now(memory, learned)
+        found = rate_by_policy(memory, learned)
         parts: Iterable[tuple[str, str]] = ((name, f"{share:+.3f}") for name, share in found.shares.items() if share)
         differs = abs(found.value - memory.importance) > 0.0005
         note = _("It differs from the stored value: a person set that, or the sweep has not computed it anew yet.")

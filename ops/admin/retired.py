@@ -47,7 +47,7 @@ class Part:
 def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
     """What the template shows; None where all of the memory holds."""
     readable = reads_text(request)
-    pairs = retired.of_memory(memory)
+    pairs = retired.list_parts(memory)
     found = [_part(pair, readable=readable) for pair in pairs]
     if memory.superseded_by is not None:
         found.insert(0, _whole(memory, memory.superseded_by, readable=readable))
@@ -143,5 +143,5 @@ def _why(reason: str, confidence: float, explanation: str = "") -> str:
 
 def count_words(memory: Memory) -> str:
     """How many parts of it hold no longer, in words; empty for none."""
-    count = retired.retired_parts(memory)
+    count = retired.count_parts(memory)
     return ngettext("%(count)s part retired", "%(count)s parts retired", count) % {"count": count} if count else ""

@@ -84,7 +84,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
 
 def highlighted(item: QuarantinedItem) -> list[Piece]:
     """The text in pieces: what the rules that kept it apart find today, and the rest between."""
-    return pieces_of(item.text, quarantine.found_places(item))
+    return pieces_of(item.text, quarantine.find_places(item))
 
 
 def pieces_of(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:

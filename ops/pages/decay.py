@@ -23,7 +23,7 @@ from memory.services.retention import due, forecast, strength_counts
 from memory.services.retention.forecast import SOON, Band, Leaving
 from memory.services.retention.policy_preview import preview
 from memory.services.tenancy.policy import Governing, governing
-from memory.text.translatable import translated
+from memory.text.translatable import translate
 from memory.types import Scope
 from ops import picked
 from ops.charts import LineChart, Series, line_chart
@@ -173,7 +173,7 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
     except InvalidInput as error:
         return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=refusal(error))
     named = [
-        (entry["memory_id"], translated(entry["reason"]), entry["strength"]["value"])
+        (entry["memory_id"], translate(entry["reason"]), entry["strength"]["value"])
         for entry in seen["memories"][:EXAMPLES]
     ]
     rows = {str(row.pk): row for row in Memory.objects.in_scope(scope).filter(pk__in=[one for one, _, _ in named])}

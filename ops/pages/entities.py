@@ -20,7 +20,7 @@ from memory.services.entities import browse
 from memory.services.entities import listing as entity_listing
 from memory.services.entities.browse import COUNTED_AT_MOST, Rank
 from memory.services.entities.listing import MENTIONED_WITH, Cursor, Edge
-from memory.services.memories.retired import retired_parts
+from memory.services.memories.retired import count_parts
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
 from ops.pages.entity_graph import Drawing, Neighbour, drawn
@@ -254,7 +254,7 @@ def shown(
                 one.memory.session,
                 one.occurred_at,
                 row_link(user, "memory", one.memory_id),
-                retired_parts(one.memory),
+                count_parts(one.memory),
             )
             for one in listed
         ],

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import EvaluationStatus
-from memory.evaluation.comparison import Comparison, Moved, moved
+from memory.evaluation.comparison import Comparison, Moved, list_moved
 from memory.evaluation.metrics import NAMES
 from memory.models import EvaluationResult, EvaluationRun
 from memory.models.paging import page_of
@@ -218,7 +218,7 @@ def compared(found: Comparison, *, ns: str, readable: bool) -> Compared:
     """Two runs beside each other; questions are told apart by R@10, then by MRR."""
     reach = max((max(abs(one.interval.low), abs(one.interval.high)) for one in found.figures.values()), default=0.0)
     reach = max(reach * 1.1, 0.01)
-    changed = moved(found, name="R@10") or moved(found, name="MRR")
+    changed = list_moved(found, name="R@10") or list_moved(found, name="MRR")
     better = [one for one in changed if one.run > one.base]
     worse = [one for one in changed if one.run < one.base]
     texts = _texts(found.run, [one.query_id for one in (*better[:MOVED], *worse[:MOVED])])

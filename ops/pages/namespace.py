@@ -92,7 +92,7 @@ class Tenant:
 def tenant(namespace: Namespace, request: HttpRequest, *, now: datetime) -> Tenant:
     """One namespace, counted now."""
     user, ns = request.user, namespace.name
-    held = namespaces.held(namespace)
+    held = namespaces.count_rows(namespace)
     days = namespaces.growth(namespace, days=GROWTH_DAYS, now=now)
     governing = policy.governing(namespace.pk)
     failed = Job.objects.filter(namespace_id=namespace.pk).failed().order_by("-pk")[:LISTED]

@@ -227,7 +227,7 @@ def _result_link(one: job_results.Result, user: Staff, namespace: str) -> str:
 def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[Found], int]:
     """What a column's number counts, at most ROWS_SHOWN of it, and the number."""
     if hour:
-        found, count = stages.passed_rows(access, stage, now=now, limit=ROWS_SHOWN)
+        found, count = stages.list_passed(access, stage, now=now, limit=ROWS_SHOWN)
     else:
         found, count = stages.waiting_rows(access, stage, limit=ROWS_SHOWN)
     names = names_of({row.namespace_id for row in found})

@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
-from memory.governance.policy import nested
+from memory.governance.policy import nest
 from memory.models import Memory
 from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.services.retention.policy_history import SweepResult, Version
 from memory.services.tenancy.policy import Governing
-from memory.text.translatable import translated
+from memory.text.translatable import translate
 from memory.types import Scope
 from ops.pages.rows import Staff, row_link
 from ops.words import Words
@@ -197,9 +197,9 @@ def problems_of(error: InvalidInput) -> tuple[dict[str, str], str]:
     reason = ""
     for entry in error.detail if isinstance(error.detail, list) else []:
         if entry["field"] == "reason":
-            reason = translated(entry["problem"])
+            reason = translate(entry["problem"])
         else:
-            found[entry["field"].removeprefix("policy.")] = translated(entry["problem"])
+            found[entry["field"].removeprefix("policy.")] = translate(entry["problem"])
     return found, reason
 
 
@@ -261,7 +261,7 @@ def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, 
             Example(
                 one["memory_id"],
                 texts.get(one["memory_id"], ""),
-                translated(one["reason"]),
+                translate(one["reason"]),
                 one["strength"].get("value"),
                 row_link(user, "memory", one["memory_id"]),
             )
@@ -295,9 +295,9 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
         key=knob.key,
         name=FIELD + knob.key,
         label=LABELS[knob.key],
-        help=translated(knob.help),
+        help=translate(knob.help),
         range=_range(knob),
-        unit=translated(knob.unit),
+        unit=translate(knob.unit),
         setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
         value=_worded(governing.effective.values[knob.key]),
         inherited=_worded(inherited),
@@ -311,7 +311,7 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
 
 def _range(knob: Knob) -> str:
     """What a value may be, with its unit."""
-    range_, unit = translated(knob.range), translated(knob.unit)
+    range_, unit = translate(knob.range), translate(knob.unit)
     return _("%(range)s %(unit)s") % {"range": range_, "unit": unit} if unit else range_
 
 
@@ -359,4 +359,4 @@ def _texts(scope: Scope, ids: list[str]) -> dict[str, str]:
 
 def as_nested(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides by key in the shape in which a policy is sent."""
-    return nested(wanted)
+    return nest(wanted)

@@ -150,8 +150,8 @@ def cases(
     access: Access, user: Staff, *, review: str, cursor: uuid.UUID | None
 ) -> tuple[list[Case], str, dict[str, int]]:
     """A page of the memories that wait, where the next one begins, and how many wait by why (empty: all)."""
-    found, following = review_list.doubted(access, review=review, cursor=cursor, limit=PAGE)
-    counted = review_list.doubted_counts(access)
+    found, following = review_list.list_for_review(access, review=review, cursor=cursor, limit=PAGE)
+    counted = review_list.count_for_review(access)
     counted[""] = sum(counted.values())
     return [_case(one, user) for one in found], str(following or ""), counted
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.errors import WindowUnavailable
 from memory.models import Condensation, Memory, Namespace, Session
-from memory.services.memories.retired import retired_parts
+from memory.services.memories.retired import count_parts
 from memory.services.sessions import listing
 from memory.services.sessions.listing import Cursor, Listed
 from memory.services.sessions.reset import Deleted
@@ -82,7 +82,7 @@ class Count:
 
 def listed(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
     """One page of sessions, newest message first."""
-    found, older = listing.listed(access, prefix=prefix, cursor=cursor, limit=PAGE)
+    found, older = listing.list_sessions(access, prefix=prefix, cursor=cursor, limit=PAGE)
     names = names_of({row.namespace_id for row in found})
     return [_row(row, names[row.namespace_id]) for row in found], older
 
@@ -130,9 +130,7 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
         card=card,
         card_saved=Saved(card.token_original, card.token_condensed) if card else None,
         buckets=card_buckets(card, sources_of(card), user) if card else [],
-        turns=[
-            TurnRow(row, row_link(user, "memory", row.pk), row.state != "active", retired_parts(row)) for row in rows
-        ],
+        turns=[TurnRow(row, row_link(user, "memory", row.pk), row.state != "active", count_parts(row)) for row in rows],
         older=older,
     )
 

@@ -126,7 +126,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     request.GET = QueryDict(request.POST.get("query", "").replace("%00", ""))
     kind, lines = FORMS[form]
     now = timezone.now()
-    events = trail.exported(
+    events = trail.export_events(
         page_access(request), _wanted(request.GET), form=form, now=now, request_id=request_id(request)
     )
     response = StreamingHttpResponse(lines(events, readable=reads_text(request)), content_type=kind)

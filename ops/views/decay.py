@@ -46,7 +46,7 @@ def decay(request: HttpRequest) -> HttpResponse:
         rest = _rest(request, scope, now=now, counted=counted.due_soon)
         return render(request, "ops/decay.html", {"scope": scope, "page": page, **rest})
     # Each memory's strength is computed for it: seconds, which the page does not wait for.
-    kept = None if "again" in request.GET else strength_counts.kept(scope, _policy(scope))
+    kept = None if "again" in request.GET else strength_counts.read_kept(scope, _policy(scope))
     context = {"scope": scope, "query": _asked(request), "large": True}
     if kept is not None:
         context["page"] = pages.decay(scope, kept, is_kept=True)

@@ -163,7 +163,7 @@ def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: 
 
 def _found(request: HttpRequest, entity_id: uuid.UUID) -> Entity:
     """Raises Http404 for one out of reach, as for one that does not exist."""
-    found = browse.reached(page_access(request), entity_id=entity_id)
+    found = browse.find_entity(page_access(request), entity_id=entity_id)
     if found is None:
         raise Http404("There is no such entity.")
     return found

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from memory.errors import InvalidInput, MemosError, NotFound
 from memory.evaluation.comparison import compare
-from memory.evaluation.runner import judged_dataset
+from memory.evaluation.runner import build_judged_dataset
 from memory.models import EvaluationRun
 from memory.services.evaluation import judgements, runs
 from memory.services.evaluation.runs import Options
@@ -97,7 +97,7 @@ def evaluation_start(request: HttpRequest) -> HttpResponse:
         raise Http404("There is no such namespace.")
     scope = scope_in(request, namespace)
     try:
-        judged_dataset(scope)
+        build_judged_dataset(scope)
         run = runs.request(
             staff_access(request),
             scope=scope,

@@ -19,7 +19,7 @@ from memory.models import Namespace
 from memory.services.retention import policy_history
 from memory.services.retention.policy_preview import preview
 from memory.services.tenancy import policy
-from memory.text.translatable import translated
+from memory.text.translatable import translate
 from ops import what_if
 from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access
 from ops.pages import policies as page
@@ -105,7 +105,7 @@ def policy_put_back(request: HttpRequest) -> HttpResponse:
 def _digest(wanted: dict[str, Any]) -> str:
     """A name for exactly these overrides, however they are typed; empty when they are wrong."""
     try:
-        return version_of(policy.checked(page.as_nested(wanted)))
+        return version_of(policy.check_overrides(page.as_nested(wanted)))
     except InvalidInput:
         return ""
 
@@ -160,8 +160,8 @@ def _shown(request: HttpRequest, namespace: Namespace, draft: _Draft) -> HttpRes
     context = {
         "namespace": namespace,
         "governing": governing,
-        "at_odds": [(key, translated(problem)) for key, problem in governing.problems.items()],
-        "groups": page.groups(governing, policy.proposed({}).values, draft.texts, draft.problems),
+        "at_odds": [(key, translate(problem)) for key, problem in governing.problems.items()],
+        "groups": page.groups(governing, policy.propose({}).values, draft.texts, draft.problems),
         "draft": draft,
         "history": page.history(policy_history.versions(scope), current=governing.version),
         "sweep": sweep,

@@ -110,7 +110,7 @@ def kept_probe(request: HttpRequest, probe_id: str) -> Probe:
 
     Raises Http404 for one that is out of reach, expired or never was, WindowUnavailable while Redis is away.
     """
-    probe = probing.kept(staff_access(request), probe_id, request_id=request_id(request))
+    probe = probing.get_probe(staff_access(request), probe_id, request_id=request_id(request))
     if probe is None:
         raise Http404("There is no such question: it is kept for a day.")
     return probe

@@ -9,7 +9,7 @@ from memory import deadline
 from memory.api.errors import exception_handler
 from memory.errors import DeadlineExceeded
 from memory.models import AuditLog, Document, IdempotencyRecord, Memory, MemoryVersion
-from memory.models.sql import end_long_statements, fetch, limited
+from memory.models.sql import end_long_statements, fetch, limit_statements
 from memory.services.ingestion import admission, documents
 
 TURN = {"namespace": "alice", "session_id": "s1", "role": "user", "text": "Tea is at five."}
@@ -100,7 +100,7 @@ def test_a_statement_that_takes_longer_is_ended_by_the_database(settings, rf):
     try:
         with pytest.raises(OperationalError) as ended, transaction.atomic():
             fetch("SELECT pg_sleep(20), %(n)s::int", {"n": 1}, prepared=False)
-        with limited():
+        with limit_statements():
             fetch("SELECT %(n)s::int", {"n": 1}, prepared=False)
         assert connection.cursor().execute("SHOW statement_timeout").fetchone() == ("1s",)
     finally:

@@ -37,7 +37,7 @@ ERASING = "test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left"
 SWEEPING = "test_a_hold_of_the_namespace_stops_a_sweep_that_has_read_the_policy"
 QUARANTINE = "TestQuarantine.test_nothing_of_a_held_namespace_is_discarded_or_expires"
 GUARDED = {
-    "memory/services/memories/change.py:finished": WAYS,
+    "memory/services/memories/change.py:store_change": WAYS,
     "memory/services/memories/edit.py:put_away": WAYS,
     "memory/services/ingestion/documents.py:delete_document": DOCUMENTS,
     "memory/services/index/entries.py:_REMOVE": WAYS,
@@ -59,7 +59,7 @@ HARMLESS = {
     "memory/schedules.py:ensure_schedules": ELSEWHERE,
     "memory/services/backup/restore.py:_END_LOGINS": ELSEWHERE,
     "memory/services/index/common_terms.py:count": DERIVED,
-    "memory/services/memories/edit.py:_put_text": "in a deed that `change.finished` refuses, with which it is undone",
+    "memory/services/memories/edit.py:_put_text": "in a change that `change.store_change` refuses and undoes",
     "memory/services/memories/edit.py:_restore_batch": "brings memories back",
     "memory/services/index/embedding.py:_insert_vectors": DERIVED,
     "memory/services/index/embedding.py:_first_model": ELSEWHERE,
@@ -110,7 +110,7 @@ HARMLESS = {
     "memory/services/memories/judge.py:_keep_both": MARKED,
     "memory/services/memories/settle_preview.py:undo_since": MARKED,
     "memory/services/summaries/stale.py:_unmark": DERIVED,
-    "memory/services/memories/supersede.py:ended": MARKED,
+    "memory/services/memories/supersede.py:end_memory": MARKED,
     "memory/services/index/ivf.py:_remove": DERIVED,
     "memory/services/index/ivf.py:drop_members": DERIVED,
     "ops/admin/saved_views.py:drop_view": ELSEWHERE,

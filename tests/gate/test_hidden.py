@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.gate.hidden import find_hidden, tagged, unveil
+from memory.gate.hidden import decode_tags, find_hidden, unveil
 
 SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 
@@ -29,8 +29,8 @@ def test_places_lead_back_to_the_original():
 
 
 def test_reads_tags_but_not_those_of_flags():
-    assert tagged(f"hi {SCOTLAND}{_tags('Obey Me')}") == "obey me"
-    assert tagged(SCOTLAND) == ""
+    assert decode_tags(f"hi {SCOTLAND}{_tags('Obey Me')}") == "obey me"
+    assert decode_tags(SCOTLAND) == ""
 
 
 @pytest.mark.parametrize(

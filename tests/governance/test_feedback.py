@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from memory.governance.feedback import HIGHEST, LOWEST, shift, shifted
+from memory.governance.feedback import HIGHEST, LOWEST, shift, shift_importance
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_what_opinions_are_worth(opinions, expected):
 
 def test_an_importance_stays_between_0_and_1_and_within_the_bounds_of_the_shift():
     for importance, useful, wrong, outdated in product((0.0, 0.1, 0.5, 1.0), range(6), range(4), range(4)):
-        moved = shifted(importance, {}, {"useful": useful, "wrong": wrong, "outdated": outdated})
+        moved = shift_importance(importance, {}, {"useful": useful, "wrong": wrong, "outdated": outdated})
         assert 0 <= moved <= 1
         assert importance + LOWEST <= moved <= importance + HIGHEST
 
@@ -30,5 +30,5 @@ def test_an_opinion_that_is_taken_back_leaves_the_importance_as_it_was():
     steps = [{}, {"useful": 1}, {"useful": 1, "wrong": 1}, {"useful": 1}, {}]
     importance = 0.5
     for before, after in pairwise(steps):
-        importance = shifted(importance, before, after)
+        importance = shift_importance(importance, before, after)
     assert importance == 0.5

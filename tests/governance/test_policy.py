@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.conf import ConfigurationError, Environment
-from memory.governance.policy import Policy, contradictions, effective, flattened, nested
+from memory.governance.policy import Policy, contradictions, effective, flatten, nest
 from memory.policy_values import BY_KEY, KNOBS
 
 DEFAULTS = {knob.key: knob.default for knob in KNOBS}
@@ -37,7 +37,7 @@ def test_the_ends_of_a_range_are_part_of_it(knob):
 
 
 def test_nested_and_flat_are_each_others_opposite():
-    assert flattened(nested(DEFAULTS)) == (DEFAULTS, {})
+    assert flatten(nest(DEFAULTS)) == (DEFAULTS, {})
 
 
 def test_deep_nonsense_is_refused_at_its_first_level():
@@ -45,7 +45,7 @@ def test_deep_nonsense_is_refused_at_its_first_level():
     for _ in range(10_000):
         deep = {"decay": deep}
 
-    _, problems = flattened(deep)
+    _, problems = flatten(deep)
 
     assert list(problems) == ["decay.decay"]
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.settling.pairs import FRESH, PAIRS, lines_of
 from memory.governance.likelihood import WEIGHTS, Nearness, features, is_told, likelihood, may_replace
 from memory.governance.supersession import LEAST_CONFIDENCE, LEAST_LINKED, settle
-from memory.governance.updates import resolved, update
+from memory.governance.updates import resolve_references, update
 from memory.text.claims import Claim
 from memory.text.utterances import live_text, statements
 
@@ -105,7 +105,7 @@ def test_a_value_among_others_leaves_alone() -> None:
 
 
 def claim(text: str) -> Claim:
-    [(_, (one, *_))] = resolved(statements(text))
+    [(_, (one, *_))] = resolve_references(statements(text))
     return one
 
 

@@ -70,7 +70,7 @@ def world(settings: Any, tmp_path: Path) -> Iterator[Path]:
     with postgres.connect(postgres.MAINTENANCE) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(usual)))
         try:
-            with postgres.connected_to(name):
+            with postgres.connect_to(name):
                 yield folder
         finally:
             for (left,) in admin.execute(
@@ -352,7 +352,7 @@ class TestRefused:
         said = restore(path, "--replace", "--keep-former")
         [former] = names() - {postgres.database_name()}
         assert former in said
-        with postgres.connected_to(former):
+        with postgres.connect_to(former):
             assert texts() == ["later"]
 
     def test_a_missing_ledger_and_one_from_before_the_backup(self, alice, world, settings):

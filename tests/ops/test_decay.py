@@ -140,7 +140,7 @@ def test_what_staff_does_has_the_numbers_counted_again(staff, pottery):
     strength_counts.count_and_keep(pottery, policy, now=timezone.now())
     fields = {"namespace": "pottery", "memory": [str(memory)], "verb": "pin", "reason": "test"}
     assert staff.post(f"{URL}curate/", fields).status_code == 303
-    assert strength_counts.kept(pottery, policy) is None
+    assert strength_counts.read_kept(pottery, policy) is None
 
 
 class TestWhatIf:

@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said_in_chinese_and_to_the_api_in_english(world, staff
     at_odds = {"do": "preview", "value:gate.strict": "true", "value:gate.worth_threshold": "0"}
     assert "raise it above 0" not in staff.post(CHANGE, at_odds, headers=CHINESE).content.decode()
     with pytest.raises(InvalidInput, match="must be a whole number from 0 to"):
-        policy.checked({"ttl_days": -1})
+        policy.check_overrides({"ttl_days": -1})
 
 
 def test_why_a_memory_would_go_is_said_in_chinese(world, staff):

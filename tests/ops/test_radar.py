@@ -67,7 +67,7 @@ class TestDryRun:
         }
         event = AuditLog.objects.across_namespaces().get(event_type="CONSOLE_PROBE")
         assert (event.actor, event.namespace) == ("staff:ann", "harbour")
-        assert event.subject == audit.keyed(world.harbour, "question", QUESTION)
+        assert event.subject == audit.keyed_hash(world.harbour, "question", QUESTION)
         assert event.details["answers"][0]["hits"] == 2
         assert "pilot" not in str(event.details)
 
@@ -278,9 +278,9 @@ def test_a_kept_question_is_of_its_namespace(world):
     probe = probing.keep(
         world.harbour, text="x", settings=[Setting(as_of=NOW), Setting(filter={"role": "user"})], now=NOW
     )
-    kept = probing.kept(system_access("someone"), probe.id)
+    kept = probing.get_probe(system_access("someone"), probe.id)
     assert (kept.settings, kept.asked_by, kept.scope.actor) == (probe.settings, "key:test", "someone")
-    assert probing.kept(system_access("x"), probe.id.replace(f"{world.harbour.namespace_id}-", "0-")) is None
+    assert probing.get_probe(system_access("x"), probe.id.replace(f"{world.harbour.namespace_id}-", "0-")) is None
 
 
 class TestPlot:

@@ -9,7 +9,7 @@ import pytest
 from memory.errors import EmbeddingUnavailable
 from memory.providers import cedict
 from memory.providers.cedict import Dictionary
-from memory.providers.gloss import glossed, unread_share
+from memory.providers.gloss import add_glosses, unread_share
 
 PARTICLES = "的了吗呢吧啊"
 
@@ -32,29 +32,29 @@ def dictionary(folder: Path) -> Dictionary:
     ],
 )
 def test_words_become_their_first_meaning(dictionary, text, english):
-    assert glossed(text, dictionary) == english
+    assert add_glosses(text, dictionary) == english
 
 
 @pytest.mark.parametrize(("traditional", "simplified"), [("資料庫", "资料库"), ("會議", "会议"), ("圖書館", "图书馆")])
 def test_traditional_and_simplified_read_alike(dictionary, traditional, simplified):
-    assert glossed(traditional, dictionary) == glossed(simplified, dictionary) != ""
+    assert add_glosses(traditional, dictionary) == add_glosses(simplified, dictionary) != ""
     assert unread_share(traditional, dictionary) == 0.0
 
 
 def test_particles_are_left_out_and_count_as_read(dictionary):
-    assert glossed(PARTICLES, dictionary) == ""
+    assert add_glosses(PARTICLES, dictionary) == ""
     assert unread_share(PARTICLES, dictionary) == 0.0
-    assert glossed("会议吗", dictionary) == glossed("会议", dictionary)
+    assert add_glosses("会议吗", dictionary) == add_glosses("会议", dictionary)
 
 
 @pytest.mark.parametrize("word", ["不", "没", "别", "我", "你", "他"])
 def test_negations_and_pronouns_are_kept(dictionary, word):
-    assert glossed(word, dictionary)
-    assert glossed(f"{word}，会议", dictionary) != glossed("会议", dictionary)
+    assert add_glosses(word, dictionary)
+    assert add_glosses(f"{word}，会议", dictionary) != add_glosses("会议", dictionary)
 
 
 def test_other_scripts_around_stay_as_they_are(dictionary):
-    read = glossed("周五用Redis 7.2做限流，v1.2.3", dictionary)
+    read = add_glosses("周五用Redis 7.2做限流，v1.2.3", dictionary)
     assert "Redis 7.2" in read
     assert read.endswith(",v1.2.3")
     assert read.isascii()
@@ -64,7 +64,7 @@ def test_other_scripts_around_stay_as_they_are(dictionary):
     "text", ["", "hello", "Où est Zoë?", "カタカナ と ひらがな", "한국어 문장", "😀", "naïve café"]
 )
 def test_a_text_without_chinese_is_the_very_same(dictionary, text):
-    assert glossed(text, dictionary) is text
+    assert add_glosses(text, dictionary) is text
 
 
 def test_kana_and_hangul_are_unread(dictionary):
@@ -77,7 +77,7 @@ def test_kana_and_hangul_are_unread(dictionary):
 def test_a_character_that_no_word_covers_is_dropped_and_unread(dictionary):
     unknown = "\u4dbe"
     assert dictionary.words_of(unknown) == {}
-    assert glossed(f"会议{unknown}", dictionary) == glossed("会议", dictionary)
+    assert add_glosses(f"会议{unknown}", dictionary) == add_glosses("会议", dictionary)
     assert unread_share(f"会{unknown}", dictionary) == 0.5
 
 
@@ -86,14 +86,14 @@ def test_an_entry_that_only_points_elsewhere_is_no_meaning(dictionary):
 
 
 def test_do_not_is_what_speech_means(dictionary):
-    assert glossed("别打电话", dictionary).startswith("do not ")
-    assert glossed("別打電話", dictionary).startswith("do not ")
-    assert glossed("告别", dictionary) == glossed("告別", dictionary) != "tell do not"
+    assert add_glosses("别打电话", dictionary).startswith("do not ")
+    assert add_glosses("別打電話", dictionary).startswith("do not ")
+    assert add_glosses("告别", dictionary) == add_glosses("告別", dictionary) != "tell do not"
 
 
 def test_the_longest_word_is_taken(dictionary):
-    assert glossed("图书馆", dictionary) == "library"
-    assert glossed("图书", dictionary) != glossed("图书馆", dictionary)
+    assert add_glosses("图书馆", dictionary) == "library"
+    assert add_glosses("图书", dictionary) != add_glosses("图书馆", dictionary)
 
 
 def test_the_file_says_what_the_package_says(dictionary):

@@ -54,9 +54,9 @@ def test_an_unknown_embedding_provider_is_refused_with_the_known_ones():
 @pytest.mark.parametrize("name", embedding.PROVIDERS)
 def test_a_provider_is_used_with_its_own_model_where_the_settings_name_none(settings, name):
     settings.MEMOS_EMBEDDING_PROVIDER, settings.MEMOS_EMBEDDING_MODEL = name, ""
-    assert embedding.configured() == (name, embedding.PROVIDERS[name].default_model)
+    assert embedding.configured_model() == (name, embedding.PROVIDERS[name].default_model)
     settings.MEMOS_EMBEDDING_MODEL = "mine"
-    assert embedding.configured() == (name, "mine")
+    assert embedding.configured_model() == (name, "mine")
 
 
 @pytest.mark.parametrize("name", rerank.PROVIDERS)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
 from memory.retrieval.fusion import SIGNALS, Candidate, Part
-from memory.retrieval.left_out import left_out
+from memory.retrieval.left_out import list_dropped
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.restated import Said
 from memory.services.ingestion.ingest import ingest_batch
@@ -167,7 +167,7 @@ def test_what_is_left_out_says_what_it_would_have_needed():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7), candidate(D, 0.2)]
     said = [Said("Ann", "red green"), Said("Ann", "red green."), Said("Ann", "ship dock")]
 
-    restated, outranked = left_out(listed, said, again={1: 0}, shown={0: listed[0], 2: listed[2]}, variety=0.0)
+    restated, outranked = list_dropped(listed, said, again={1: 0}, shown={0: listed[0], 2: listed[2]}, variety=0.0)
 
     assert (restated.verdict, restated.other, restated.rank, restated.needed) == (Verdict.RESTATED, A, 2, 0.7)
     assert restated.reason == f"It says again what {A} says."
@@ -178,7 +178,7 @@ def test_what_is_left_out_says_what_it_would_have_needed():
 def test_a_restatement_of_what_did_not_come_back_says_so():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7)]
     said = [Said("Ann", "red"), Said("Ann", "ship"), Said("Ann", "ship!")]
-    _, restated = left_out(listed, said, again={2: 1}, shown={0: listed[0]}, variety=0.0)
+    _, restated = list_dropped(listed, said, again={2: 1}, shown={0: listed[0]}, variety=0.0)
     assert restated.reason == f"It says again what {B} says, which did not come back either."
 
 
@@ -186,14 +186,14 @@ def test_too_like_a_hit_is_told_from_a_low_score():
     listed = [candidate(A, 0.9), candidate(B, 0.85), candidate(C, 0.84), candidate(D, 0.5)]
     said = [Said("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
 
-    alike, low = left_out(listed, said, again={}, shown={0: listed[0], 2: listed[2]}, variety=0.1)
+    alike, low = list_dropped(listed, said, again={}, shown={0: listed[0], 2: listed[2]}, variety=0.1)
 
     assert (alike.verdict, alike.other) == (Verdict.VARIETY, A)
     assert alike.candidate.parts["variety"] == Part(pytest.approx(0.05), None, pytest.approx(-0.05))
     assert "too like" in alike.reason
     assert "from 0.8500 to 0.8000" in alike.reason
     assert (low.verdict, low.candidate) == (Verdict.OUTRANKED, listed[3])
-    assert left_out(listed, said, again={}, shown={}, variety=0.1) == []
+    assert list_dropped(listed, said, again={}, shown={}, variety=0.1) == []
 
 
 def test_differences_sum_to_that_of_the_scores_largest_first():

@@ -12,7 +12,7 @@ import pytest
 from memory import caches
 from memory.errors import SearchTimedOut
 from memory.models import MemoryVector, VectorMap
-from memory.models.sql import fetch, limited
+from memory.models.sql import fetch, limit_statements
 from memory.retrieval import cells, size
 from memory.retrieval.arms import ArmHit, dense, lexical, near_cells, rare_terms
 from memory.retrieval.filters import Column, Condition, Not, Operator
@@ -265,7 +265,7 @@ def test_a_namespace_at_the_limit_is_searched_exactly(alice, settings):
 
 def test_a_search_that_takes_too_long_is_ended_and_leaves_no_limit_behind(db, settings):
     settings.MEMOS_SEARCH_TIMEOUT_MS = 50
-    with pytest.raises(SearchTimedOut, match=r"longer than 50 ms .* MEMOS_SEARCH_TIMEOUT_MS"), limited():
+    with pytest.raises(SearchTimedOut, match=r"longer than 50 ms .* MEMOS_SEARCH_TIMEOUT_MS"), limit_statements():
         fetch("SELECT pg_sleep(%(seconds)s)", {"seconds": 2}, prepared=False)
 
 
@@ -275,7 +275,7 @@ def test_the_limit_is_for_searches_only(settings, seconds):
     settings.MEMOS_SEARCH_TIMEOUT_MS = 50
     before = fetch("SHOW statement_timeout", {}, prepared=False)
     try:
-        with limited():
+        with limit_statements():
             fetch("SELECT pg_sleep(%(seconds)s)", {"seconds": seconds}, prepared=False)
     except SearchTimedOut:
         assert seconds

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.retrieval import rerank as stage
-from memory.retrieval.rerank import RERANK_SKIPPED, Reranked, RerankPart, parts, rerank, resume, wanted
+from memory.retrieval.rerank import RERANK_SKIPPED, Reranked, RerankPart, parts, pool_size, rerank, resume
 from tests.providers.cross_encoder import build
 
 QUESTION = "when leaves the train to lyon"
@@ -30,7 +30,7 @@ def model(settings, tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_it_is_off_by_default_and_then_costs_nothing_and_says_nothing():
-    assert wanted() == 0
+    assert pool_size() == 0
     assert rerank(QUESTION, TEXTS) == Reranked([], [])
 
 
@@ -44,7 +44,7 @@ def test_the_best_candidate_gets_the_weight_and_the_worst_nothing(model):
 
 def test_only_as_many_as_wanted_are_read(model):
     model(candidates=2)
-    assert wanted() == 2
+    assert pool_size() == 2
     assert [part.raw for part in rerank(QUESTION, TEXTS).parts] == [1.0, 5.0]
     assert rerank(QUESTION, []) == Reranked()
 

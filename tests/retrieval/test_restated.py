@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.retrieval.restated import Said, Words, nearest, restatements, spread
+from memory.retrieval.restated import Said, Words, diversify, nearest, restatements
 
 
 def same(one: str, other: str) -> bool:
@@ -71,7 +71,7 @@ def test_spread_takes_the_best_that_is_unlike_those_taken():
     # Jaccard: 0 and 1 share three of five words, 2 shares none with either.
     hits = [Said("Ann", text) for text in ("red green blue one", "red green blue two", "ship dock sea port")]
 
-    chosen = spread(hits, [1.0, 0.95, 0.9], wanted=3, weight=0.1)
+    chosen = diversify(hits, [1.0, 0.95, 0.9], wanted=3, weight=0.1)
 
     assert [place for place, _ in chosen] == [0, 2, 1]
     assert [cost for _, cost in chosen] == pytest.approx([0.0, 0.0, 0.06])
@@ -79,14 +79,14 @@ def test_spread_takes_the_best_that_is_unlike_those_taken():
 
 def test_spread_without_weight_keeps_the_order_and_the_earlier_of_equals():
     hits = [Said("Ann", "red green"), Said("Ann", "red green"), Said("Ann", "blue")]
-    assert spread(hits, [0.5, 0.5, 0.5], wanted=2, weight=0.0) == [(0, 0.0), (1, 0.0)]
-    assert spread([], [], wanted=2, weight=0.1) == []
+    assert diversify(hits, [0.5, 0.5, 0.5], wanted=2, weight=0.0) == [(0, 0.0), (1, 0.0)]
+    assert diversify([], [], wanted=2, weight=0.1) == []
 
 
 def test_scores_less_costs_never_rise():
     texts = ["a b c", "a b d", "e f g", "a f h", "b c d", "e f"]
     scores = [1.0, 0.99, 0.97, 0.96, 0.95, 0.94]
-    chosen = spread([Said("Ann", text) for text in texts], scores, wanted=6, weight=0.3)
+    chosen = diversify([Said("Ann", text) for text in texts], scores, wanted=6, weight=0.3)
     finals = [scores[place] - cost for place, cost in chosen]
     assert finals == sorted(finals, reverse=True)
 

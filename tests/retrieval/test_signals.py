@@ -55,7 +55,7 @@ def test_arms_without_a_relation_give_nothing(values):
     ],
 )
 def test_standing_out_is_the_lead_over_the_tenth_and_the_usual_one_where_there_is_none(scores, expected):
-    assert signals.standing_out(np.array(scores)) == pytest.approx(expected)
+    assert signals.prominence(np.array(scores)) == pytest.approx(expected)
 
 
 def test_a_neighbour_lends_what_exceeds_the_floor_and_less_from_two_turns_away():

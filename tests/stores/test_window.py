@@ -117,7 +117,7 @@ def test_all_windows_are_written_or_none():
         lambda: window.forget(NAMESPACE, "s"),
         lambda: window.exists(NAMESPACE, "s"),
         lambda: window.refuse(NAMESPACE, ["id-a"]),
-        lambda: window.held(NAMESPACE, ["s"]),
+        lambda: window.memory_ids_of(NAMESPACE, ["s"]),
         lambda: window.remove(NAMESPACE, "s", {"id-a"}),
     ],
     ids=["read", "append", "forget", "exists", "refuse", "held", "remove"],
@@ -135,7 +135,7 @@ def test_messages_of_refused_memories_are_left_out():
 
     # What was there before is taken out by `remove`.
     assert (texts("s"), texts("t")) == (["a", "b", "d"], [])
-    assert window.held(NAMESPACE, ["s", "t", "nowhere"]) == {"s": ["id-a", "id-b", "id-d"]}
+    assert window.memory_ids_of(NAMESPACE, ["s", "t", "nowhere"]) == {"s": ["id-a", "id-b", "id-d"]}
 
 
 def test_another_namespace_refuses_nothing():

@@ -1,6 +1,6 @@
 import pytest
 
-from memory.text.cues import announces_change, classify, find_commands, given_up, is_negated, split_code
+from memory.text.cues import announces_change, classify, find_commands, find_given_up, is_negated, split_code
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_changes_and_what_was_given_up():
     assert announces_change("The review moved to Friday.")
     assert announces_change("会议改成周五。")
     assert not announces_change("The review is on Friday.")
-    assert [phrase.split() for phrase in given_up("We use Kafka instead of RabbitMQ, finally.")] == [["rabbitmq"]]
-    assert given_up("我不再喝咖啡了。") == ["喝咖啡了"]
+    assert [phrase.split() for phrase in find_given_up("We use Kafka instead of RabbitMQ, finally.")] == [["rabbitmq"]]
+    assert find_given_up("我不再喝咖啡了。") == ["喝咖啡了"]
 
 
 def test_negation():

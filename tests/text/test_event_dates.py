@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from memory.text.event_dates import dated, first_date, undated
+from memory.text.event_dates import add_dates, first_date, remove_dates
 
 SAID = datetime(2024, 3, 2, 9, 30, tzinfo=UTC)  # a Saturday
 
@@ -24,8 +24,8 @@ SAID = datetime(2024, 3, 2, 9, 30, tzinfo=UTC)  # a Saturday
     ],
 )
 def test_a_relative_phrase_is_told_with_what_it_means(sentence, told):
-    assert dated(sentence, SAID) == told
-    assert undated(told) == sentence
+    assert add_dates(sentence, SAID) == told
+    assert remove_dates(told) == sentence
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_a_relative_phrase_is_told_with_what_it_means(sentence, told):
     ],
 )
 def test_what_has_a_date_or_may_mean_several_stays_as_it_is(sentence):
-    assert dated(sentence, SAID) == sentence
+    assert add_dates(sentence, SAID) == sentence
 
 
 def test_the_day_is_that_of_where_it_was_said():
     late = datetime(2024, 3, 2, 23, 30, tzinfo=timezone(timedelta(hours=8)))
-    assert dated("today", late) == "today (2024-03-02)"
-    assert dated("today", datetime(2024, 3, 2, 23, 30)) == "today (2024-03-02)"
+    assert add_dates("today", late) == "today (2024-03-02)"
+    assert add_dates("today", datetime(2024, 3, 2, 23, 30)) == "today (2024-03-02)"
 
 
 def test_the_first_date_is_found_again():

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.text.grounding import invented
+from memory.text.grounding import find_invented
 from memory.text.statements import Turn
 
 SAID = datetime(2024, 3, 2, 9, 30, tzinfo=UTC)
@@ -47,7 +47,7 @@ CONVERSATION = [turn("We met Zoe in Lyon."), turn("I like it.", "Bob"), turn("�
     ],
 )
 def test_what_the_messages_say_in_other_words_is_not_invented(statement, message):
-    assert invented(statement, [turn(message)], CONVERSATION) is None
+    assert find_invented(statement, [turn(message)], CONVERSATION) is None
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_what_the_messages_say_in_other_words_is_not_invented(statement, message
     ],
 )
 def test_what_no_message_says_is_found(statement, message, stranger):
-    assert invented(statement, [turn(message)], CONVERSATION) == stranger
+    assert find_invented(statement, [turn(message)], CONVERSATION) == stranger
 
 
 def test_long_odd_statements_are_read_in_time():
     odd = "A1 二三 " * 5_000
-    assert invented(odd, [turn(odd)]) is None
+    assert find_invented(odd, [turn(odd)]) is None

@@ -7,7 +7,7 @@ import json
 from django.utils.translation import override
 
 from memory.policy_values import BY_KEY
-from memory.text.translatable import Sentence, translated
+from memory.text.translatable import Sentence, translate
 
 
 def test_a_sentence_is_a_plain_string_to_whoever_takes_it_for_one():
@@ -15,7 +15,7 @@ def test_a_sentence_is_a_plain_string_to_whoever_takes_it_for_one():
 
     assert one == "2 of five"
     assert json.dumps({"says": one}) == '{"says": "2 of five"}'
-    assert translated("any other") == "any other"
+    assert translate("any other") == "any other"
 
 
 def test_its_parts_are_translated_with_it():
@@ -23,5 +23,5 @@ def test_its_parts_are_translated_with_it():
 
     assert problem == "must be a whole number from 0 to 36,500 days."
     with override("zh-hans"):
-        assert translated(problem) == "必须是 0 到 36,500 之间的整数（天）。"
+        assert translate(problem) == "必须是 0 到 36,500 之间的整数（天）。"
         assert problem == "must be a whole number from 0 to 36,500 days."

@@ -50,7 +50,7 @@ class EvaluationViewSet(MemosViewSet):
             label=values["label"],
             now=timezone.now(),
         )
-        return Response(runs.shown(run))
+        return Response(runs.to_dict(run))
 
     @extend_schema(
         operation_id="list_evaluations",
@@ -61,7 +61,7 @@ class EvaluationViewSet(MemosViewSet):
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
-        return Response({"evaluations": runs.listed(self.access, wanted=wanted)})
+        return Response({"evaluations": runs.list_runs(self.access, wanted=wanted)})
 
     @extend_schema(
         operation_id="show_evaluation",
@@ -72,7 +72,7 @@ class EvaluationViewSet(MemosViewSet):
     def retrieve(self, request: Request, run_id: uuid.UUID) -> Response:
         include = self.valid(EvaluationDetailSerializer, request.query_params)["include_results"]
         run = runs.find(self.access, run_id=run_id)
-        return Response({**runs.shown(run), "results": runs.results(run) if include else None})
+        return Response({**runs.to_dict(run), "results": runs.results(run) if include else None})
 
     @extend_schema(
         operation_id="compare_evaluations",

@@ -43,12 +43,12 @@ class JobViewSet(MemosViewSet):
             cursor=values["cursor"],
             limit=values["limit"],
         )
-        rows, cursor = manage.listed(self.access, wanted=wanted)
+        rows, cursor = manage.list_jobs(self.access, wanted=wanted)
         return Response({"jobs": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(operation_id="show_job", summary="One background job", responses={200: JobSerializer})
     def retrieve(self, request: Request, job_id: uuid.UUID) -> Response:
-        return Response(manage.shown(manage.find(self.access, job_id=job_id)))
+        return Response(manage.to_dict(manage.find(self.access, job_id=job_id)))
 
     @extend_schema(
         operation_id="replay_job",
@@ -58,7 +58,7 @@ class JobViewSet(MemosViewSet):
     )
     def replay(self, request: Request, job_id: uuid.UUID) -> Response:
         job = manage.replay(self.access, job_id=job_id, now=timezone.now(), request_id=self.request_id)
-        return Response(manage.shown(job))
+        return Response(manage.to_dict(job))
 
     @extend_schema(
         operation_id="discard_job",
@@ -69,4 +69,4 @@ class JobViewSet(MemosViewSet):
     def discard(self, request: Request, job_id: uuid.UUID) -> Response:
         reason = self.valid(DiscardSerializer, request.data)["reason"]
         job = manage.discard(self.access, job_id=job_id, reason=reason, now=timezone.now(), request_id=self.request_id)
-        return Response(manage.shown(job))
+        return Response(manage.to_dict(job))

@@ -44,4 +44,4 @@ class JudgementViewSet(MemosViewSet):
     def recent(self, request: Request) -> Response:
         values = self.valid(EvaluationListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, None, values["limit"])
-        return Response({"judgements": judgements.listed(self.access, wanted=wanted)})
+        return Response({"judgements": judgements.list_judgements(self.access, wanted=wanted)})

@@ -58,12 +58,12 @@ class MemoryViewSet(MemosViewSet):
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)
         wanted = MemoryListingSerializer.wanted_of(values)
-        rows, cursor = read.listed(scope, wanted=wanted, now=timezone.now())
+        rows, cursor = read.list_memories(scope, wanted=wanted, now=timezone.now())
         return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(operation_id="get_memory", summary="One memory", responses={200: MemorySerializer})
     def retrieve(self, request: Request, memory_id: uuid.UUID) -> Response:
-        return self._answer(read.found(self.access, memory_id=memory_id))
+        return self._answer(read.get_memory(self.access, memory_id=memory_id))
 
     @extend_schema(
         operation_id="get_memory_history",

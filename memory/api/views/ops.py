@@ -40,7 +40,7 @@ class OpsViewSet(MemosViewSet):
     )
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=ListFilter(None, None, RECENT))
-        schedules = schedule_runs.shown(self.access, now=timezone.now())
+        schedules = schedule_runs.list_schedules(self.access, now=timezone.now())
         return Response({"queues": stats.queues(), "schedules": schedules, "recent_condensations": recent})
 
     @extend_schema(

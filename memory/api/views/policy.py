@@ -21,7 +21,7 @@ from memory.api.serializers.policy import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.governance.policy import nested
+from memory.governance.policy import nest
 from memory.policy_values import BY_KEY
 from memory.services.retention.exemptions import UNCHANGED, exempt
 from memory.services.retention.policy_preview import preview
@@ -64,7 +64,7 @@ class PolicyViewSet(MemosViewSet):
     def update(self, request: Request) -> Response:
         values = self.valid(PolicyPutSerializer, request.data)
         expected = _expected(request)
-        policy.checked(values["policy"])
+        policy.check_overrides(values["policy"])
         after = policy.put_policy(
             self.scope(values["namespace"]),
             wanted=values["policy"],
@@ -120,8 +120,8 @@ def _answer(namespace: str, found: Governing) -> Response:
     body: dict[str, Any] = {
         "namespace": namespace,
         "version": found.version,
-        "policy": nested(effective.values),
-        "overrides": nested(found.overrides),
+        "policy": nest(effective.values),
+        "overrides": nest(found.overrides),
         "values": [
             {
                 "key": key,

@@ -45,7 +45,7 @@ class QuarantineViewSet(MemosViewSet):
             cursor=values["cursor"],
             limit=values["limit"],
         )
-        rows, cursor = quarantine.listed(self.access, wanted=wanted)
+        rows, cursor = quarantine.list_items(self.access, wanted=wanted)
         return Response({"items": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(

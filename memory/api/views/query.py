@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from memory.api.serializers.query import AnswerSerializer, QuerySerializer
 from memory.api.views.base import MemosViewSet
-from memory.api.views.search import asked
+from memory.api.views.search import build_ask
 from memory.enums import AccessScope, Tier
 from memory.retrieval.explain import debug_entry
 from memory.services.recall.query import Answer, answer_of_no_namespace, query
@@ -28,7 +28,7 @@ class QueryViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(QuerySerializer, request.data)
-        ask = asked(values)
+        ask = build_ask(values)
         session = values.get("session_id") or session_of_day(ask.now)
         scope = self.scope_if_there(values["namespace"])
         if scope is None:

@@ -29,7 +29,7 @@ class SearchViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(SearchSerializer, request.data)
         scope = self.scope_if_there(values["namespace"])
-        found = search(scope, asked(values)) if scope else NOTHING_FOUND
+        found = search(scope, build_ask(values)) if scope else NOTHING_FOUND
         explained = zip(found.hits, found.explanations, strict=True)
         return Response(
             {
@@ -44,7 +44,7 @@ class SearchViewSet(MemosViewSet):
         )
 
 
-def asked(values: Mapping[str, Any]) -> Ask:
+def build_ask(values: Mapping[str, Any]) -> Ask:
     """The validated fields that every question has, as the services take them."""
     return Ask(
         text=values["query"],

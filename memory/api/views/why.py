@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from memory.api.serializers.why import DiagnosisSerializer, WhySerializer
 from memory.api.views.base import MemosViewSet
-from memory.api.views.search import asked
+from memory.api.views.search import build_ask
 from memory.enums import AccessScope
 from memory.services.recall.why import why
 
@@ -27,5 +27,5 @@ class WhyViewSet(MemosViewSet):
     def create(self, request: Request) -> Response:
         values = self.valid(WhySerializer, request.data)
         scope = self.scope(values["namespace"], create=False)
-        diagnosis = why(scope, asked(values), memory_id=values["memory_id"])
+        diagnosis = why(scope, build_ask(values), memory_id=values["memory_id"])
         return Response(asdict(diagnosis))

@@ -46,5 +46,5 @@ class Command(BaseCommand):
                 f"{wrong.namespace}: {wrong.counters[0]} memories became {wrong.rows[0]}, "
                 f"{wrong.counters[1]} terms became {wrong.rows[1]}"
             )
-        if marked := marks.set_right():
+        if marked := marks.correct_marks():
             self.stdout.write(f"{marked} memories were wrongly said to have a vector, or to have none")

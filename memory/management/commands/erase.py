@@ -65,7 +65,7 @@ class Command(BaseCommand):
             done = requests.find(system_access(ACTOR), erasure_id=asked.id)
         except MemosError as error:
             raise CommandError(error.message) from error
-        self._print(requests.shown(done))
+        self._print(requests.to_dict(done))
         if done.status != ErasureStatus.FINISHED:
             raise CommandError(
                 f"The erasure is {done.status}: {done.error or done.waiting_for} A worker tries what waits again; "

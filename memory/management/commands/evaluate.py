@@ -18,7 +18,7 @@ from memory.evaluation.measure import ABLATIONS
 from memory.evaluation.runner import run_dataset, run_namespace
 from memory.management import arguments
 from memory.models import EvaluationRun
-from memory.services.evaluation.runs import DEFAULT_TOP_K, Options, find, shown
+from memory.services.evaluation.runs import DEFAULT_TOP_K, Options, find, to_dict
 from memory.services.evaluation.scratch import PREFIX
 from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         except MemosError as error:
             raise CommandError(error.message) from error
         if options["json"]:
-            found = {**shown(run), "comparison": comparison.shown() if comparison else None}
+            found = {**to_dict(run), "comparison": comparison.shown() if comparison else None}
             self.stdout.write(json.dumps(found, ensure_ascii=False))
         else:
             self._print(run, comparison)

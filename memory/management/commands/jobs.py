@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
     def _list(self, *, namespace: str | None, kind: str | None, state: str | None, limit: int, **_: Any) -> None:
         wanted = manage.Wanted(namespace=namespace, kind=kind, state=JobState(state) if state else None, limit=limit)
-        rows, cursor = manage.listed(ACCESS, wanted=wanted)
+        rows, cursor = manage.list_jobs(ACCESS, wanted=wanted)
         for row in rows:
             progress = f"  {row['progress']['done']}/{row['progress']['total']}" if row["progress"] else ""
             what = " ".join([row["kind"], row["namespace"] or "(system)", *row["subject"]])

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from memory.enums import EmbeddingState
 from memory.errors import MemosError
 from memory.models import EmbeddingModel
-from memory.providers.embedding import PROVIDERS, configured
+from memory.providers.embedding import PROVIDERS, configured_model
 from memory.services.index.embedding import prune_retired, reembed
 
 
@@ -26,9 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("--prune", action="store_true", help="delete the former models' vectors afterwards")
 
     def handle(self, *, provider: str | None, model: str | None, prune: bool, **_: Any) -> None:
-        wanted, configured_model = configured()
+        wanted, wanted_model = configured_model()
         provider = provider or wanted
-        model = model or (configured_model if provider == wanted else PROVIDERS[provider].default_model)
+        model = model or (wanted_model if provider == wanted else PROVIDERS[provider].default_model)
         active = _active()
         if active and (active.provider, active.name) == (provider, model):
             self.stdout.write(f"{active} is the active model already: there is nothing to switch.")
@@ -60,7 +60,7 @@ class Command(BaseCommand):
                     f"{error.message}\nWhat is made so far is kept: run the same command again when that is repaired."
                 ) from error
         self.stdout.write(f"Search uses {target} now, {target.vectors.across_namespaces().count()} vectors.")
-        if (provider, model) != configured():
+        if (provider, model) != configured_model():
             self.stdout.write(
                 f"Set MEMOS_EMBEDDING_PROVIDER={provider} and MEMOS_EMBEDDING_MODEL={model}: the settings should agree."
             )

@@ -72,7 +72,7 @@ FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.dista
 """
 
 
-def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
+def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
     """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them."""
     parameters = {
         "vector": halfvec_literal(question.vector),

@@ -82,7 +82,7 @@ SELECT score, place, found FROM (
 """
 
 
-def standing(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
+def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
     """Where a memory stands among all that share a word with the question and meet the predicate; None if it shares
     none."""
     if not question.terms:

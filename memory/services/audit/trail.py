@@ -117,7 +117,7 @@ def actors(access: Access, wanted: Wanted, *, limit: int) -> list[str]:
         return [actor for (actor,) in cursor.fetchall()]
 
 
-def exported(access: Access, wanted: Wanted, *, form: str, now: datetime, request_id: str) -> Iterator[AuditLog]:
+def export_events(access: Access, wanted: Wanted, *, form: str, now: datetime, request_id: str) -> Iterator[AuditLog]:
     """The newest MAX_EXPORTED events, one by one; that they were taken out is an event itself, written before.
 
     It belongs to the namespace when there is one only, else to none.

@@ -209,7 +209,7 @@ def others_connected(admin: psycopg.Connection[Any]) -> list[str]:
 
 
 @contextmanager
-def connected_to(database: str) -> Iterator[None]:
+def connect_to(database: str) -> Iterator[None]:
     """Inside, this thread's Django connection is one to `database`, of the same server."""
     usual = connections[DEFAULT_DB_ALIAS]
     other = connections.create_connection(DEFAULT_DB_ALIAS)

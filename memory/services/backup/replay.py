@@ -10,7 +10,7 @@ from datetime import datetime
 
 from memory.enums import ErasureStatus
 from memory.errors import BackupError
-from memory.governance.policy import nested
+from memory.governance.policy import nest
 from memory.ledger import Ledger, LedgerErasure, secret_mark
 from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
 from memory.services.erasure import requests, run
@@ -87,7 +87,7 @@ def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], dat
     before = governing(scope.namespace_id)
     held = before.effective.policy.legal_hold
     if held:
-        put_policy(scope, wanted=nested({**before.overrides, HOLD: False}), reason=REASON, now=now())
+        put_policy(scope, wanted=nest({**before.overrides, HOLD: False}), reason=REASON, now=now())
     named = ErasedMemory.objects.in_scope(scope).filter(erasure_id=erasure_id)
     alone = MemoryUpkeep.objects.in_scope(scope).filter(memory_id__in=named.values("memory_id"), legal_hold=True)
     while ids := list(alone.values_list("memory_id", flat=True)[:_AT_ONCE]):
@@ -96,7 +96,7 @@ def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], dat
         yield
     finally:
         if held:
-            put_policy(scope, wanted=nested(before.overrides), reason=REASON, now=now())
+            put_policy(scope, wanted=nest(before.overrides), reason=REASON, now=now())
 
 
 def _revoke(ledger: Ledger, *, actor: str, now: datetime) -> int:

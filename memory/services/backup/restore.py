@@ -74,7 +74,7 @@ def restore(
             )
         with postgres.scratch(admin) as database:
             manifest = load(path, key=key, database=database)
-            with postgres.connected_to(database):
+            with postgres.connect_to(database):
                 events, replayed = _make_ready(
                     reader, manifest, erased, digest=digest_of(path), name=path.name, actor=actor, now=now
                 )
@@ -161,7 +161,7 @@ def _refuse_to_lose(terms: Terms) -> None:
 
 def _read_erasures(reader: Reader, ledger_path: Path | None, terms: Terms) -> Ledger:
     """What the ledger and, if there is one, the present database know of. Raises RestoreRefused."""
-    present = ledger.of_database() if _has_erasures() else Ledger()
+    present = ledger.read_database() if _has_erasures() else Ledger()
     where = ledger_path or ledger.path()
     if where is None or not where.exists():
         if terms.without_ledger:

@@ -25,7 +25,7 @@ def verify(path: Path, *, key: str) -> Verified:
     """
     with postgres.maintenance() as admin, postgres.scratch(admin) as database:
         manifest = load(path, key=key, database=database)
-        with postgres.connected_to(database):
+        with postgres.connect_to(database):
             return Verified(sum(manifest["tables"].values()), contents.verify_chain(manifest))
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
 from memory.models import EmbeddingModel, MemoryVector
-from memory.providers.embedding import configured, provider_for
+from memory.providers.embedding import configured_model, provider_for
 from memory.providers.minilm import GLOSSING
 from memory.providers.rerank import configured_reranker
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
@@ -20,7 +20,7 @@ from memory.services.index.embedding import pending_count
 def embedding_works() -> Finding:
     """Loads the model that search uses (without one: the configured one) and embeds a sentence."""
     active = _active_model()
-    provider, name = (active.provider, active.name) if active else configured()
+    provider, name = (active.provider, active.name) if active else configured_model()
     label = f"{provider}/{name}"
     fixes = {
         "minilm": "run `make install` (weights), and let MEMOS_MODEL_DIR be a folder that this user may write",
@@ -48,7 +48,7 @@ def embedding_works() -> Finding:
 
 
 def embedding_agrees() -> Finding:
-    provider, name = configured()
+    provider, name = configured_model()
     active = _active_model()
     if active is None:
         return Finding(OK, "embedding choice", f"none yet: {provider}/{name} with the first memory")

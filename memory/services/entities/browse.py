@@ -14,7 +14,7 @@ from memory.enums import AuditEvent
 from memory.models import AuditLog, Entity, EntityAlias, EntityMention, Memory
 from memory.models.paging import page_of
 from memory.models.sql import fetch
-from memory.services.entities.listing import Cursor, shown
+from memory.services.entities.listing import Cursor, to_dicts
 from memory.text.names import name_key
 from memory.text.sentences import split_sentences
 from memory.types import Access, Scope
@@ -72,7 +72,7 @@ def counts(access: Access, *, limit: int) -> list[tuple[str, int]]:
     return [(name, int(count)) for name, count in fetch(_COUNTS, parameters, prepared=False)]
 
 
-def reached(access: Access, *, entity_id: uuid.UUID) -> Entity | None:
+def find_entity(access: Access, *, entity_id: uuid.UUID) -> Entity | None:
     """The entity, merged or not; None out of reach, or where there is none."""
     return Entity.objects.reachable_by(access).filter(id=entity_id).select_related("namespace").first()
 
@@ -114,7 +114,7 @@ def most_mentioned(
     page, following = page_of(ranks, limit)
     found = Entity.objects.in_scope(scope).filter(id__in=[rank.id for rank in page])
     by_id = {row.id: row for row in found}
-    return shown(scope, [by_id[rank.id] for rank in page if rank.id in by_id]), following
+    return to_dicts(scope, [by_id[rank.id] for rank in page if rank.id in by_id]), following
 
 
 _MONTHS = """

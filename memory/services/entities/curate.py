@@ -14,7 +14,7 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Entity, EntityAlias, EntityMention, EntityRelation
 from memory.models.keys import new_id
 from memory.models.locks import Lock, lock_in_transaction
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.types import Scope
 
 MAX_SPLIT = 1_000
@@ -26,7 +26,7 @@ def merge(scope: Scope, *, entity_id: uuid.UUID, source_id: uuid.UUID, reason: s
     Idempotent: what is merged already is left. Raises NotFound, Conflict when one of them is merged into a third, and
     InvalidInput.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if entity_id == source_id:
         raise InvalidInput("An entity cannot be merged into itself: name two.", detail={"field": "source_id"})
     with transaction.atomic():
@@ -71,7 +71,7 @@ def split(
 
     Raises NotFound, and InvalidInput when nothing would be left or nothing is named.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if bool(alias_ids) == bool(mention_ids):
         raise InvalidInput("Name either alias_ids or mention_ids.", detail={"field": "alias_ids"})
     with transaction.atomic():

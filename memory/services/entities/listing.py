@@ -64,7 +64,7 @@ def entities(
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
     page, following = page_of(rows.order_by("-id"), limit)
-    return shown(scope, page), following.id if following else None
+    return to_dicts(scope, page), following.id if following else None
 
 
 def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
     neighbours = {side for edge in edges for side in (edge.source, edge.target)} - {row.id}
     timeline, next_cursor = _timeline(scope, aliases, cursor=cursor, limit=limit)
     return {
-        "entity": shown(scope, [row])[0],
+        "entity": to_dicts(scope, [row])[0],
         "aliases": [
             {
                 "id": str(alias.id),
@@ -92,8 +92,8 @@ def entity(scope: Scope, *, entity_id: uuid.UUID, cursor: Cursor | None, limit: 
             }
             for alias in aliases
         ],
-        "edges": [shown_edge(edge) for edge in edges],
-        "neighbours": shown(scope, list(Entity.objects.in_scope(scope).filter(id__in=neighbours).order_by("id"))),
+        "edges": [edge_to_dict(edge) for edge in edges],
+        "neighbours": to_dicts(scope, list(Entity.objects.in_scope(scope).filter(id__in=neighbours).order_by("id"))),
         "timeline": timeline,
         "next_cursor": f"{next_cursor.occurred_at.isoformat()}_{next_cursor.id}" if next_cursor else None,
     }
@@ -109,7 +109,7 @@ def graph(scope: Scope, *, around: uuid.UUID | None, depth: int, limit: int) -> 
         centre = find(scope, around, field="around")
         nodes, edges = _around(scope, centre.merged_into or centre.id, depth=depth, limit=limit)
     rows = Entity.objects.in_scope(scope).filter(id__in=nodes).order_by("id")
-    return {"nodes": shown(scope, list(rows)), "edges": [shown_edge(edge) for edge in edges]}
+    return {"nodes": to_dicts(scope, list(rows)), "edges": [edge_to_dict(edge) for edge in edges]}
 
 
 def _around(scope: Scope, centre: uuid.UUID, *, depth: int, limit: int) -> tuple[set[uuid.UUID], list[Edge]]:
@@ -212,7 +212,7 @@ def companions(scope: Scope, around: Collection[uuid.UUID], *, limit: int) -> li
     return list(edges.values())
 
 
-def shown_edge(edge: Edge) -> dict[str, Any]:
+def edge_to_dict(edge: Edge) -> dict[str, Any]:
     return {
         "source": str(edge.source),
         "predicate": edge.predicate,
@@ -263,7 +263,7 @@ def mention_counts(scope: Scope, alias_ids: Sequence[uuid.UUID]) -> dict[uuid.UU
     return {row[0]: row[1] for row in rows}
 
 
-def shown(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
+def to_dicts(scope: Scope, rows: Sequence[Entity]) -> list[dict[str, Any]]:
     """Entities as clients see them."""
     totals = {
         row[0]: row[1:]

@@ -38,7 +38,7 @@ _LOOKED_AT = 50
 _WORDS_CHARS = 2_000
 
 
-def counted(erased: Erased) -> dict[str, dict[str, int | None]]:
+def count_holders(erased: Erased) -> dict[str, dict[str, int | None]]:
     """How much every holder holds of what is to be erased; None for what Redis has while it is away."""
     holders: dict[str, dict[str, int | None]] = {holder.name: {"counted": holder.count(erased)} for holder in HOLDERS}
     for name, count in ((WINDOW, count_windows), (WORKING, count_working_memory), (CONSOLE, count_probes)):
@@ -60,7 +60,7 @@ WHERE a.namespace_id = %(namespace_id)s AND (
 """
 
 
-def kept_by_audit(erased: Erased) -> dict[str, int]:
+def count_audit_events(erased: Erased) -> dict[str, int]:
     """How many events about what is erased the audit log keeps, and how many of them say what a person `typed`.
 
     Events cannot be changed. Those of this version hold no typed words; those written before words were kept apart do.
@@ -121,7 +121,7 @@ def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Pr
     ]
 
 
-def found(erased: Erased, asked: Sequence[Probe]) -> int:
+def count_found(erased: Erased, asked: Sequence[Probe]) -> int:
     """How many of the questions find an erased memory: with each search arm alone, or with both and all signals."""
     return sum(_finds(erased, probe.question) for probe in asked)
 

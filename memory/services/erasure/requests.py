@@ -21,9 +21,9 @@ from memory.models.keys import new_id
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holders import Erased
-from memory.services.erasure.proof import counted
+from memory.services.erasure.proof import count_holders
 from memory.services.jobs import queue
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.services.tenancy import holds
 from memory.services.tenancy import idempotency as answers
 from memory.types import Access, Idempotency, ListFilter, Scope
@@ -79,7 +79,7 @@ def request(
     Without `enqueue` the caller carries it out. Raises InvalidInput, Conflict when one of the memories is under a
     legal hold, IdempotencyConflict.
     """
-    if idempotency and (record := answers.answered(idempotency)):
+    if idempotency and (record := answers.find_answer(idempotency)):
         return _answered(scope, record.answer)
     with transaction.atomic():
         erasure = _taken_down(scope, target, reason, now=now)
@@ -106,7 +106,7 @@ def request(
                 now=now,
             )
             return erasure
-    record = answers.answered(idempotency)
+    record = answers.find_answer(idempotency)
     assert record is not None
     return _answered(scope, record.answer)
 
@@ -119,9 +119,9 @@ def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict
     with transaction.atomic():
         erasure = _taken_down(scope, target, reason, now=now)
         refuse_held(scope, erasure.id)
-        erasure.holders = counted(Erased.of(erasure))
+        erasure.holders = count_holders(Erased.of(erasure))
         transaction.set_rollback(True)
-    return {**shown(erasure), "id": None, "status": "dry_run"}
+    return {**to_dict(erasure), "id": None, "status": "dry_run"}
 
 
 def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
@@ -132,7 +132,7 @@ def find(access: Access, *, erasure_id: uuid.UUID) -> Erasure:
     return erasure
 
 
-def listed(
+def list_erasures(
     access: Access, *, wanted: ListFilter, speaker: str, cursor: uuid.UUID | None
 ) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """Receipts, newest first, from `cursor` on, and the cursor of the next page.
@@ -150,10 +150,10 @@ def listed(
     if cursor is not None:
         rows = rows.filter(id__lte=cursor)
     page, following = page_of(rows, wanted.limit)
-    return [shown(erasure) for erasure in page], following.id if following else None
+    return [to_dict(erasure) for erasure in page], following.id if following else None
 
 
-def shown(erasure: Erasure) -> dict[str, Any]:
+def to_dict(erasure: Erasure) -> dict[str, Any]:
     """The receipt as clients see it."""
     return {
         "id": str(erasure.id),
@@ -286,7 +286,7 @@ _QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s A
 
 def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
     kind = target.kind
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     memory_ids = list(dict.fromkeys(target.memory_ids))
     if len(memory_ids) > MAX_MEMORIES:
         raise InvalidInput(f"Name up to {MAX_MEMORIES} memories at once.", detail={"field": "memory_ids"})
@@ -379,7 +379,7 @@ def _session_of(scope: Scope, erased: LedgerErasure) -> str:
         *Document.objects.in_scope(scope).values_list("session", flat=True),
         *QuarantinedItem.objects.in_scope(scope).values_list("session", flat=True),
     }
-    return next((name for name in names if name and audit.keyed(scope, SESSION, name) == erased.session), "")
+    return next((name for name in names if name and audit.keyed_hash(scope, SESSION, name) == erased.session), "")
 
 
 def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:

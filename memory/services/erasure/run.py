@@ -122,15 +122,15 @@ class _Run:
         if not erasure.holders:
             refuse_held(erased.scope, erased.id)
             ledger.note_begin(erasure)
-            _row(erasure).update(holders=erasure_proof.counted(erased))
+            _row(erasure).update(holders=erasure_proof.count_holders(erased))
         asked = erasure_proof.probes(erased, after=erasure.cleared_to, now=self._now())
-        found_before = erasure_proof.found(erased, asked)
+        found_before = erasure_proof.count_found(erased, asked)
         while self._step(self._clear_batch):
             self._in_time()
         while self._step(lambda row: sessions.settle(erased)):
             self._in_time()
         waits = [_barrier(), *self._sweep()]
-        found_after = erasure_proof.found(erased, asked)
+        found_after = erasure_proof.count_found(erased, asked)
         self._keep_search(searched=len(asked), before=found_before, after=found_after)
         for made in sessions.rebuild(erased, now=self._now):
             row = _row(erasure).get()
@@ -261,7 +261,7 @@ def _barrier() -> str:
 
 def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     """Counts every holder again and ends the erasure; or returns what it waits for. Raises _StillHeld."""
-    left = {name: entry["counted"] for name, entry in erasure_proof.counted(erased).items()}
+    left = {name: entry["counted"] for name, entry in erasure_proof.count_holders(erased).items()}
     if None in (left[WINDOW], left[WORKING], left[CONSOLE]):
         return REDIS_AWAY
     with transaction.atomic():
@@ -273,7 +273,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
             **row.proof,
             "left": sum(number or 0 for number in left.values()),
             "counters_exact": not differences([erased.scope.namespace_id]),
-            "audit": erasure_proof.kept_by_audit(erased),
+            "audit": erasure_proof.count_audit_events(erased),
         }
         row.save(update_fields=["holders", "proof"])
     holding = [name for name, number in left.items() if number]

@@ -156,7 +156,7 @@ def _in_windows(erased: Erased) -> Iterator[tuple[str, set[str]]]:
     """(session, its erased memories that are in its window), of those that have any."""
     sessions = list(_of(erased).order_by("session").values_list("session", flat=True))
     for start in range(0, len(sessions), AT_ONCE):
-        held = window.held(erased.scope.namespace_id, sessions[start : start + AT_ONCE])
+        held = window.memory_ids_of(erased.scope.namespace_id, sessions[start : start + AT_ONCE])
         ids = [identity for own in held.values() for identity in own]
         if not ids:
             continue

@@ -71,7 +71,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
         audit.record(
             scope,
             AuditEvent.MEMORY_JUDGE,
-            subject=audit.keyed(scope, "question", normal_question(query_text)),
+            subject=audit.keyed_hash(scope, "question", normal_question(query_text)),
             details={
                 "relevant": [str(memory_id) for memory_id, relevant in latest.items() if relevant],
                 "not_relevant": [str(memory_id) for memory_id, relevant in latest.items() if not relevant],
@@ -81,7 +81,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
     return [stored[mark.memory_id] for mark in marks]
 
 
-def listed(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
+def list_judgements(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest judgements of the namespaces that the caller reaches. Raises NotFound for one it does not reach."""
     rows = narrow(RelevanceJudgement.objects.reachable_by(access), access, wanted).select_related("namespace")
     return [
@@ -138,7 +138,7 @@ def question_texts(scope: Scope, *, hashes: Iterable[str]) -> dict[str, str]:
     return dict(rows.values_list("query_hash", "query_text"))
 
 
-def judged_questions(scope: Scope) -> dict[str, tuple[str, dict[str, float]]]:
+def read_judged_questions(scope: Scope) -> dict[str, tuple[str, dict[str, float]]]:
     """For each question (by its hash) with a mark `relevant`: its text, and the grade (1 or 0) of each marked memory.
 
     Archived memories are left out: retrieval does not return them on purpose.

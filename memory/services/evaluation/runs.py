@@ -131,7 +131,7 @@ def _inserted(run: EvaluationRun) -> bool:
 
 
 @contextmanager
-def claimed(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
+def claim(run: EvaluationRun, *, now: datetime) -> Iterator[bool]:
     """Inside, whether the run is the caller's to carry out; it is then `running`.
 
     It is not when it is over, or when another process is at it. That process holds an advisory lock, which ends with
@@ -207,13 +207,13 @@ def find(access: Access, *, run_id: uuid.UUID) -> EvaluationRun:
     return run
 
 
-def listed(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
+def list_runs(access: Access, *, wanted: ListFilter) -> list[dict[str, Any]]:
     """The newest runs that the caller reaches. Raises NotFound for a namespace that it does not reach."""
     rows = narrow(EvaluationRun.objects.reachable_by(access), access, wanted)
-    return [shown(run) for run in rows[: wanted.limit]]
+    return [to_dict(run) for run in rows[: wanted.limit]]
 
 
-def shown(run: EvaluationRun) -> dict[str, Any]:
+def to_dict(run: EvaluationRun) -> dict[str, Any]:
     """A run as clients see it."""
     return {
         "id": str(run.pk),

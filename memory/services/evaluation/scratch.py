@@ -11,8 +11,8 @@ from django.db import transaction
 from memory.gate.worth import worth
 from memory.models import Namespace
 from memory.models.keys import new_id
-from memory.services.index.embedding import Embedded, embed_memories, embedded_passages
-from memory.services.index.insert import LetIn, Row, prepared, write
+from memory.services.index.embedding import Embedded, embed_memories, passages_to_embed
+from memory.services.index.insert import LetIn, Row, prepare_row, write
 from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory, Scope
 
@@ -25,7 +25,7 @@ MAX_NAME_CHARS = 128
 
 def embed_batches(memories: Sequence[NewMemory]) -> list[Embedded]:
     """Vectors of all passages of `memories`, for each BATCH of them. Raises EmbeddingUnavailable."""
-    passages = [embedded_passages(memory.text, memory.speaker) for memory in memories]
+    passages = [passages_to_embed(memory.text, memory.speaker) for memory in memories]
     return [embed_memories(passages[start : start + BATCH]) for start in range(0, len(passages), BATCH)]
 
 
@@ -56,4 +56,4 @@ def _row(scope: Scope, memory: NewMemory) -> Row:
     """Rated as what is ingested is, but let in as it is: retrieval is measured, not the gate."""
     threshold = in_force(scope.namespace_id).policy.worth_threshold
     let_in = LetIn(small_talk=worth(memory.text, role=memory.role).score < threshold)
-    return prepared(scope, memory, identity=new_id(), let_in=let_in)
+    return prepare_row(scope, memory, identity=new_id(), let_in=let_in)

@@ -24,7 +24,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
-from memory.providers.embedding import EmbeddingProvider, configured, provider_for
+from memory.providers.embedding import EmbeddingProvider, configured_model, provider_for
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, held_spans
 from memory.stores import model_calls
@@ -69,7 +69,7 @@ class ActiveModel:
                 f"{self.name} answers {vectors.shape[-1]} dimensions, the stored vectors have {self.dimensions}: "
                 "set MEMOS_EMBEDDING_DIMENSIONS back, or switch by `manage.py reembed`."
             )
-        model_calls.answered(model_calls.EMBEDDING)
+        model_calls.note_answer(model_calls.EMBEDDING)
         return vectors
 
     def embed_questions(self, texts: Sequence[str]) -> np.ndarray:
@@ -150,15 +150,15 @@ def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
         return None
 
 
-def embedded_text(text: str, speaker: str, context: str = "") -> str:
+def text_to_embed(text: str, speaker: str, context: str = "") -> str:
     """What is indexed of a memory: who said it, and what it stands under, belong to its meaning."""
     said = " > ".join(part for part in (speaker, context) if part)
     return f"{said}: {text}" if said else text
 
 
-def embedded_passages(text: str, speaker: str, context: str = "") -> list[str]:
+def passages_to_embed(text: str, speaker: str, context: str = "") -> list[str]:
     """What is embedded of a memory, a vector each: nearly always one, its `embedded_text`; of a long text several."""
-    return [embedded_text(passage, speaker, context) for passage in passages(text)]
+    return [text_to_embed(passage, speaker, context) for passage in passages(text)]
 
 
 def pending_count() -> int:
@@ -215,14 +215,14 @@ def reembed(
             details={"from": str(former) if former else None, "to": str(target), "vectors": done},
             now=now(),
         )
-    marks.set_right()
+    marks.correct_marks()
     _active.clear()
     # Processes that still know the former model may have stored memories with its vectors only.
     time.sleep(KNOWN_SECONDS + 0.5)
     for made in _fill(model, lacking):
         done += made
         progress(done, max(done, total))
-    marks.set_right()
+    marks.correct_marks()
     target.refresh_from_db()
     return target
 
@@ -235,7 +235,7 @@ def prune_retired() -> int:
 
 
 def _first_model() -> EmbeddingModel:
-    provider, name = configured()
+    provider, name = configured_model()
     row = _model_row(provider, name)
     try:
         with transaction.atomic():
@@ -290,7 +290,7 @@ class _Pending(NamedTuple):
 
 def _pending(row: tuple[UUID, int, bytes, list[int], str, str, str], held: Sequence[Span]) -> _Pending:
     memory_id, namespace_id, content_hash, retired_spans, text, speaker, context = row
-    passages = embedded_passages(live_text(text, [*spans_of(retired_spans), *held]), speaker, context)
+    passages = passages_to_embed(live_text(text, [*spans_of(retired_spans), *held]), speaker, context)
     return _Pending(memory_id, namespace_id, bytes(content_hash), retired_spans, speaker, context, passages)
 
 

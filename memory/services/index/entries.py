@@ -26,7 +26,7 @@ from memory.models import (
     Session,
 )
 from memory.services.index import ivf
-from memory.services.index.embedding import Embedded, embedded_text
+from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.insert import MAX_FREQUENCY
 from memory.services.tenancy import holds
 from memory.text.analysis import terms
@@ -46,7 +46,7 @@ class Indexed:
     @classmethod
     def of(cls, memory: Memory, *, text: str, names: Collection[str] = ()) -> Self:
         """Analyses `text` as what `memory` says; `names` are terms by which it is found besides. No I/O."""
-        found = Counter(terms(embedded_text(text, memory.speaker, memory.context)))
+        found = Counter(terms(text_to_embed(text, memory.speaker, memory.context)))
         found |= Counter(names)
         return cls(memory.namespace_id, memory.pk, found, found.total())
 

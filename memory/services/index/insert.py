@@ -18,7 +18,7 @@ from memory.models import NamespaceStat
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.sql import fetch
-from memory.services.index.embedding import Embedded, embedded_text
+from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.tenancy.policy import in_force
 from memory.text.analysis import terms
 from memory.text.json_values import encode
@@ -69,13 +69,13 @@ class SessionState:
 
 def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[Row]:
     """Gives every item its id (in order) and its index terms. No I/O."""
-    return [prepared(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
+    return [prepare_row(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
 
 
-def prepared(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
+def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
     """A memory that has its id and its index terms. No I/O."""
     deadline.check()
-    found = terms(embedded_text(memory.text, memory.speaker))
+    found = terms(text_to_embed(memory.text, memory.speaker))
     tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
     return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
 

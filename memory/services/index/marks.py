@@ -23,7 +23,7 @@ def wrong() -> int:
     return sum(rows.count() for rows in _wrong())
 
 
-def set_right() -> int:
+def correct_marks() -> int:
     """Marks anew what is marked wrongly, in batches that are each kept; returns how many memories."""
     return sum(_set_right(rows) for rows in _wrong())
 

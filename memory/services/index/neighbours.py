@@ -15,7 +15,7 @@ from memory.errors import NotFound
 from memory.governance.duplicates import NEAR_COSINE, sameness
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.memory import MemoryQuerySet, content_hash
-from memory.models.sql import limited
+from memory.models.sql import limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
 from memory.retrieval.size import is_large
@@ -44,7 +44,7 @@ def near_text(scopes: Sequence[Scope], *, text: str, limit: int, now: datetime) 
     model = active_model(choose=False)
     [vector] = model.embed([text])
     asked = question(text, vector=vector, model_id=model.id, familiarity=1.0, now=now)
-    with limited():
+    with limit_statements():
         hits = [hit for scope in scopes for hit in dense.search(scope, asked, limit=limit)]
     hits.sort(key=lambda hit: -hit.score)
     return [uuid.UUID(str(hit.memory_id)) for hit in hits[:limit]]
@@ -70,7 +70,7 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
         return []
     asked = _asked(own.embedding, model.pk)
     scope = Scope(memory.namespace_id, memory.namespace.name, access.actor)
-    with limited():
+    with limit_statements():
         hits = dense.search(scope, asked, limit=limit + 1)
     scores = {uuid.UUID(str(hit.memory_id)): hit.score for hit in hits if str(hit.memory_id) != str(memory_id)}
     rows = Memory.objects.in_scope(scope).filter(pk__in=scores).defer("terms", "metadata", "content_hash")
@@ -90,7 +90,7 @@ def near_any(scope: Scope, texts: Sequence[str], *, limit: int) -> set[uuid.UUID
     return found
 
 
-def restated(scope: Scope, memory: Memory) -> list[uuid.UUID]:
+def find_near_duplicates(scope: Scope, memory: Memory) -> list[uuid.UUID]:
     """The earlier memories that say the same by the same speaker: letter by letter, or in nearly the same words.
 
     In a large namespace only the former are looked for: its nearest neighbours cost a search each.

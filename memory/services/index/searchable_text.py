@@ -24,15 +24,15 @@ def held_spans(namespace_ids: Collection[int], memory_ids: Collection[UUID]) -> 
     return found
 
 
-def searched_texts(memories: Sequence[Memory]) -> dict[UUID, str]:
+def searchable_texts(memories: Sequence[Memory]) -> dict[UUID, str]:
     """What each of the memories is searched by."""
     held = held_spans({one.namespace_id for one in memories}, [one.pk for one in memories])
     return {one.pk: live_text(one.text, [*spans_of(one.retired_spans), *held.get(one.pk, ())]) for one in memories}
 
 
-def searched_text(memory: Memory) -> str:
+def searchable_text(memory: Memory) -> str:
     """What the memory is searched by."""
-    return searched_texts([memory])[memory.pk]
+    return searchable_texts([memory])[memory.pk]
 
 
 def unsearched_spans(memory: Memory) -> list[Span]:

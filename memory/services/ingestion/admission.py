@@ -20,7 +20,7 @@ from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.services.index.insert import LetIn
 from memory.services.tenancy import quota
-from memory.services.tenancy.notes import refuse, refuse_ids, told_reasons
+from memory.services.tenancy.notes import describe_reasons, refuse, refuse_ids
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, NewDocument, NewMemory, Outcome, Scope
 
@@ -51,7 +51,7 @@ class Judged:
     def outcome(self) -> Outcome:
         """What its sender is told."""
         rejected = self.judgement.decision == GateDecision.REJECT
-        return Outcome(self.judgement.decision, None if rejected else self.id, told(self.judgement))
+        return Outcome(self.judgement.decision, None if rejected else self.id, list_reasons(self.judgement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class JudgedDocument:
     judgement: Judgement
 
 
-def judged(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
+def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
     """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy.
 
     `place` ("items[3].") stands before the names of its fields. Raises InvalidInput for a session id that the gate
@@ -90,7 +90,7 @@ def judged(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
     return Judged(new_id(), scope, memory, judgement, let_in)
 
 
-def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
+def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
     """A changed text as the policy in force lets it in, perhaps redacted, and whether it is suspected. Staff decide for
     themselves.
 
@@ -105,12 +105,12 @@ def allowed_text(access: Access, *, namespace_id: int, text: str, role: str, spe
         why = "; ".join(f"{reason.rule}: {reason.says}" for reason in judgement.reasons)
         raise InvalidInput(
             f"The gate does not let this text in ({why}). Change the text, or have staff make the change.",
-            detail={"field": "text", "reasons": told(judgement)},
+            detail={"field": "text", "reasons": list_reasons(judgement)},
         )
     return judgement.text, judgement.suspected
 
 
-def allowed_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def admit_fields(access: Access, *, namespace_id: int, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """Changed fields (by their paths: `speaker`, `metadata`) as the policy in force lets them in, as `allowed_text`.
 
     Raises InvalidInput, which names the field and the rules.
@@ -151,7 +151,7 @@ def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
     )
 
 
-def judged_document(scope: Scope, document: NewDocument) -> JudgedDocument:
+def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
     """As `judged`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never worth
     too little; in everything else the rules are those of a user's words.
     """
@@ -241,12 +241,12 @@ def keep_document_out(kept: JudgedDocument, *, version: int, now: datetime) -> N
     audit.record_many([_event(kept.id, kept.scope, document.session, judgement, details, now=now)])
 
 
-def told(judgement: Judgement) -> list[dict[str, str]]:
+def list_reasons(judgement: Judgement) -> list[dict[str, str]]:
     """The gate's reasons as clients see them."""
-    return told_reasons(judgement.reasons)
+    return describe_reasons(judgement.reasons)
 
 
-def noted_of(judgement: Judgement) -> dict[str, Any]:
+def audit_details(judgement: Judgement) -> dict[str, Any]:
     """The judgement as an audit event keeps it; empty when there is nothing to say."""
     return {"gate": _noted(judgement)} if judgement.reasons else {}
 

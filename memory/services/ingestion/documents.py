@@ -23,15 +23,15 @@ from memory.models.memory import content_hash
 from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services.index import entries as index
-from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
 from memory.services.ingestion.admission import (
     JudgedDocument,
-    judged_document,
+    audit_details,
+    judge_document,
     keep_document_out,
-    noted_of,
+    list_reasons,
     over_quota,
-    told,
 )
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
 from memory.services.ingestion.second_opinion import hear_model
@@ -63,14 +63,14 @@ def put_document(
     Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
     is under a legal hold.
     """
-    if idempotency and (record := answers.answered(idempotency)):
+    if idempotency and (record := answers.find_answer(idempotency)):
         return StoredDocument(**record.answer)
-    [checked], unheard = hear_model([judged_document(scope, document)], now=now)
-    ready = prepared_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
+    [checked], unheard = hear_model([judge_document(scope, document)], now=now)
+    ready = prepare_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
     deadline.check()
     with transaction.atomic():
         if idempotency and not answers.claim(idempotency, memory_ids=[checked.id], now=now):
-            record = answers.answered(idempotency)
+            record = answers.find_answer(idempotency)
             assert record is not None
             return StoredDocument(**record.answer)
         if ready is not None:
@@ -106,7 +106,7 @@ class PreparedDocument:
     embedded: Embedded | None
 
 
-def prepared_document(scope: Scope, document: NewDocument, *, now: datetime) -> PreparedDocument:
+def prepare_document(scope: Scope, document: NewDocument, *, now: datetime) -> PreparedDocument:
     """Cuts, indexes and embeds; writes nothing. Raises InvalidInput for a text of white space."""
     places = chunks(document.text, markdown=document.format == DocumentFormat.MARKDOWN)
     if not places:
@@ -115,7 +115,7 @@ def prepared_document(scope: Scope, document: NewDocument, *, now: datetime) -> 
     entries = [Indexed.of(memory, text=memory.text) for memory in memories]
     embedded = None
     if len(memories) <= INLINE_CHUNKS:
-        texts = [embedded_passages(memory.text, memory.speaker, memory.context) for memory in memories]
+        texts = [passages_to_embed(memory.text, memory.speaker, memory.context) for memory in memories]
         embedded = embed_or_none(texts)
     return PreparedDocument(document, memories, entries, places, embedded)
 
@@ -138,7 +138,7 @@ def insert_document(
         characters=len(document.text),
         degraded=[] if ready.embedded is not None else [EMBEDDING_DELAYED],
         verdict=judgement.decision.value if judgement else GateDecision.ACCEPT.value,
-        reasons=told(judgement) if judgement else [],
+        reasons=list_reasons(judgement) if judgement else [],
     )
     if ready.embedded is None:
         queue.enqueue(queue.EMBED_PENDING)
@@ -155,7 +155,7 @@ def insert_document(
             "degraded": stored.degraded,
             "replaced_chunks": replaced,
             "embedded": ready.embedded is not None,
-            **(noted_of(judgement) if judgement else {}),
+            **(audit_details(judgement) if judgement else {}),
         },
         now=now,
     )
@@ -178,7 +178,7 @@ def _suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid
 
 def count_document(scope: Scope, ready: PreparedDocument, *, enforce: bool, now: datetime) -> Granted | None:
     """Counts the chunks against the namespace's quota, if it has one; what they replace makes room."""
-    if not quota.limited(scope.namespace_id):
+    if not quota.has_quota(scope.namespace_id):
         return None
     of_former = Document.objects.in_scope(scope).filter(document_id=ready.document.document_id)
     former = DocumentChunk.objects.in_scope(scope).filter(document_key__in=of_former.values("id")).count()
@@ -212,7 +212,7 @@ def _kept_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
         characters=len(checked.document.text),
         degraded=[],
         verdict=checked.judgement.decision.value,
-        reasons=told(checked.judgement),
+        reasons=list_reasons(checked.judgement),
         quarantine_id=str(checked.id) if quarantined else None,
     )
 

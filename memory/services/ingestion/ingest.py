@@ -14,9 +14,9 @@ from django.db import DatabaseError, transaction
 from memory import deadline
 from memory.enums import GateDecision
 from memory.errors import RedisAway
-from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
-from memory.services.index.insert import Row, SessionState, prepared, write
-from memory.services.ingestion.admission import Judged, judged, keep_out, within_quota
+from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
+from memory.services.index.insert import Row, SessionState, prepare_row, write
+from memory.services.ingestion.admission import Judged, judge_turn, keep_out, within_quota
 from memory.services.ingestion.second_opinion import hear_model
 from memory.services.summaries import refresh
 from memory.services.tenancy import idempotency as answers
@@ -52,12 +52,14 @@ def ingest_batch(
         return Ingested([], [])
     if idempotency and (answered := _answered(idempotency)):
         return answered
-    turns = [judged(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)]
+    turns = [
+        judge_turn(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)
+    ]
     turns, unheard = hear_model(turns, now=now)
     rows = _rows(turns)
-    embedded = embed_or_none([embedded_passages(row.memory.text, row.memory.speaker) for row in rows]) if rows else None
+    embedded = embed_or_none([passages_to_embed(row.memory.text, row.memory.speaker) for row in rows]) if rows else None
     deadline.check()
-    if idempotency or len(rows) < len(turns) or any(quota.limited(row.scope.namespace_id) for row in rows):
+    if idempotency or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
             if idempotency and not answers.claim(
                 idempotency, memory_ids=[turn.id for turn in turns], answer=_remembered(turns), now=now
@@ -101,7 +103,9 @@ def _place(number: int, count: int) -> str:
 
 
 def _rows(turns: Sequence[Judged]) -> list[Row]:
-    return [prepared(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in) for turn in turns if turn.admitted]
+    return [
+        prepare_row(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in) for turn in turns if turn.admitted
+    ]
 
 
 def _places(rows: Sequence[Row], turns: Sequence[Judged]) -> list[int]:
@@ -134,7 +138,7 @@ def _remembered(turns: Sequence[Judged]) -> dict[str, Any]:
 
 def _answered(idempotency: Idempotency) -> Ingested | None:
     """The answer already given to this key, if any."""
-    record = answers.answered(idempotency)
+    record = answers.find_answer(idempotency)
     if record is None:
         return None
     told = record.answer.get("outcomes", {})

@@ -17,17 +17,17 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.gate.judge import judge
 from memory.models import QuarantinedItem
 from memory.models.paging import narrow, page_of
-from memory.services.index.embedding import embed_or_none, embedded_passages
-from memory.services.index.insert import LetIn, prepared, write
+from memory.services.index.embedding import embed_or_none, passages_to_embed
+from memory.services.index.insert import LetIn, prepare_row, write
 from memory.services.ingestion.documents import (
     PreparedDocument,
     count_document,
     insert_document,
-    prepared_document,
+    prepare_document,
 )
 from memory.services.ingestion.ingest import finish
 from memory.services.tenancy import holds, quota
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.services.tenancy.policy import in_force
 from memory.types import Access, ListFilter, NewDocument, NewMemory, Scope
 
@@ -59,7 +59,7 @@ class Reviewed:
     degraded: Sequence[str] = ()
 
 
-def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_items(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """Items that the caller reaches, newest first, with the beginning of their texts; and the next page's cursor.
 
     Raises NotFound for a namespace that it does not reach.
@@ -93,7 +93,7 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
     A turn becomes the newest of its session. Quotas count it, and do not stop it: a person decides. Raises NotFound,
     InvalidInput, and Conflict when it was decided already, or when its document has a newer version.
     """
-    note = checked_note(note)
+    note = check_note(note)
     found = _found(access, item_id)
     _refuse_decided(found)
     scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
@@ -107,8 +107,8 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
         metadata=found.metadata,
         occurred_at=found.occurred_at,
     )
-    rows = [prepared(scope, memory, identity=found.pk, let_in=LetIn())]
-    embedded = embed_or_none([embedded_passages(found.text, found.speaker)])
+    rows = [prepare_row(scope, memory, identity=found.pk, let_in=LetIn())]
+    embedded = embed_or_none([passages_to_embed(found.text, found.speaker)])
     with transaction.atomic():
         locked = _locked(scope, item_id)
         quota.take({scope.namespace_id: 1}, enforce=False, now=now)
@@ -121,7 +121,7 @@ def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
     """Deletes the item's text and metadata; that it was there, and why, stays. Raises NotFound, InvalidInput, and
     Conflict when it was decided already, or when its namespace is under a legal hold.
     """
-    note = checked_note(note)
+    note = check_note(note)
     found = _found(access, item_id)
     scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
     with transaction.atomic():
@@ -144,7 +144,7 @@ def discard_session(scope: Scope, *, session: str, now: datetime) -> int:
     return len(pending)
 
 
-def expired(namespace_id: int, *, days: int, now: datetime) -> Any:
+def select_expired(namespace_id: int, *, days: int, now: datetime) -> Any:
     """Pending and discarded items that are older than `days`. What was released has no text, and stays as a record."""
     return QuarantinedItem.objects.filter(namespace_id=namespace_id, created_at__lt=now - timedelta(days=days)).exclude(
         state=QuarantineState.RELEASED
@@ -161,7 +161,7 @@ def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -
         with transaction.atomic():
             if holds.on_namespace(scope.namespace_id):
                 break
-            rows = expired(scope.namespace_id, days=days, now=now).order_by("pk")
+            rows = select_expired(scope.namespace_id, days=days, now=now).order_by("pk")
             # What somebody decides on right now is left for the next time.
             old = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
             count = QuarantinedItem.objects.in_scope(scope).filter(pk__in=old).delete()[0]
@@ -174,12 +174,12 @@ def delete_expired(scope: Scope, *, days: int, now: datetime, deadline: float) -
     return deleted
 
 
-def checked_note(note: str) -> str:
+def check_note(note: str) -> str:
     """The note without white space around it and without secrets; it may be empty. Raises InvalidInput."""
     note = note.strip()
     if len(note) > MAX_NOTE_CHARS or "\0" in note:
         raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
-    return allowed_note(note, field="note")
+    return clean_note(note, field="note")
 
 
 def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: datetime) -> Reviewed:
@@ -188,7 +188,7 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
     document = NewDocument(
         text=found.text, session=found.session, metadata=found.metadata, occurred_at=found.occurred_at, **fields
     )
-    ready: PreparedDocument = prepared_document(scope, document, now=now)
+    ready: PreparedDocument = prepare_document(scope, document, now=now)
     with transaction.atomic():
         locked = _locked(scope, found.pk)
         count_document(scope, ready, enforce=False, now=now)
@@ -283,7 +283,7 @@ def _shown(found: QuarantinedItem) -> dict[str, Any]:
     }
 
 
-def found_places(item: QuarantinedItem) -> list[tuple[int, int]]:
+def find_places(item: QuarantinedItem) -> list[tuple[int, int]]:
     """Where in the item's text, [start, end), the rules that kept it apart find something.
 
     The places are not stored, so the gate looks again; a rule that has changed since may find nothing.

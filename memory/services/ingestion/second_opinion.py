@@ -18,7 +18,7 @@ from memory.enums import GateAction, GateDecision
 from memory.errors import LLMUnavailable
 from memory.gate.judgement import Judgement, Reason
 from memory.providers.llm_gate import configured_gate
-from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, Judged, JudgedDocument, noted_of
+from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, Judged, JudgedDocument, audit_details
 from memory.services.tenancy.policy import in_force
 
 log = logging.getLogger("memos.gate")
@@ -68,7 +68,7 @@ def _decided(one: AnyJudged, attempt: bool, kept: dict[str, Any]) -> AnyJudged:
     if isinstance(one, JudgedDocument):
         metadata = {**one.document.metadata, VERDICT_KEY: kept}
         return replace(one, document=replace(one.document, metadata=metadata), judgement=judgement)
-    noted = noted_of(judgement)
+    noted = audit_details(judgement)
     noted["gate"]["second_opinion"] = kept
     return replace(
         one,

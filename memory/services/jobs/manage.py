@@ -19,7 +19,7 @@ from memory.models import Job, Namespace
 from memory.models.job import OVER
 from memory.models.paging import narrow, page_of
 from memory.services.jobs.runner import LOST_WORKER, beat_interval, give_up, send_again
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ListFilter, Scope
 
 LOST_CARRIER = ("CarrierLost", "The queue has lost it.")
@@ -40,7 +40,7 @@ class Wanted:
     limit: int = 50
 
 
-def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_jobs(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """The newest jobs that the caller reaches, and the cursor of the next page; the system's take all namespaces.
 
     Raises NotFound for a namespace that it does not reach.
@@ -57,7 +57,7 @@ def listed(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uui
     return [_shown(job, names.get(job.namespace_id)) for job in page], following.pk if following else None
 
 
-def shown(job: Job) -> dict[str, Any]:
+def to_dict(job: Job) -> dict[str, Any]:
     """A job as clients see it."""
     return _shown(job, Namespace.objects.filter(pk=job.namespace_id).first())
 
@@ -106,7 +106,7 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
     """
     if not reason.strip() or len(reason) > MAX_REASON_CHARS:
         raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
-    reason = allowed_note(reason, field="reason")
+    reason = clean_note(reason, field="reason")
     with transaction.atomic():
         job = _locked(access, job_id)
         if job.state not in (JobState.FAILED, JobState.QUEUED):

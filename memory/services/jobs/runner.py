@@ -150,7 +150,7 @@ def give_up(job: Job, *, now: datetime) -> None:
     log.error("job failed for good", extra=_named(job) | {"error": job.error_type, "reason": job.error})
 
 
-def described(error: BaseException) -> tuple[str, str]:
+def describe_error(error: BaseException) -> tuple[str, str]:
     """The type and first line of an error. What a foreign one quotes is left out: it may be memory text."""
     line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     if not isinstance(error, MemosError):
@@ -191,7 +191,7 @@ def _end(run: Run, heart: _Heart, now: datetime, error: BaseException | None) ->
         if error is None:
             job.state = JobState.DONE
         else:
-            job.error_type, job.error = described(error)
+            job.error_type, job.error = describe_error(error)
             gives_up = bool(job.schedule) or job.attempts >= settings.MEMOS_JOB_ATTEMPTS
             job.state = JobState.FAILED if gives_up else JobState.QUEUED
             where = {"error": job.error_type, "reason": job.error, "where": _place(error)}

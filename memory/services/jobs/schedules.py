@@ -93,7 +93,7 @@ def schedule_states(*, now: datetime) -> list[ScheduleState]:
     ]
 
 
-def shown(access: Access, *, now: datetime) -> list[dict[str, Any]]:
+def list_schedules(access: Access, *, now: datetime) -> list[dict[str, Any]]:
     """The schedules as `/v1/ops/pipeline` lists them; they are the system's, so they take all namespaces."""
     if not access.all_namespaces:
         return []

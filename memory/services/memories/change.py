@@ -20,7 +20,7 @@ from memory.models import Memory
 from memory.models.keys import new_id
 from memory.services.tenancy import holds
 from memory.services.tenancy import idempotency as answers
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ChangeTerms, Idempotency, Scope
 
 MAX_REASON_CHARS = 300
@@ -53,13 +53,13 @@ def change(
     """
 
     def act() -> dict[str, Any]:
-        memory = held(access, [memory_id], terms=terms)[memory_id]
-        return finished(access, memory, deed(memory), terms=terms, now=now)
+        memory = lock_memories(access, [memory_id], terms=terms)[memory_id]
+        return store_change(access, memory, deed(memory), terms=terms, now=now)
 
-    return once(terms.idempotency, act, now=now)[0]
+    return run_once(terms.idempotency, act, now=now)[0]
 
 
-def once(
+def run_once(
     idempotency: Idempotency | None, act: Callable[[], dict[str, Any]], *, now: datetime
 ) -> tuple[dict[str, Any], bool]:
     """The answer of `act`, run in a transaction, and whether it ran: a key that came before gets the former answer.
@@ -70,19 +70,19 @@ def once(
     if idempotency is None:
         with transaction.atomic():
             return act(), True
-    if record := answers.answered(idempotency):
+    if record := answers.find_answer(idempotency):
         return record.answer, False
     with transaction.atomic():
         if answers.claim(idempotency, memory_ids=[new_id()], now=now):
             answer = act()
             answers.amend(idempotency, answer=answer)
             return answer, True
-    record = answers.answered(idempotency)
+    record = answers.find_answer(idempotency)
     assert record is not None
     return record.answer, False
 
 
-def held(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms) -> dict[uuid.UUID, Memory]:
+def lock_memories(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms) -> dict[uuid.UUID, Memory]:
     """The memories, locked in the order of their ids; the first one named must be in a revision of `terms`.
 
     Raises NotFound, PreconditionFailed.
@@ -102,13 +102,15 @@ def held(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: ChangeTerms)
     return found
 
 
-def finished(access: Access, memory: Memory, deed: Deed | None, *, terms: ChangeTerms, now: datetime) -> dict[str, Any]:
+def store_change(
+    access: Access, memory: Memory, deed: Deed | None, *, terms: ChangeTerms, now: datetime
+) -> dict[str, Any]:
     """Stores what the deed changed, as a new revision with an audit event; the answer to it.
 
     Raises Conflict when the deed archives a memory under a legal hold or changes what it says.
     """
     if deed is None:
-        return {**standing(memory), "changed": [], "degraded": []}
+        return {**state_of(memory), "changed": [], "degraded": []}
     if deed.event is AuditEvent.MEMORY_ARCHIVE or not holds.SAID.isdisjoint(deed.changed):
         holds.refuse(memory.namespace_id, [memory.pk])
     memory.revision += 1
@@ -121,10 +123,10 @@ def finished(access: Access, memory: Memory, deed: Deed | None, *, terms: Change
         details={**deed.details, "revision": memory.revision},
         now=now,
     )
-    return {**standing(memory), "changed": list(deed.changed), "degraded": list(deed.degraded)}
+    return {**state_of(memory), "changed": list(deed.changed), "degraded": list(deed.degraded)}
 
 
-def standing(memory: Memory) -> dict[str, Any]:
+def state_of(memory: Memory) -> dict[str, Any]:
     """How a memory stands: all that decisions change of it, without what it says."""
     return {
         "id": str(memory.pk),
@@ -141,7 +143,7 @@ def standing(memory: Memory) -> dict[str, Any]:
     }
 
 
-def checked_reason(reason: str) -> str:
+def check_reason(reason: str) -> str:
     """The reason without white space around it and without secrets.
 
     Raises InvalidInput when it says nothing, is too long or tries to steer its reader.
@@ -149,4 +151,4 @@ def checked_reason(reason: str) -> str:
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON_CHARS or "\0" in reason:
         raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
-    return allowed_note(reason, field="reason")
+    return clean_note(reason, field="reason")

@@ -19,15 +19,15 @@ from memory.governance.importance import SUSPECTED_SHARE
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
 from memory.services.index import entries as index
-from memory.services.index.embedding import embed_or_none, embedded_passages
+from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
-from memory.services.index.searchable_text import searched_texts
-from memory.services.ingestion.admission import allowed_fields, allowed_text
+from memory.services.index.searchable_text import searchable_texts
+from memory.services.ingestion.admission import admit_fields, admit_text
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
 from memory.services.jobs import queue
 from memory.services.memories import recompare, usage
-from memory.services.memories.change import AS_IT_COMES, Deed, change, checked_reason
+from memory.services.memories.change import AS_IT_COMES, Deed, change, check_reason
 from memory.services.memories.versions import keep_version
 from memory.services.tenancy import holds
 from memory.text.json_values import fault_of
@@ -51,14 +51,14 @@ def archive(
     again. The session window and summaries made before are not changed. Raises InvalidInput, and Conflict for a batch
     (of which nothing is archived) with a memory under a legal hold.
     """
-    return len(archived(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+    return len(archive_ids(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
 
 
-def archived(
+def archive_ids(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> list[uuid.UUID]:
     """As `archive`; returns which memories that were."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
     return [identity for batch in done for identity in batch]
 
@@ -70,14 +70,14 @@ def restore(
 
     Idempotent and kept batch by batch, as `archive`. Raises InvalidInput.
     """
-    return len(restored(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
+    return len(restore_ids(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
 
 
-def restored(
+def restore_ids(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
 ) -> list[uuid.UUID]:
     """As `restore`; returns which memories that were."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     done = [_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
     return [identity for batch in done for identity in batch]
 
@@ -111,15 +111,15 @@ def edit(
         access,
         memory_id=memory_id,
         wanted={
-            "text": None if text is None else checked_text(text),
-            "metadata": None if metadata is None else checked_metadata(metadata),
+            "text": None if text is None else check_text(text),
+            "metadata": None if metadata is None else check_metadata(metadata),
             "speaker": speaker,
             "occurred_at": occurred_at,
             "importance": importance,
             "review": "" if reviewed else None,
         },
         event=AuditEvent.MEMORY_EDIT,
-        details={"reason": checked_reason(reason)},
+        details={"reason": check_reason(reason)},
         now=now,
         terms=terms,
     )
@@ -153,13 +153,13 @@ def rewrite(
     namespace_id, suspected = before.namespace_id, False
     if wanted["text"] not in (None, before.text):
         speaker = before.speaker if wanted["speaker"] is None else wanted["speaker"]
-        text, suspected = allowed_text(
+        text, suspected = admit_text(
             access, namespace_id=namespace_id, text=wanted["text"], role=before.role, speaker=speaker
         )
         wanted = {**wanted, "text": text}
     fields = {name: wanted[name] for name in ("speaker", "metadata") if wanted[name] is not None}
     if fields:
-        allowed, doubtful = allowed_fields(access, namespace_id=namespace_id, fields=fields)
+        allowed, doubtful = admit_fields(access, namespace_id=namespace_id, fields=fields)
         wanted, suspected = {**wanted, **allowed}, suspected or doubtful
     said = (
         before.text if wanted["text"] is None else wanted["text"],
@@ -167,7 +167,7 @@ def rewrite(
     )
     embedded = None
     if said != (before.text, before.speaker):
-        embedded = embed_or_none([embedded_passages(*said, before.context)])
+        embedded = embed_or_none([passages_to_embed(*said, before.context)])
 
     def deed(memory: Memory) -> Deed | None:
         new = {name: value for name, value in wanted.items() if value is not None}
@@ -218,7 +218,7 @@ def rewrite(
     return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
 
 
-def checked_text(text: str) -> str:
+def check_text(text: str) -> str:
     """The text as it may be stored. Raises InvalidInput."""
     if not text.strip() or len(text) > MAX_TEXT_CHARS or "\0" in text:
         raise InvalidInput(
@@ -228,7 +228,7 @@ def checked_text(text: str) -> str:
     return text
 
 
-def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata as it may be stored. Raises InvalidInput."""
     if fault := fault_of(metadata, most_levels=MAX_METADATA_DEPTH):
         place = f"metadata.{fault.place}" if fault.place else "metadata"
@@ -286,7 +286,7 @@ def take_out(memories: Sequence[Memory]) -> None:
 def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
     """Brings memories, locked by the caller and active again, back into the search index."""
     usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
-    names, texts = index.names_of(memories), searched_texts(memories)
+    names, texts = index.names_of(memories), searchable_texts(memories)
     entries = [Indexed.of(memory, text=texts[memory.pk], names=names.get(memory.pk, ())) for memory in memories]
     index.insert_postings(entries)
     index.mark_searchable(memories, searchable=True)

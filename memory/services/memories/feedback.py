@@ -9,11 +9,11 @@ from typing import Any
 
 from memory.enums import AuditEvent, Feedback, Review
 from memory.errors import InvalidInput
-from memory.governance.feedback import shifted
+from memory.governance.feedback import shift_importance
 from memory.models import Memory, MemoryFeedback
 from memory.models.keys import new_id
 from memory.services.memories.change import AS_IT_COMES, Deed, change
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ChangeTerms
 
 MAX_NOTE_CHARS = 500
@@ -34,7 +34,7 @@ def give_feedback(
     Importance follows `governance.feedback`. `wrong` and `outdated` put the memory on the review list; when the last
     such opinion is changed, it leaves it. Answers and raises as `change` does.
     """
-    note = allowed_note(note.strip(), field="note")
+    note = clean_note(note.strip(), field="note")
     if len(note) > MAX_NOTE_CHARS or "\0" in note:
         raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
 
@@ -53,7 +53,7 @@ def give_feedback(
         )
         held_now = held_before + Counter([str(kind)]) - Counter([former.kind] if former else [])
         before = {"importance": memory.importance, "review": memory.review, "opinion": former and former.kind}
-        memory.importance = shifted(memory.importance, held_before, held_now)
+        memory.importance = shift_importance(memory.importance, held_before, held_now)
         if memory.review != Review.SUSPECTED and kind in _DOUBTS and (former is None or former.kind != kind):
             memory.review = _DOUBTS[kind]
         elif memory.review in _DOUBTS.values() and not held_now.keys() & _DOUBTS.keys():

@@ -15,9 +15,9 @@ from django.db import transaction
 from memory.enums import AuditEvent, LinkKind, PairVerdict
 from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, UnsurePair
 from memory.models.locks import Lock, lock_in_transaction
-from memory.services.index.embedding import Embedded, embed_or_none, embedded_passages
+from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
 from memory.services.memories import retire, supersede
-from memory.services.memories.change import AS_IT_COMES, Deed, finished
+from memory.services.memories.change import AS_IT_COMES, Deed, store_change
 from memory.services.memories.retire import ACTOR
 from memory.services.summaries.stale import mark
 from memory.types import Scope, system_access
@@ -52,7 +52,7 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
             for memory in locked:
                 deed = _deed(memory, by, ends=memory.pk in ours, made=made)
                 if deed is not None:
-                    finished(system_access(scope.actor), memory, deed, terms=AS_IT_COMES, now=now)
+                    store_change(system_access(scope.actor), memory, deed, terms=AS_IT_COMES, now=now)
                     changed.append(memory.pk)
             links.filter(other_id__in=[one.pk for one in locked]).delete()
             # What a language model had replaced is asked about anew, should the newer one come back.
@@ -84,8 +84,8 @@ def _embedded(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UU
     found: dict[_Said, Embedded] = {}
     for memory in Memory.objects.in_scope(scope).filter(pk__in=older):
         if memory.retired_spans:
-            text = retire.left_after(memory, by=by)
-            embedded = embed_or_none([embedded_passages(text, memory.speaker, memory.context)])
+            text = retire.remaining_text_after(memory, by=by)
+            embedded = embed_or_none([passages_to_embed(text, memory.speaker, memory.context)])
             if embedded is not None:
                 found[memory.pk, memory.revision] = embedded
     return found

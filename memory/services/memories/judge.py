@@ -30,7 +30,7 @@ from memory.models.memory import spans_of
 from memory.models.sql import fetch
 from memory.providers.llm_settling import LLMJudge, Said, Verdict, configured_judge
 from memory.services.memories import settle
-from memory.services.memories.change import MAX_REASON_CHARS, checked_reason
+from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from memory.services.memories.retire import ACTOR, JUDGED
 from memory.services.memories.unsure_pairs import texts_hash
 from memory.services.tenancy.policy import in_force
@@ -102,7 +102,7 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)
                 break
-            model_calls.answered(model_calls.LANGUAGE)
+            model_calls.note_answer(model_calls.LANGUAGE)
             for case, verdict in zip(cases, verdicts, strict=True):
                 total += _take(case, verdict, judge, now=now)
     return total
@@ -149,7 +149,7 @@ def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | Non
         return None
     if any(one.state != MemoryState.ACTIVE or one.superseded_by is not None for one in (older, newer)):
         return None
-    if bytes(pair.texts_hash) != texts_hash(older, newer) or settle.agreed(scope, newer.pk, older.pk):
+    if bytes(pair.texts_hash) != texts_hash(older, newer) or settle.person_said_both_hold(scope, newer.pk, older.pk):
         return None
     if any(first < pair.end and pair.start < last for first, last in spans_of(older.retired_spans)):
         return None
@@ -187,7 +187,7 @@ def _take(case: _Case, verdict: Verdict | None, judge: LLMJudge, *, now: datetim
     problem, reason = _problem(case, verdict), ""
     if not problem:
         try:
-            reason = checked_reason(verdict.reason[:MAX_REASON_CHARS])
+            reason = check_reason(verdict.reason[:MAX_REASON_CHARS])
         except InvalidInput:
             problem = "its reason is none that may be shown"
     if problem:

@@ -10,7 +10,7 @@ from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
 from memory.services.memories import recompare
-from memory.services.memories.change import AS_IT_COMES, Deed, change, checked_reason
+from memory.services.memories.change import AS_IT_COMES, Deed, change, check_reason
 from memory.services.memories.edit import bring_back, rewrite, take_out
 from memory.types import Access, ChangeTerms
 
@@ -19,7 +19,7 @@ def archive_one(
     access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
 ) -> dict[str, Any]:
     """Takes a memory out of retrieval; one that is out already stays so. Answers and raises as `change` does."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
 
     def deed(memory: Memory) -> Deed | None:
         if memory.state != MemoryState.ACTIVE:
@@ -35,7 +35,7 @@ def restore_one(
     access: Access, *, memory_id: uuid.UUID, reason: str, now: datetime, terms: ChangeTerms = AS_IT_COMES
 ) -> dict[str, Any]:
     """Brings an archived memory back into retrieval. Answers and raises as `change` does."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
 
     def deed(memory: Memory) -> Deed | None:
         if memory.state != MemoryState.ARCHIVED:
@@ -79,7 +79,7 @@ def restore_version(
             "occurred_at": version.occurred_at,
         },
         event=AuditEvent.MEMORY_RESTORE,
-        details={"reason": checked_reason(reason), "version": str(version_id)},
+        details={"reason": check_reason(reason), "version": str(version_id)},
         now=now,
         terms=terms,
     )
@@ -95,7 +95,7 @@ def pin(
     terms: ChangeTerms = AS_IT_COMES,
 ) -> dict[str, Any]:
     """Exempts a memory from every sweep, or no longer. Answers and raises as `change` does."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
 
     def deed(memory: Memory) -> Deed | None:
         if memory.pinned == pinned:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from memory.errors import MemosError
 from memory.models import Memory
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.services.memories.reinstate import reinstate
 from memory.services.memories.supersede import supersede
 from memory.types import Access, ChangeTerms
@@ -30,7 +30,7 @@ def merge(
     Each is a change of its own: one that cannot be merged keeps none of the others back. Raises InvalidInput for a
     missing reason.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     merged: dict[uuid.UUID, str] = {}
     problems: Counter[str] = Counter()
     others = sorted(set(other_ids) - {survivor_id})

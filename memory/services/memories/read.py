@@ -30,7 +30,7 @@ from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
 from memory.services.memories import unsure_pairs
-from memory.services.memories.change import standing
+from memory.services.memories.change import state_of
 from memory.services.memories.retire import JUDGED
 from memory.text.analysis import terms
 from memory.types import Access, Scope
@@ -63,7 +63,7 @@ class Wanted:
     limit: int = 50
 
 
-def listed(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_memories(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """A page of the namespace's memories, newest recorded first, and the cursor of the next one (None: there is none).
 
     Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
@@ -84,12 +84,12 @@ def listed(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[st
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
             "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
-    return [shown(memory) for memory in page], page[-1].pk if following else None
+    return [to_dict(memory) for memory in page], page[-1].pk if following else None
 
 
-def found(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
+def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     """One memory, in whatever state. Raises NotFound."""
-    return shown(_reached(access, memory_id))
+    return to_dict(_reached(access, memory_id))
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     shown_links = list(links[:limit])
     said = _judged(memory, retired, shown_links)
     return {
-        "memory": shown(memory),
+        "memory": to_dict(memory),
         "versions": [
             {
                 "id": str(version.pk),
@@ -185,10 +185,10 @@ def _judged(
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
-def shown(memory: Memory) -> dict[str, Any]:
+def to_dict(memory: Memory) -> dict[str, Any]:
     """A memory as clients see it."""
     return {
-        **standing(memory),
+        **state_of(memory),
         "session_id": memory.session,
         "turn": memory.turn,
         "role": memory.role,

@@ -15,7 +15,15 @@ from memory.enums import AuditEvent, LinkKind
 from memory.errors import InvalidInput
 from memory.models import Memory, MemoryLink, RetiredStatement
 from memory.services.memories import retire, supersede
-from memory.services.memories.change import AS_IT_COMES, Deed, change, checked_reason, finished, held, once
+from memory.services.memories.change import (
+    AS_IT_COMES,
+    Deed,
+    change,
+    check_reason,
+    lock_memories,
+    run_once,
+    store_change,
+)
 from memory.services.memories.retire import ACTOR
 from memory.services.summaries.stale import mark
 from memory.types import Access, ChangeTerms
@@ -40,23 +48,23 @@ def reinstate(
     that, unless it does already. Done again, it changes nothing. Answers and raises as `change` does, and InvalidInput
     for a start at which nothing was ever retired.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
 
     def act() -> dict[str, Any]:
         newer = _newer(access, memory_id)
-        found = held(access, [memory_id, *newer], terms=terms)
+        found = lock_memories(access, [memory_id, *newer], terms=terms)
         memory = found.pop(memory_id)
         deed = take_back(memory, starts=starts, superseded=starts is None, reason=reason, actor=access.actor, now=now)
         if deed is not None:
             memory.review = memory.review or review
             deed.details["after"]["review"] = memory.review
-        answer = finished(access, memory, deed, terms=terms, now=now)
+        answer = store_change(access, memory, deed, terms=terms, now=now)
         if deed is not None:
             for one in found.values():
-                finished(access, one, _announcements(one, reason, now=now), terms=AS_IT_COMES, now=now)
+                store_change(access, one, _announcements(one, reason, now=now), terms=AS_IT_COMES, now=now)
         return answer
 
-    return once(terms.idempotency, act, now=now)[0]
+    return run_once(terms.idempotency, act, now=now)[0]
 
 
 def take_back(
@@ -101,7 +109,7 @@ def retire_again(
 ) -> dict[str, Any]:
     """Takes `reinstate` back: the parts that begin at `starts` leave search again, or, without any, the whole memory
     is superseded by `by` again. What the machine may do with the pair is open again. Answers and raises as `change`."""
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if by is not None and not starts:
         return supersede.supersede(access, older_id=memory_id, newer_id=by, reason=reason, now=now, terms=terms)
 

@@ -12,10 +12,10 @@ from memory import audit
 from memory.enums import AuditEvent, MemoryState
 from memory.models import Memory
 from memory.services.index import entries
-from memory.services.index.embedding import embed_or_none, embedded_passages
-from memory.services.index.searchable_text import searched_texts
+from memory.services.index.embedding import embed_or_none, passages_to_embed
+from memory.services.index.searchable_text import searchable_texts
 from memory.services.jobs import queue
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.types import Access, Scope
 
 # Memories that are embedded together: seconds of a CPU.
@@ -30,7 +30,7 @@ def renew_vectors(
     A memory whose text changes meanwhile, and all when the provider is away, get theirs from the worker: until then
     they are found by their words only. Raises InvalidInput.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     ordered = sorted(set(memory_ids))
     renewed: list[uuid.UUID] = []
     for start in range(0, len(ordered), BATCH):
@@ -44,12 +44,12 @@ def _renew(
     rows = Memory.objects.reachable_by(access).filter(pk__in=memory_ids).order_by("pk")
     columns = ("id", "namespace_id", "session", "text", "retired_spans", "speaker", "context", "state")
     before = list(rows.only(*columns))
-    texts = searched_texts(before)
-    embedded = embed_or_none([embedded_passages(texts[row.pk], row.speaker, row.context) for row in before])
+    texts = searchable_texts(before)
+    embedded = embed_or_none([passages_to_embed(texts[row.pk], row.speaker, row.context) for row in before])
     said = {row.pk: (place, texts[row.pk], row.speaker, row.context) for place, row in enumerate(before)}
     with transaction.atomic():
         locked = list(rows.select_related("namespace").select_for_update(of=("self",)))
-        late, texts = embedded is None, searched_texts(locked)
+        late, texts = embedded is None, searchable_texts(locked)
         for memory in locked:
             place, *known = said.get(memory.pk, (0,))
             own = None

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from memory.models import Memory, RetiredStatement
 from memory.services.memories import edit, give_back, reinstate
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.types import Access, ChangeTerms
 
 # What was done to a memory: whether it was archived, where its retired parts start, and what superseded it.
@@ -26,12 +26,12 @@ def restore_wholly(
 
     All of it is one transaction. Idempotent. Raises InvalidInput for a reason that says nothing.
     """
-    reason, terms = checked_reason(reason), ChangeTerms(request_id=request_id)
+    reason, terms = check_reason(reason), ChangeTerms(request_id=request_id)
     done: dict[uuid.UUID, Restored] = {}
     with transaction.atomic():
         wanted = set(memory_ids)
         locked = [one for one in _lock(access, wanted) if one.pk in wanted]
-        for identity in edit.restored(
+        for identity in edit.restore_ids(
             access, memory_ids=[one.pk for one in locked], reason=reason, now=now, request_id=request_id
         ):
             done[identity] = {"archived": True}
@@ -68,7 +68,7 @@ def undo_restore(
                 reinstate.retire_again(access, starts=[], by=uuid.UUID(by), **common)
         archived = [identity for identity in there if done[identity].get("archived")]
         if archived:
-            edit.archived(access, memory_ids=archived, reason=reason, now=now, request_id=request_id)
+            edit.archive_ids(access, memory_ids=archived, reason=reason, now=now, request_id=request_id)
 
 
 def _lock(access: Access, memory_ids: Collection[uuid.UUID]) -> list[Memory]:

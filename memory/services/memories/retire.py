@@ -19,9 +19,9 @@ from memory.governance.conflicts import Decision
 from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.memory import spans_of
 from memory.services.index import entries
-from memory.services.index.embedding import Embedded, embedded_text
+from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.entries import Indexed
-from memory.services.index.searchable_text import searched_text, unsearched_spans
+from memory.services.index.searchable_text import searchable_text, unsearched_spans
 from memory.services.jobs import queue
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.summaries import stale
@@ -61,7 +61,7 @@ def reason_of(decision: Decision) -> str:
     return (_REASONS[decision.change.kind] if decision.change else decision.reason)[:MAX_REASON_CHARS]
 
 
-def left_of(memory: Memory, going: Sequence[Going]) -> str:
+def remaining_text(memory: Memory, going: Sequence[Going]) -> str:
     """What the memory is searched by when these statements are gone too; empty when no word is left."""
     text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in going)])
     return text if any(character.isalnum() for character in text) else ""
@@ -87,7 +87,7 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
                 by_end=one.by.end,
                 reason=reason_of(one.decision),
                 confidence=one.decision.confidence,
-                terms=sorted(set(terms(embedded_text(memory.text[one.start : one.end], memory.speaker)))),
+                terms=sorted(set(terms(text_to_embed(memory.text[one.start : one.end], memory.speaker)))),
                 names=sorted(one.names),
                 valid_to=HOLDS_ON if one.holds else max(by.holds_from, memory.holds_from),
                 retired_at=now,
@@ -103,7 +103,7 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
 def search_what_holds(memory: Memory, going: Sequence[Going]) -> bool:
     """Has what left search only count again if nothing else would be left to find the memory by; whether it did."""
     spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)]
-    if left_of(memory, going) or not any(character.isalnum() for character in live_text(memory.text, spans)):
+    if remaining_text(memory, going) or not any(character.isalnum() for character in live_text(memory.text, spans)):
         return False
     return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
 
@@ -131,7 +131,7 @@ def give_back(memory: Memory, *, by: Collection[UUID], embedded: Embedded | None
     return count
 
 
-def left_after(memory: Memory, *, by: Collection[UUID]) -> str:
+def remaining_text_after(memory: Memory, *, by: Collection[UUID]) -> str:
     """What the memory is searched by when what these newer memories retired counts again."""
     rows = _rows(memory).filter(withdrawn_at=None).exclude(by__in=by)
     return live_text(memory.text, rows.values_list("start", "end"))
@@ -160,7 +160,7 @@ def _follow_rows(memory: Memory, embedded: Embedded | None = None) -> None:
 
 def _index_what_is_left(memory: Memory, embedded: Embedded | None) -> None:
     names = entries.names_of([memory]).get(memory.pk, ())
-    entry = Indexed.of(memory, text=searched_text(memory), names=names)
+    entry = Indexed.of(memory, text=searchable_text(memory), names=names)
     if memory.state == MemoryState.ACTIVE:
         entries.index_anew(memory, entry)
     else:

@@ -96,7 +96,7 @@ def count_recent(access: Access, *, since: datetime) -> int:
     return int(rows[0][0])
 
 
-def of_memory(memory: Memory) -> list[Pair]:
+def list_parts(memory: Memory) -> list[Pair]:
     """The parts of a memory that hold no longer, in their order."""
     rows = RetiredStatement.objects.filter(
         namespace_id=memory.namespace_id, memory_id=memory.pk, withdrawn_at=None, valid_to__lt=HOLDS_ON
@@ -112,7 +112,7 @@ def of_memory(memory: Memory) -> list[Pair]:
     return _explained(pairs)
 
 
-def retired_parts(memory: Memory) -> int:
+def count_parts(memory: Memory) -> int:
     """How many parts of it hold no longer."""
     return len(memory.retired_spans) // 2
 

@@ -86,14 +86,14 @@ def newest_items(access: Access, *, limit: int) -> list[QuarantinedItem]:
     return list(rows.order_by("-id")[:limit])
 
 
-def doubted_counts(access: Access) -> dict[str, int]:
+def count_for_review(access: Access) -> dict[str, int]:
     """How many active memories wait for review, by why."""
     counted = dict.fromkeys(Review.values, 0)
     rows = _to_review(access).order_by().values_list("review").annotate(Count("pk"))
     return counted | dict(rows)
 
 
-def doubted(
+def list_for_review(
     access: Access, *, review: str, cursor: uuid.UUID | None, limit: int
 ) -> tuple[list[Doubted], uuid.UUID | None]:
     """A page of the active memories that wait for review (`review`: only for this; empty: all), newest first."""

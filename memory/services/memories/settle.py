@@ -28,13 +28,13 @@ from memory.models import HOLDS_ON, Memory, MemoryLink, RetiredStatement, Sessio
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
-from memory.services.index.embedding import Embedded, active_model, embed_or_none, embedded_passages
+from memory.services.index.embedding import Embedded, active_model, embed_or_none, passages_to_embed
 from memory.services.jobs import queue
 from memory.services.memories import give_back, skipped_turns, unsure_pairs
-from memory.services.memories.change import AS_IT_COMES, MAX_REASON_CHARS, finished
+from memory.services.memories.change import AS_IT_COMES, MAX_REASON_CHARS, store_change
 from memory.services.memories.later import later_memories
-from memory.services.memories.retire import ACTOR, Going, left_of, reason_of, retire, search_what_holds
-from memory.services.memories.supersede import ended
+from memory.services.memories.retire import ACTOR, Going, reason_of, remaining_text, retire, search_what_holds
+from memory.services.memories.supersede import end_memory
 from memory.services.tenancy.policy import in_force
 from memory.text.clauses import clauses
 from memory.text.utterances import Statement, live_statements
@@ -198,11 +198,11 @@ def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
     until = time.thread_time() + MOST_SECONDS
     told = {one.pk: statements_of(one) for one in earlier}
     settled = settle(memory.pk, own, told, nearness=_nearness(scope, own, told), until=until)
-    if not unsure_pairs.wanted():
+    if not unsure_pairs.has_judge():
         settled.unsure.clear()
     if time.thread_time() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})
-    same = neighbours.restated(scope, memory)
+    same = neighbours.find_near_duplicates(scope, memory)
     if not (settled.retired or settled.linked or settled.review or settled.unsure or same):
         return True
     return carry_out(scope, memory, settled, same, read={one.pk: one for one in (memory, *earlier)}, now=now)
@@ -319,8 +319,8 @@ def carry_out(
 
 
 def _embedded(memory: Memory, going: Sequence[Going]) -> Embedded | None:
-    left = left_of(memory, going)
-    return embed_or_none([embedded_passages(left, memory.speaker, memory.context)]) if left else None
+    left = remaining_text(memory, going)
+    return embed_or_none([passages_to_embed(left, memory.speaker, memory.context)]) if left else None
 
 
 def _as_read(row: Memory, read: Memory) -> bool:
@@ -343,7 +343,7 @@ def _retire(
     """Takes the statements out of `older`; supersedes it when nothing of it is left."""
     left = len(going)
     going = _open(older, [one for one in going if one.holds or one.decision.confidence >= LEAST_CONFIDENCE])
-    if not going or agreed(scope, newer.pk, older.pk):
+    if not going or person_said_both_hold(scope, newer.pk, older.pk):
         return
     by_judge = {"judge": judge} if judge else {}
     if len(going) < left:
@@ -352,7 +352,7 @@ def _retire(
     if older.pk != newer.pk and search_what_holds(older, going):
         embedded = None
     first = max(going, key=lambda one: one.decision.confidence).decision
-    if left_of(older, going):
+    if remaining_text(older, going):
         before = len(older.retired_spans) // 2
         retire(older, going, by=newer, embedded=embedded, now=now)
         older.revision += 1
@@ -377,13 +377,13 @@ def _retire(
         )
     elif older.pk != newer.pk:
         try:
-            deed = ended(older, newer, reason_of(first), first.confidence, scope.actor, now=now)
+            deed = end_memory(older, newer, reason_of(first), first.confidence, scope.actor, now=now)
         except Conflict as error:
             log.info("not superseded", extra={"memory": str(older.pk), "reason": error.message})
             return
         if deed is not None:
             deed.details.update(by_judge)
-        finished(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
+        store_change(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
 
 
 def _open(older: Memory, going: Sequence[Going]) -> list[Going]:
@@ -438,7 +438,7 @@ def _link(
 ) -> bool:
     """Links the two, once; whether that is new. What a person said of the two stays as it is. `words`: those of the
     other that are meant."""
-    if other == newer.pk or (kind is LinkKind.SUPERSEDES and agreed(scope, newer.pk, other)):
+    if other == newer.pk or (kind is LinkKind.SUPERSEDES and person_said_both_hold(scope, newer.pk, other)):
         return False
     defaults = {
         "reason": decision.reason[:MAX_REASON_CHARS],
@@ -454,7 +454,7 @@ def _link(
     return made
 
 
-def agreed(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
+def person_said_both_hold(scope: Scope, newer_id: uuid.UUID, older_id: uuid.UUID) -> bool:
     """Whether a person said that both hold."""
     links = MemoryLink.objects.in_scope(scope).filter(memory_id=newer_id, other_id=older_id)
     return links.filter(kind=LinkKind.BOTH_HOLD).exists()

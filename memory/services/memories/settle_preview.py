@@ -16,7 +16,7 @@ from memory.errors import Conflict, InvalidInput
 from memory.models import HOLDS_ON, Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
 from memory.models.locks import Lock, lock_in_transaction
 from memory.services.memories import reinstate, settle
-from memory.services.memories.change import AS_IT_COMES, checked_reason, finished
+from memory.services.memories.change import AS_IT_COMES, check_reason, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.retire import ACTOR
 from memory.services.tenancy.policy import in_force
@@ -103,7 +103,7 @@ def undo_since(access: Access, *, namespace: str | None, since: datetime, reason
 
     A memory at a time, each with its audit event; run again, it finds nothing. Raises InvalidInput.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if since > now:
         raise InvalidInput("That moment is still to come: name one that is past.", detail={"field": "since"})
     undone = Undone()
@@ -200,7 +200,7 @@ def _undo_one(
         starts = list(rows.filter(retired_at__gte=since).values_list("start", flat=True))
         deed = reinstate.take_back(memory, starts=starts, superseded=ends, reason=reason, actor=access.actor, now=now)
         if deed is not None:
-            finished(access, memory, deed, terms=AS_IT_COMES, now=now)
+            store_change(access, memory, deed, terms=AS_IT_COMES, now=now)
             undone.memories += 1
             undone.statements += len(starts)
             undone.superseded += ends

@@ -16,18 +16,18 @@ from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Memory, MemoryLink
 from memory.models.locks import Lock, lock_in_transaction
-from memory.services.index.embedding import embed_or_none, embedded_passages
+from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.insert import LetIn, prepare, write
-from memory.services.ingestion.admission import allowed_fields, allowed_text
+from memory.services.ingestion.admission import admit_fields, admit_text
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED, WINDOW_SKIPPED, append_to_windows, ask_for_summaries
-from memory.services.memories.change import AS_IT_COMES, Deed, checked_reason, finished, held, once
-from memory.services.memories.edit import checked_metadata, checked_text
+from memory.services.memories.change import AS_IT_COMES, Deed, check_reason, lock_memories, run_once, store_change
+from memory.services.memories.edit import check_metadata, check_text
 from memory.services.summaries.stale import mark
 from memory.services.tenancy import idempotency as answers
 from memory.types import Access, ChangeTerms, NewMemory, Scope
 
 
-def left(review: str) -> str:
+def remaining_review(review: str) -> str:
     """Why a superseded memory waits for review still: that it may steer its readers, who can ask for former times."""
     return review if review == Review.SUSPECTED else ""
 
@@ -49,20 +49,20 @@ def supersede(
     InvalidInput for the same memory, NotFound for one of another namespace, and Conflict when the older one was
     superseded by another, when the newer is archived, or when it was itself superseded by the older.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if older_id == newer_id:
         raise InvalidInput("A memory cannot supersede itself.", detail={"field": "by"})
 
     def act() -> dict[str, Any]:
-        found = held(access, [older_id, newer_id], terms=terms)
+        found = lock_memories(access, [older_id, newer_id], terms=terms)
         older, newer = found[older_id], found[newer_id]
         if older.namespace_id != newer.namespace_id:
             raise NotFound(f"There is no memory {newer_id} in the namespace of the older one.", detail={"field": "by"})
         lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
-        deed = ended(older, newer, reason, confidence, access.actor, now=now)
-        return finished(access, older, deed, terms=terms, now=now)
+        deed = end_memory(older, newer, reason, confidence, access.actor, now=now)
+        return store_change(access, older, deed, terms=terms, now=now)
 
-    return once(terms.idempotency, act, now=now)[0]
+    return run_once(terms.idempotency, act, now=now)[0]
 
 
 def supersede_by_text(
@@ -81,7 +81,7 @@ def supersede_by_text(
     Both or neither: it is remembered as an ingested turn is, in the same transaction. A document's chunk is superseded
     by a memory that is there, for its session is none that has turns.
     """
-    reason, text = checked_reason(reason), checked_text(text)
+    reason, text = check_reason(reason), check_text(text)
     older = Memory.objects.reachable_by(access).filter(pk=older_id).select_related("namespace").first()
     if older is None:
         raise NotFound(f"There is no memory {older_id} that this key reaches.", detail={"field": "memory_id"})
@@ -91,9 +91,9 @@ def supersede_by_text(
             detail={"field": "text"},
         )
     namespace_id, role, speaker = older.namespace_id, older.role, older.speaker
-    text, suspected = allowed_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
-    allowed, doubtful = allowed_fields(
-        access, namespace_id=namespace_id, fields={"metadata": checked_metadata(metadata or {})}
+    text, suspected = admit_text(access, namespace_id=namespace_id, text=text, role=role, speaker=speaker)
+    allowed, doubtful = admit_fields(
+        access, namespace_id=namespace_id, fields={"metadata": check_metadata(metadata or {})}
     )
     new = NewMemory(
         session=older.session,
@@ -107,19 +107,19 @@ def supersede_by_text(
         [(Scope(older.namespace_id, older.namespace.name, access.actor, terms.request_id), new)],
         let_in=LetIn(suspected=suspected or doubtful),
     )
-    embedded = embed_or_none([embedded_passages(text, older.speaker)])
+    embedded = embed_or_none([passages_to_embed(text, older.speaker)])
 
     def act() -> dict[str, Any]:
         # The session's row is locked before the memory's, as a reset does.
         sessions.extend(write(rows, embedded, now=now))
-        found = held(access, [older_id, rows[0].id], terms=terms)
+        found = lock_memories(access, [older_id, rows[0].id], terms=terms)
         lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
-        deed = ended(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
-        answer = finished(access, found[older_id], deed, terms=terms, now=now)
+        deed = end_memory(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
+        answer = store_change(access, found[older_id], deed, terms=terms, now=now)
         return {**answer, "degraded": [] if embedded is not None else [EMBEDDING_DELAYED]}
 
     sessions: list = []
-    answer, made = once(terms.idempotency, act, now=now)
+    answer, made = run_once(terms.idempotency, act, now=now)
     if made:
         ask_for_summaries(rows, sessions, now=now)
         if not append_to_windows(rows, now=now):
@@ -129,7 +129,9 @@ def supersede_by_text(
     return answer
 
 
-def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime) -> Deed | None:
+def end_memory(
+    older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime
+) -> Deed | None:
     """Ends the older memory where the newer begins, and links the two; both are locked, and so is `Lock.SUPERSEDE`.
 
     Raises Conflict as `supersede` does.
@@ -156,7 +158,7 @@ def ended(older: Memory, newer: Memory, reason: str, confidence: float, actor: s
     mark(older)
     # Never before it began: what was never right held for no time.
     older.valid_to = max(newer.holds_from, older.holds_from)
-    older.superseded_by, older.superseded_at, older.review = newer.pk, now, left(older.review)
+    older.superseded_by, older.superseded_at, older.review = newer.pk, now, remaining_review(older.review)
     MemoryLink.objects.filter(
         namespace_id=older.namespace_id, memory_id=newer.pk, kind=LinkKind.BOTH_HOLD, other_id=older.pk
     ).delete()

@@ -9,10 +9,10 @@ from datetime import datetime
 from memory.enums import AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import Memory
-from memory.services.memories.change import Deed, change, checked_reason
-from memory.services.memories.edit import checked_metadata
+from memory.services.memories.change import Deed, change, check_reason
+from memory.services.memories.edit import check_metadata
 from memory.services.memories.versions import keep_version
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ChangeTerms
 
 TAGS_KEY = "tags"
@@ -35,7 +35,7 @@ def tag(
     What the memory's metadata was before is kept as a version. Memories that are gone or out of reach are left out.
     Raises InvalidInput, and Conflict when one is under a legal hold.
     """
-    reason, add, remove = checked_reason(reason), checked_tags(add), checked_tags(remove)
+    reason, add, remove = check_reason(reason), check_tags(add), check_tags(remove)
     if not add and not remove:
         raise InvalidInput("Name at least one tag.", detail={"field": "tags"})
     changed: dict[uuid.UUID, dict[str, list[str]]] = {}
@@ -51,7 +51,7 @@ def tag(
             metadata = {**memory.metadata, TAGS_KEY: [*kept, *added]}
             if not metadata[TAGS_KEY]:
                 del metadata[TAGS_KEY]
-            metadata = checked_metadata(metadata)
+            metadata = check_metadata(metadata)
             keep_version(access, memory, reason, now=now)
             memory.metadata = metadata
             changed[memory.pk] = {"added": added, "removed": removed}
@@ -71,11 +71,11 @@ def tags_of(memory: Memory) -> list[str]:
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
-def checked_tags(names: Sequence[str]) -> list[str]:
+def check_tags(names: Sequence[str]) -> list[str]:
     """The tags without white space around them, each once. Raises InvalidInput."""
     cleaned = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
     if len(cleaned) > MAX_TAGS or any(len(name) > MAX_TAG_CHARS or "\0" in name for name in cleaned):
         raise InvalidInput(
             f"Up to {MAX_TAGS} tags a time, each of up to {MAX_TAG_CHARS} characters.", detail={"field": "tags"}
         )
-    return [allowed_note(name, field="tags") for name in cleaned]
+    return [clean_note(name, field="tags") for name in cleaned]

@@ -21,7 +21,7 @@ MOST_OF_A_MEMORY = 5
 COUNTED_AT_MOST = 10_000
 
 
-def wanted() -> bool:
+def has_judge() -> bool:
     """Whether there is a language model to ask."""
     return configured_judge() is not None
 

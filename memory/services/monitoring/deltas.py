@@ -49,12 +49,12 @@ def recent(access: Access, *, length: timedelta, now: datetime) -> Movement:
         return asdict(
             Movement(
                 memories(access, since=since, until=now),
-                quarantined(access, since=since, until=now),
+                count_quarantined(access, since=since, until=now),
                 tokens(access, since=since),
             )
         )
 
-    kept = figures.counted(access, f"movement:{length.total_seconds():.0f}", count, seconds=RECENT_SECONDS)
+    kept = figures.count_cached(access, f"movement:{length.total_seconds():.0f}", count, seconds=RECENT_SECONDS)
     return Movement(Came(**kept["memories"]), Came(**kept["quarantined"]), Gained(**kept["tokens"]))
 
 
@@ -63,7 +63,7 @@ def memories(access: Access, *, since: datetime, until: datetime) -> Came:
     return _came(Memory.objects.reachable_by(access), since, until)
 
 
-def quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
+def count_quarantined(access: Access, *, since: datetime, until: datetime) -> Came:
     """Items that the gate kept apart, whatever became of them; their rows are kept as long as the policy says."""
     return _came(QuarantinedItem.objects.reachable_by(access), since, until)
 

@@ -70,7 +70,7 @@ class Overview:
     last_message_at: datetime | None
 
 
-def held(namespace: Namespace) -> Held:
+def count_rows(namespace: Namespace) -> Held:
     """Ten counts, each in an index that the namespace leads."""
     memories = Memory.objects.filter(namespace=namespace)
     return Held(

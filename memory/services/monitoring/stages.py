@@ -130,7 +130,7 @@ WHERE (%(everywhere)s::bool OR p.namespace_id = ANY(%(namespaces)s::bigint[]))
 }
 
 
-def passed_in_hour(access: Access, *, now: datetime) -> dict[Stage, int]:
+def count_passed(access: Access, *, now: datetime) -> dict[Stage, int]:
     """Of the turns and chunks that came within the hour, how many have passed each stage."""
     [apart] = capped_counts(_apart_in_hour(access, now), most=COUNTED_AT_MOST)
     return _passed_in_hour(access, apart=apart, now=now)
@@ -193,7 +193,7 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row]
     return [], 0
 
 
-def passed_rows(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[Row], int]:
+def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[Row], int]:
     """What came within the hour and has passed a stage, the newest first, and how many there are; jobs that failed."""
     if stage is Stage.FAILED:
         failed = _failed_in_hour(access, now)
@@ -210,7 +210,7 @@ def passed_rows(access: Access, stage: Stage, *, now: datetime, limit: int) -> t
         apart = _apart_in_hour(access, now).order_by("-pk")
         items = apart.values_list("pk", "namespace_id", "session", "created_at")[:limit]
         rows += [Row("quarantine", str(pk), *rest) for pk, *rest in items]
-    return rows[:limit], passed_in_hour(access, now=now)[stage]
+    return rows[:limit], count_passed(access, now=now)[stage]
 
 
 def job_counts(access: Access) -> Mapping[str, int]:

@@ -115,7 +115,7 @@ def summary_tokens(access: Access) -> Tokens:
 
 def recent_summary_tokens(access: Access) -> Tokens:
     """The same as it was at most RECENT_SECONDS ago."""
-    kept = figures.counted(access, "summaries", lambda: asdict(summary_tokens(access)), seconds=RECENT_SECONDS)
+    kept = figures.count_cached(access, "summaries", lambda: asdict(summary_tokens(access)), seconds=RECENT_SECONDS)
     return Tokens(**kept)
 
 
@@ -128,7 +128,7 @@ def backlog(access: Access) -> Backlog:
 
 def recent_backlog(access: Access) -> Backlog:
     """The backlog as it was at most RECENT_SECONDS ago."""
-    return Backlog(**figures.counted(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
+    return Backlog(**figures.count_cached(access, "backlog", lambda: asdict(backlog(access)), seconds=RECENT_SECONDS))
 
 
 def queue_state(*, now: datetime) -> Queue:

@@ -79,7 +79,7 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
 
     With `as_of` the summary is the newest that was there by then, and none is due.
     """
-    due = refresh.governing(scope.namespace_id)
+    due = refresh.refresh_of(scope.namespace_id)
     parameters = {
         "namespace_id": scope.namespace_id,
         "session": session,

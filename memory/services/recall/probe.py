@@ -138,7 +138,7 @@ def keep(
     return probe
 
 
-def kept(access: Access, probe_id: str, *, request_id: str = "") -> Probe | None:
+def get_probe(access: Access, probe_id: str, *, request_id: str = "") -> Probe | None:
     """The question of that id, if it is not expired and the caller reaches its namespace. Raises WindowUnavailable."""
     number = probe_id.partition("-")[0]
     if not (number.isascii() and number.isdigit() and len(number) < 19):
@@ -225,7 +225,7 @@ def record(
     audit.record(
         scope,
         AuditEvent.CONSOLE_PROBE,
-        subject=audit.keyed(scope, "question", normal_question(text)),
+        subject=audit.keyed_hash(scope, "question", normal_question(text)),
         details=details,
         now=now,
     )

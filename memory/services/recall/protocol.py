@@ -8,7 +8,7 @@ from datetime import datetime
 
 from memory import audit
 from memory.enums import AuditEvent, GateDecision, Role
-from memory.models.sql import limited
+from memory.models.sql import limit_statements
 from memory.retrieval.arms import dense
 from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest
@@ -75,7 +75,7 @@ def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
     """
     [question] = questions([Ask(query, COLD_ITEMS, now)])
     named = newest_ids(scope, now=now)
-    with limited():
+    with limit_statements():
         nearest = dense.search(scope, question, limit=HOT_ITEMS + COLD_ITEMS)
     cold = {uuid.UUID(str(hit.memory_id)): float(hit.score) for hit in nearest}
     texts = texts_of(scope, {*named, *cold}, now=now)

@@ -13,7 +13,7 @@ import numpy as np
 
 from memory import audit, deadline
 from memory.enums import AuditEvent, Verdict
-from memory.models.sql import limited
+from memory.models.sql import limit_statements
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.left_out import Dropped
@@ -133,7 +133,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
     question = question_of(ask, started.model, started.vector)
     reading = round((time.perf_counter() - began) * 1000, 3)
     deadline.check()
-    with limited():
+    with limit_statements():
         shown = DROPPED_SHOWN if ask.show_dropped else 0
         policy = in_force(scope.namespace_id).policy
         retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)

@@ -14,10 +14,10 @@ import orjson
 from memory.enums import MemoryState, Verdict
 from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
-from memory.models.sql import fetch, limited
+from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import Standing, dense, lexical
 from memory.retrieval.explain import differences, parts, reason
-from memory.retrieval.filters import Filter, entries, spelled
+from memory.retrieval.filters import Filter, entries, to_json
 from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
 from memory.retrieval.predicate import predicate
@@ -75,7 +75,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
         return _filtered(memory_id, failed)
     (asked,) = questions([replace(ask, dry_run=True)])
     collapse = in_force(scope.namespace_id).policy.collapse_duplicates
-    with limited():
+    with limit_statements():
         retrieval = retrieve(scope, asked, top_k=ask.top_k, show_dropped=sys.maxsize, collapse=collapse)
     hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
     dropped = next((dropped for dropped in retrieval.dropped if dropped.candidate.memory_id == memory_id), None)
@@ -141,7 +141,7 @@ def _failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str,
         assert condition is not None
         parameters = {"namespace_id": scope.namespace_id, "memory_id": memory_id, **condition.parameters}
         if not fetch(_MEETS.format(condition=condition.sql), parameters, prepared=False):
-            failed.append(spelled(entry))
+            failed.append(to_json(entry))
     return failed
 
 
@@ -198,9 +198,9 @@ def _no_candidate(
     scope: Scope, asked: Question, memory_id: uuid.UUID, retrieval: Retrieval, *, top_k: int
 ) -> Diagnosis:
     try:
-        with limited():
-            near = dense.standing(scope, asked, memory_id)
-            worded = lexical.standing(scope, asked, memory_id)
+        with limit_statements():
+            near = dense.rank_of(scope, asked, memory_id)
+            worded = lexical.rank_of(scope, asked, memory_id)
     except SearchTimedOut:
         return Diagnosis(
             memory_id,

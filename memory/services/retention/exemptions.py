@@ -13,7 +13,7 @@ from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import Memory, MemoryUpkeep
-from memory.services.memories.change import checked_reason
+from memory.services.memories.change import check_reason
 from memory.types import Scope
 
 
@@ -38,7 +38,7 @@ def exempt(
     `expires_at` takes the place of the policy's ttl_days, sooner or later; None leaves it to the policy again. Returns
     how many changed. Raises InvalidInput, and NotFound when the namespace does not have one of the memories.
     """
-    reason = checked_reason(reason)
+    reason = check_reason(reason)
     if legal_hold is None and isinstance(expires_at, Unchanged):
         raise InvalidInput("Give legal_hold, expires_at or both.", detail={"field": "legal_hold"})
     ids = sorted(set(memory_ids))

@@ -63,7 +63,7 @@ def rate(namespace_id: int, *, deadline: float) -> int:
     return changed
 
 
-def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
+def rate_memory(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
     """The importance of a stored memory and its parts; `memory` carries text, role and terms."""
     return importance(
         memory.text,
@@ -75,11 +75,11 @@ def rated(memory: Memory, learned: Learned, *, small_talk: bool) -> Importance:
     )
 
 
-def rated_now(memory: Memory, learned: Learned) -> Importance:
+def rate_by_policy(memory: Memory, learned: Learned) -> Importance:
     """The importance of a stored memory and its parts, by the policy that is in force."""
     threshold = in_force(memory.namespace_id).policy.worth_threshold
     small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
-    return rated(memory, learned, small_talk=small_talk)
+    return rate_memory(memory, learned, small_talk=small_talk)
 
 
 def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID | None]:
@@ -106,7 +106,7 @@ def _rate_batch(namespace_id: int, *, after: uuid.UUID) -> tuple[int, uuid.UUID 
             learned = Learned(row.repeats, useful[memory.pk], not_useful[memory.pk], row.uses)
             # A document is given on purpose: no chunk of it is small talk.
             small_talk = memory.turn > 0 and worth(memory.text, role=memory.role).score < threshold
-            value = rated(memory, learned, small_talk=small_talk).value
+            value = rate_memory(memory, learned, small_talk=small_talk).value
             if not _by_hand(memory, row) and abs(value - memory.importance) > _SAME:
                 changed[memory.pk] = row.importance = value
             settled[memory.pk] = row.importance
@@ -124,7 +124,7 @@ def _by_hand(memory: Memory, row: MemoryUpkeep) -> bool:
     if row.importance is not None:
         return abs(memory.importance - row.importance) > _SAME
     # What counts as small talk may have changed since, with the policy.
-    at_first = [rated(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
+    at_first = [rate_memory(memory, NOTHING_LEARNED, small_talk=talk).value for talk in (False, True)]
     return min(abs(memory.importance - value) for value in (*at_first, UNRATED)) > _SAME
 
 

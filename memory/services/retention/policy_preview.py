@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from memory.governance.policy import nested
+from memory.governance.policy import nest
 from memory.services.index import entries
 from memory.services.retention import due
 from memory.services.retention.sweep import Tally, would_do
-from memory.services.tenancy.policy import governing, proposed
+from memory.services.tenancy.policy import governing, propose
 from memory.types import Scope
 
 SHOWN = 50
@@ -23,7 +23,7 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
     The first SHOWN memories by id are named, with rule and strength. Uses of the last minutes may not be counted yet.
     Raises InvalidInput.
     """
-    would_be = proposed(wanted)
+    would_be = propose(wanted)
     policy, present = would_be.policy, governing(scope.namespace_id).effective.policy
     # Each of these computes the strength of every memory.
     would = would_do(scope.namespace_id, policy, now=now)
@@ -31,7 +31,7 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
     first = due.page(scope.namespace_id, policy, limit=SHOWN, now=now) if would.decayed + would.expired else []
     return {
         "namespace": scope.namespace,
-        "policy": nested(would_be.values),
+        "policy": nest(would_be.values),
         "active_memories": entries.count_searchable(scope.namespace_id),
         "would": _counted(would),
         "without_change": _counted(without_change),

@@ -57,7 +57,7 @@ def count_and_keep(scope: Scope, policy: Policy, *, now: datetime) -> Faded:
     return counted
 
 
-def kept(scope: Scope, policy: Policy) -> Faded | None:
+def read_kept(scope: Scope, policy: Policy) -> Faded | None:
     """What was counted last under this very policy; None if it is not kept."""
     try:
         found = figures.read(scope.namespace_id, _NAME)

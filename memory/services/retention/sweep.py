@@ -116,7 +116,7 @@ def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> Tally:
         counts.expired,
         packs=_old_packs(namespace_id, policy, now=now).count() if _deletes(policy.packs_days, policy) else 0,
         evaluations=_old_runs(namespace_id, policy, now=now).count() if _deletes(policy.evaluation_days, policy) else 0,
-        quarantined=quarantine.expired(namespace_id, days=policy.quarantine_days, now=now).count()
+        quarantined=quarantine.select_expired(namespace_id, days=policy.quarantine_days, now=now).count()
         if _deletes(policy.quarantine_days, policy)
         else 0,
     )

@@ -58,7 +58,7 @@ LEFT JOIN LATERAL (
 """
 
 
-def listed(
+def list_sessions(
     access: Access, *, prefix: str = "", cursor: Cursor | None = None, limit: int = 50
 ) -> tuple[list[Listed], Cursor | None]:
     """The sessions whose names begin with `prefix`, newest message first, and the place of the page after."""

@@ -16,7 +16,7 @@ from memory.enums import AuditEvent, MemoryState, Review, SummaryTrigger
 from memory.models import Condensation, Memory, Session
 from memory.models.condensation import SUMMARY_VERSION
 from memory.services.jobs import queue
-from memory.services.summaries.refresh import Refresh, governing
+from memory.services.summaries.refresh import Refresh, refresh_of
 from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
@@ -55,7 +55,7 @@ def condense_session(
     What arrives meanwhile is taken in when it is enough for a refresh. Idempotent: with nothing new it changes nothing,
     and of two runs at once one stores each version.
     """
-    refresh = refresh or governing(scope.namespace_id)
+    refresh = refresh or refresh_of(scope.namespace_id)
     made: list[Condensation] = []
     # Half the job's time: the other half is for the batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2

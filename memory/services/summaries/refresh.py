@@ -51,7 +51,7 @@ class Refresh:
         return Q(message_count__gt=F("summarised_turn")) & due
 
 
-def configured() -> Refresh:
+def configured_refresh() -> Refresh:
     """What the settings say, for namespaces without a policy of their own."""
     return _refresh(
         settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
@@ -60,7 +60,7 @@ def configured() -> Refresh:
     )
 
 
-def governing(namespace_id: int) -> Refresh:
+def refresh_of(namespace_id: int) -> Refresh:
     """What the namespace's policy says."""
     policy = in_force(namespace_id).policy
     return _refresh(policy.summary_messages, policy.summary_tokens, policy.summary_idle_seconds)
@@ -80,7 +80,7 @@ def request_if_due(
     """
     sessions = Session.objects.in_scope(scope).filter(name=session)
     if has_summary:
-        sessions = sessions.with_new_tokens().filter((refresh or governing(scope.namespace_id)).due(now))
+        sessions = sessions.with_new_tokens().filter((refresh or refresh_of(scope.namespace_id)).due(now))
     else:
         sessions = sessions.filter(message_count__gt=F("summarised_turn"))
     claimed = sessions.filter(_unclaimed(now)).update(summary_requested_at=now)
@@ -98,8 +98,8 @@ def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None 
     sessions = Session.objects.across_namespaces().with_new_tokens()
     sessions = sessions.filter(_unclaimed(now), last_message_at__lt=_expired(now))
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
-    works = [(sessions.exclude(namespace_id__in=own), refresh or configured())]
-    works += [(sessions.filter(namespace_id=one), refresh or governing(one)) for one in sorted(own)]
+    works = [(sessions.exclude(namespace_id__in=own), refresh or configured_refresh())]
+    works += [(sessions.filter(namespace_id=one), refresh or refresh_of(one)) for one in sorted(own)]
     return sum(_request(waiting.filter(due.due(now)), due, now=now, limit=limit) for waiting, due in works)
 
 

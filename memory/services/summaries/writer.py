@@ -41,7 +41,7 @@ def write_card(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, max
             log.warning("the language model wrote no card", extra={"reason": error.message, "model": llm.name})
             details = {"no_card_from": {"model": llm.name, "reason": error.message, **(error.detail or {})}}
         else:
-            model_calls.answered(model_calls.LANGUAGE)
+            model_calls.note_answer(model_calls.LANGUAGE)
             return Written(card, llm.name, {})
     return Written(build_card(turns, previous=previous, max_tokens=max_tokens), EXTRACTIVE, details)
 

@@ -17,7 +17,7 @@ from memory.types import Idempotency
 ERASED = ""
 
 
-def answered(idempotency: Idempotency) -> IdempotencyRecord | None:
+def find_answer(idempotency: Idempotency) -> IdempotencyRecord | None:
     """What was answered to this key, if anything. Raises IdempotencyConflict when that was to another body.
 
     What was erased since is not written again by a repeat: any body gets the answer that was given.

@@ -13,7 +13,7 @@ from memory.enums import AccessScope, AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 
 log = logging.getLogger("memos.keys")
 
@@ -35,8 +35,8 @@ def issue_key(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or "\0" in name:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
-    name = allowed_note(name, field="name")
-    granted = checked_scopes(scopes)
+    name = clean_note(name, field="name")
+    granted = check_scopes(scopes)
     if all_namespaces and namespaces:
         raise InvalidInput("Grant either all namespaces or the named ones, not both.", detail={"field": "namespaces"})
     if not all_namespaces and not namespaces:
@@ -104,7 +104,7 @@ def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:
     return True
 
 
-def checked_scopes(scopes: Collection[str]) -> list[str]:
+def check_scopes(scopes: Collection[str]) -> list[str]:
     """The scopes in their usual order, each once. Raises InvalidInput for none or an unknown one."""
     unknown = sorted(set(scopes) - set(AccessScope.values))
     if unknown or not scopes:

@@ -11,7 +11,7 @@ from memory.gate.judgement import Reason
 from memory.gate.policy import GatePolicy
 
 
-def allowed_note(note: str, *, field: str) -> str:
+def clean_note(note: str, *, field: str) -> str:
     """What a person writes about a change (a reason, a note, a name), as it may be kept: without its secrets.
 
     Raises InvalidInput for an attempt to steer whoever reads it. By the default policy: a note is no memory, and is
@@ -29,7 +29,7 @@ def refuse_ids(fields: Mapping[str, str], *, gate: GatePolicy = DEFAULT_POLICY) 
     if changed is not None:
         raise InvalidInput(
             f"{changed} holds what must not be kept in an id ({_why(verdict)}). Name it otherwise.",
-            detail={"field": changed, "reasons": told_reasons(verdict.reasons)},
+            detail={"field": changed, "reasons": describe_reasons(verdict.reasons)},
         )
     refuse(verdict)
 
@@ -41,7 +41,7 @@ def refuse(verdict: FieldsVerdict) -> None:
     path = verdict.findings[0][0]
     raise InvalidInput(
         f"The gate does not let this in ({_why(verdict)}). Change {path}, or leave it out.",
-        detail={"field": path, "reasons": told_reasons(verdict.reasons)},
+        detail={"field": path, "reasons": describe_reasons(verdict.reasons)},
     )
 
 
@@ -49,6 +49,6 @@ def _why(verdict: FieldsVerdict) -> str:
     return "; ".join(f"{path}: {reason.rule}: {reason.says}" for path, reason in verdict.findings)
 
 
-def told_reasons(reasons: Iterable[Reason]) -> list[dict[str, str]]:
+def describe_reasons(reasons: Iterable[Reason]) -> list[dict[str, str]]:
     """The gate's reasons as clients see them."""
     return [{"rule": reason.rule, "says": reason.says} for reason in reasons]

@@ -16,11 +16,11 @@ from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, GateAction
 from memory.errors import InvalidInput, NotFound, PreconditionFailed
 from memory.gate.policy import GatePolicy
-from memory.governance.policy import Effective, Policy, contradictions, effective, flattened, nested
+from memory.governance.policy import Effective, Policy, contradictions, effective, flatten, nest
 from memory.models import Namespace, NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
-from memory.services.tenancy.notes import allowed_note
+from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 from memory.types import Scope
@@ -119,12 +119,12 @@ def put_policy(
     `expected` is the version that the caller has read; None does not ask. Without a difference nothing is written.
     Raises InvalidInput, which names every wrong value, and PreconditionFailed.
     """
-    overrides = checked(wanted)
+    overrides = check_overrides(wanted)
     if len(reason) > MAX_REASON_CHARS or "\0" in reason:
         problem = Sentence(_("has at most %(most)s characters and no NUL."), most=MAX_REASON_CHARS)
         raise InvalidInput(f"reason: {problem}", detail=[{"field": "reason", "problem": problem}])
     if reason:
-        reason = allowed_note(reason, field="reason")
+        reason = clean_note(reason, field="reason")
     with transaction.atomic():
         # The writers of one policy wait for each other here, so versions have no gaps and none is lost.
         Namespace.objects.select_for_update(no_key=True).get(pk=scope.namespace_id)
@@ -154,8 +154,8 @@ def put_policy(
             subject=str(row.version),
             details={
                 "reason": reason,
-                "before": {"version": before.version, "overrides": nested(before.overrides)},
-                "after": {"version": row.version, "overrides": nested(overrides)},
+                "before": {"version": before.version, "overrides": nest(before.overrides)},
+                "after": {"version": row.version, "overrides": nest(overrides)},
                 "changed": {key: [before.effective.values[key], after.effective.values[key]] for key in changed},
             },
             now=now,
@@ -164,9 +164,9 @@ def put_policy(
     return after
 
 
-def checked(wanted: Mapping[str, Any]) -> dict[str, Value]:
+def check_overrides(wanted: Mapping[str, Any]) -> dict[str, Value]:
     """The overrides that `wanted` (nested values) holds, by key. Raises InvalidInput, which names every wrong value."""
-    overrides, problems = flattened(wanted)
+    overrides, problems = flatten(wanted)
     if not problems:
         problems = contradictions(_effective(overrides).values)
     if problems:
@@ -180,9 +180,9 @@ def checked(wanted: Mapping[str, Any]) -> dict[str, Value]:
     return {key: overrides[key] for key in BY_KEY if key in overrides}
 
 
-def proposed(wanted: Mapping[str, Any]) -> Effective:
+def propose(wanted: Mapping[str, Any]) -> Effective:
     """What would be in force in a namespace that sets `wanted`. Raises InvalidInput."""
-    return _effective(checked(wanted))
+    return _effective(check_overrides(wanted))
 
 
 def _governing(row: NamespacePolicy | None) -> Governing:

@@ -10,7 +10,7 @@ from django.db.models import Sum
 
 from memory.models import Namespace, NamespaceStat, WritesOfDay
 from memory.models.sql import fetch
-from memory.services.tenancy.policy import in_force, proposed
+from memory.services.tenancy.policy import in_force, propose
 from memory.types import Access
 
 MEMORIES = "quota.memories"
@@ -70,7 +70,7 @@ LIMIT %(limit)s
 
 def nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
     """The quotas of which NEARLY or more is used, the fullest first."""
-    anywhere = proposed({}).policy
+    anywhere = propose({}).policy
     parameters = {
         "memories": MEMORIES,
         "memories_anywhere": anywhere.memories_quota,
@@ -88,7 +88,7 @@ def nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed
     ]
 
 
-def limited(namespace_id: int) -> bool:
+def has_quota(namespace_id: int) -> bool:
     """Whether the namespace has a quota at all."""
     policy = in_force(namespace_id).policy
     return bool(policy.memories_quota or policy.writes_per_day)
@@ -103,7 +103,7 @@ def take(
     memories go in the same transaction. Without `enforce` all is granted and counted: what a person lets in. The count
     of a day (UTC) begins with the first write after the quota was set, and is not lowered when a memory is deleted.
     """
-    held = sorted(namespace_id for namespace_id in wanted if limited(namespace_id))
+    held = sorted(namespace_id for namespace_id in wanted if has_quota(namespace_id))
     if not held:
         return {}
     list(Namespace.objects.filter(pk__in=held).order_by("pk").select_for_update(no_key=True).values_list("pk"))

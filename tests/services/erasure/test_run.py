@@ -251,8 +251,8 @@ class TestQuestionsOfTheConsole:
         done = finished(carry_out(request(alice, session="s1")))
 
         assert done.holders["redis_console_probes"] == {"counted": 1, "cleared": 1, "left": 0}
-        assert probe.kept(reach, mine.id) is None
-        assert probe.kept(reach, others.id).text == "else"
+        assert probe.get_probe(reach, mine.id) is None
+        assert probe.get_probe(reach, others.id).text == "else"
 
     def test_one_that_is_asked_meanwhile_does_not_hold_the_erasure_up(self, alice, monkeypatch):
         turns(alice, [SECRET])

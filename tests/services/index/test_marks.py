@@ -133,7 +133,7 @@ def test_a_switch_that_is_killed_before_it_marks_is_made_good_by_the_clock(alice
     remember(alice, "refused by the other")
     with monkeypatch.context() as switching:
         switching.setattr(HashEmbedding, "embed", picky)
-        switching.setattr(marks, "set_right", killed)
+        switching.setattr(marks, "correct_marks", killed)
         with pytest.raises(KeyboardInterrupt):
             switch()
     caches.forget_all()
@@ -153,9 +153,9 @@ def test_wrong_marks_are_found_and_set_right_both_ways(alice, remember, monkeypa
     Memory.objects.across_namespaces().filter(pk=found).update(embedded=False)
     assert marks.wrong() == 4
 
-    assert marks.set_right() == 4
+    assert marks.correct_marks() == 4
 
-    assert (marks.wrong(), marks.set_right()) == (0, 0)
+    assert (marks.wrong(), marks.correct_marks()) == (0, 0)
     assert marked() == {"lost 0": False, "lost 1": False, "lost 2": False, "found": True}
     assert embed_pending() == 3
 

@@ -211,7 +211,7 @@ def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypat
     assert set(Job.objects.across_namespaces().values_list("state", "attempts")) == {("done", 1)}
     seen, cursor = [], None
     for _ in range(5):
-        page, cursor = manage.listed(STAFF, wanted=manage.Wanted(kind="condense_session", cursor=cursor, limit=200))
+        page, cursor = manage.list_jobs(STAFF, wanted=manage.Wanted(kind="condense_session", cursor=cursor, limit=200))
         seen += [row["id"] for row in page]
     assert cursor is None
     assert len(set(seen)) == 1_000
@@ -220,5 +220,5 @@ def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypat
 
 def test_the_systems_jobs_have_no_namespace(db):
     job = Job.objects.across_namespaces().get(pk=enqueue(EMBED_PENDING))
-    shown = manage.shown(job)
+    shown = manage.to_dict(job)
     assert (shown["namespace"], shown["subject"], shown["progress"], shown["error"]) == (None, [], None, None)

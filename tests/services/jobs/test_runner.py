@@ -168,7 +168,7 @@ def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_carrier(
     ],
 )
 def test_of_an_error_the_type_and_first_line_are_kept_without_what_it_quotes(error, shown):
-    assert runner.described(error) == (type(error).__name__, shown)
+    assert runner.describe_error(error) == (type(error).__name__, shown)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memory.enums import AuditEvent, LinkKind, Review
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVector, NamespaceStat, Posting, RetiredStatement, Session
 from memory.services.erasure.run import carry_out
-from memory.services.index.embedding import embed_memories, embed_pending, embedded_passages
+from memory.services.index.embedding import embed_memories, embed_pending, passages_to_embed
 from memory.services.memories import edit
 from memory.services.memories import settle as settling
 from memory.services.sessions.reset import reset_session
@@ -113,7 +113,7 @@ def test_a_vector_made_later_is_without_what_only_says_that_something_is_over(al
     assert embed_pending() == 1
 
     memory = Memory.objects.across_namespaces().get(pk=new)
-    expected = embed_memories([embedded_passages(NEW.removeprefix(OVER), memory.speaker)]).vectors[0]
+    expected = embed_memories([passages_to_embed(NEW.removeprefix(OVER), memory.speaker)]).vectors[0]
     stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=new).embedding
     assert stored == pytest.approx(expected, abs=1e-3)
 
@@ -216,7 +216,7 @@ def test_what_was_taken_back_stays_when_another_statement_leaves(alice, remember
     memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.live.split(". ")[0] == "I love chess problems"
     assert "rye" not in memory.live
-    [vector] = embed_memories([embedded_passages(memory.live, memory.speaker)]).vectors
+    [vector] = embed_memories([passages_to_embed(memory.live, memory.speaker)]).vectors
     kept = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
     assert kept == pytest.approx(vector.tolist(), abs=1e-3)
 
@@ -248,7 +248,7 @@ def test_a_speaker_that_is_named_while_it_is_judged_is_in_the_vector(alice, told
 
     memory = Memory.objects.across_namespaces().get(pk=old)
     assert memory.speaker == "Anna"
-    expected = embed_memories([embedded_passages(memory.live, "Anna")]).vectors[0]
+    expected = embed_memories([passages_to_embed(memory.live, "Anna")]).vectors[0]
     stored = MemoryVector.objects.in_scope(alice.scope).get(memory_id=old).embedding
     assert stored == pytest.approx(expected, abs=1e-3)
 

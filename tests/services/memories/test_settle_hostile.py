@@ -93,14 +93,14 @@ def test_a_memory_that_fails_becomes_a_job_and_keeps_nobody_waiting(alice, bob, 
     remember(alice, NEW, session="s2", occurred_at=MAY)
     bobs = remember(bob, OLD, occurred_at=MARCH)
     remember(bob, NEW, occurred_at=MAY)
-    plain = neighbours.restated
+    plain = neighbours.find_near_duplicates
 
     def failing(scope, memory):
         if "fails" in memory.text:
             raise RuntimeError(memory.text)
         return plain(scope, memory)
 
-    monkeypatch.setattr(neighbours, "restated", failing)
+    monkeypatch.setattr(neighbours, "find_near_duplicates", failing)
 
     assert settle() == 5
     assert Memory.objects.across_namespaces().get(pk=alices).retired_spans

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import override_settings
 
 from memory.errors import SearchTimedOut
-from memory.models.sql import fetch, limited
+from memory.models.sql import fetch, limit_statements
 
 QUICK = "SELECT %(n)s::int"
 SLOW = "SELECT pg_sleep(5), %(n)s::int"
@@ -18,13 +18,13 @@ SLOW = "SELECT pg_sleep(5), %(n)s::int"
 def test_a_search_that_was_ended_does_not_spoil_the_next(before):
     connection.close()
     for number in range(before):
-        with limited():
+        with limit_statements():
             assert fetch(QUICK, {"n": number}, prepared=True) == [(number,)]
 
-    with override_settings(MEMOS_SEARCH_TIMEOUT_MS=50), pytest.raises(SearchTimedOut), limited():
+    with override_settings(MEMOS_SEARCH_TIMEOUT_MS=50), pytest.raises(SearchTimedOut), limit_statements():
         fetch(SLOW, {"n": 1}, prepared=True)
 
     for number in range(8):
-        with limited():
+        with limit_statements():
             assert fetch(QUICK, {"n": number}, prepared=True) == [(number,)]
     assert connection.cursor().execute("SHOW statement_timeout").fetchone() == ("0",)

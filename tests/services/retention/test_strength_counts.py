@@ -33,33 +33,33 @@ def policy_of(scope):
 
 def test_what_is_kept_is_what_was_counted(scope):
     policy = policy_of(scope)
-    assert strength_counts.kept(scope, policy) is None
+    assert strength_counts.read_kept(scope, policy) is None
 
     counted = strength_counts.count_and_keep(scope, policy, now=NOW)
 
     assert counted.grid.active == counted.due_now.active == 8
     assert counted.due_now.decayed == 2
-    assert strength_counts.kept(scope, policy) == counted
+    assert strength_counts.read_kept(scope, policy) == counted
     strength_counts.forget(scope)
-    assert strength_counts.kept(scope, policy) is None
+    assert strength_counts.read_kept(scope, policy) is None
 
 
 def test_another_policy_has_figures_of_its_own(scope):
     strength_counts.count_and_keep(scope, policy_of(scope), now=NOW)
     put_policy(scope, wanted={"decay": {"floor": 0.2}}, now=NOW)
-    assert strength_counts.kept(scope, policy_of(scope)) is None
+    assert strength_counts.read_kept(scope, policy_of(scope)) is None
 
 
 def test_another_namespace_has_figures_of_its_own(scope, bob):
     strength_counts.count_and_keep(scope, policy_of(scope), now=NOW)
-    assert strength_counts.kept(bob.scope, policy_of(bob.scope)) is None
+    assert strength_counts.read_kept(bob.scope, policy_of(bob.scope)) is None
 
 
 def test_with_redis_away_it_is_counted_and_not_kept(scope, caplog):
     away = mock.patch.object(redis_store, "get_redis_connection", side_effect=redis.ConnectionError("away"))
     with away:
         counted = strength_counts.count_and_keep(scope, policy_of(scope), now=NOW)
-        assert strength_counts.kept(scope, policy_of(scope)) is None
+        assert strength_counts.read_kept(scope, policy_of(scope)) is None
         strength_counts.forget(scope)
     redis_store.resume()
     assert counted.grid.active == 8
@@ -70,4 +70,4 @@ def test_with_redis_away_it_is_counted_and_not_kept(scope, caplog):
 def test_a_sweep_counts_the_large_namespaces(scope, settings, limit, kept):
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = limit
     tasks.sweep_memories()
-    assert (strength_counts.kept(scope, policy_of(scope)) is not None) == kept
+    assert (strength_counts.read_kept(scope, policy_of(scope)) is not None) == kept

@@ -15,7 +15,7 @@ from memory.models import Condensation, Memory, Session
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.context import session_context
 from memory.services.summaries.condense import condense_session
-from memory.services.summaries.refresh import Refresh, configured, governing, request_if_due, request_overdue
+from memory.services.summaries.refresh import Refresh, configured_refresh, refresh_of, request_if_due, request_overdue
 from memory.services.tenancy import policy
 from memory.types import NewMemory
 
@@ -104,9 +104,9 @@ def test_the_settings_are_the_default(settings):
     settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 7
     settings.MEMOS_SUMMARY_REFRESH_TOKENS = 90
     settings.MEMOS_SUMMARY_IDLE_SECONDS = 60
-    assert configured() == Refresh(messages=7, tokens=90, idle=timedelta(minutes=1))
+    assert configured_refresh() == Refresh(messages=7, tokens=90, idle=timedelta(minutes=1))
     settings.MEMOS_SUMMARY_IDLE_SECONDS = 0
-    assert configured().idle is None
+    assert configured_refresh().idle is None
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_namespace_has_thresholds_of_its_own(alice, summarised):
     policy.put_policy(alice.scope, wanted={"summary": {"messages": 1, "tokens": 50, "idle_seconds": 0}}, now=NOW)
     caches.forget_all()
 
-    assert governing(alice.scope.namespace_id) == Refresh(1, 50, None)
+    assert refresh_of(alice.scope.namespace_id) == Refresh(1, 50, None)
     assert session_context(alice.scope, session="s1", now=NOW + timedelta(minutes=5)).summary_due
     assert request_overdue(now=QUIET - timedelta(minutes=2)) == 1
 

@@ -283,7 +283,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
     erasing.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=erasure.id, now=timezone.now)
 
     kept = ids[2:] if whole else [ids[3]]
-    receipt = requests.shown(requests.find(STAFF, erasure_id=erasure.id))
+    receipt = requests.to_dict(requests.find(STAFF, erasure_id=erasure.id))
     assert receipt["status"] == "finished", receipt
     assert sorted(Memory.objects.across_namespaces().values_list("pk", flat=True)) == kept
     assert receipt["holders"]["memory_memory"] == {"counted": 6, "cleared": 6 - len(kept), "kept": len(kept), "left": 0}
