@@ -322,8 +322,9 @@ memory_entity n WHERE n.namespace_id = %(namespace_id)s AND n.id NOT IN (
 """
 
 # A job names its session; that of a session that is there says more only in its error.
+_KINDS = ", ".join(f"'{kind.name}'" for kind in queue.OF_SESSION)
 _JOBS = f"""
-memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind = 'condense_session' AND j.state <> 'running'
+memory_job j WHERE j.namespace_id = %(namespace_id)s AND j.kind IN ({_KINDS}) AND j.state <> 'running'
   AND j.arguments ->> 1 IN (SELECT s.session FROM memory_erasedsession s
                             WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s)
   AND (j.error <> ''

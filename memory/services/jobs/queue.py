@@ -42,6 +42,8 @@ SETTLE = Kind("settle_memory")
 PROJECT = Kind("project_memories")
 RENEW_SUMMARY = Kind("renew_summary")
 BACK_UP = Kind("back_up", of_namespace=False)
+# Their second argument is the name of a session.
+OF_SESSION = (CONDENSE, RENEW_SUMMARY)
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.
@@ -110,12 +112,13 @@ def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[i
 
 def failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
     """Ids of django-q's notes of failed carriers (Failure) about one of the namespace's `sessions`."""
-    failed = Failure.objects.filter(func=_path(CONDENSE.name)).values_list("pk", "func", "args")
+    functions = [_path(kind.name) for kind in OF_SESSION]
+    failed = Failure.objects.filter(func__in=functions).values_list("pk", "func", "args")
     return [key for key, func, arguments in failed if _names(func, arguments, namespace_id, sessions)]
 
 
 def _names(func: str | None, arguments: tuple | None, namespace_id: int, sessions: Collection[str]) -> bool:
-    if func != _path(CONDENSE.name) or not arguments:
+    if func not in [_path(kind.name) for kind in OF_SESSION] or not arguments:
         return False
     return bool(arguments[0] == namespace_id and arguments[1] in sessions)
 

@@ -25,6 +25,7 @@ from memory.models import (
     ContextPack,
     ErasedSession,
     Erasure,
+    Job,
     Memory,
     MemoryVector,
     Posting,
@@ -571,7 +572,8 @@ def cell_members(cell: VectorCell) -> Any:
     return np.frombuffer(cell.members, dtype=cells.member_dtype(256))
 
 
-def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob):
+@pytest.mark.parametrize("kind", queue.OF_SESSION, ids=lambda kind: kind.name)
+def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob, kind):
     from django_q.models import Failure, Task
 
     turns(alice, [SECRET], session="s1")
@@ -579,11 +581,11 @@ def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob):
     OrmQ.objects.all().delete()
     for tenant in (alice, bob):
         for session in ("s1", "s2"):
-            queue.enqueue(queue.CONDENSE, tenant.scope.namespace_id, session)
+            queue.enqueue(kind, tenant.scope.namespace_id, session)
             Task.objects.create(
                 id=f"{tenant.scope.namespace_id}{session}",
                 name=session,
-                func="memory.tasks.condense_session",
+                func=f"memory.tasks.{kind.name}",
                 args=(tenant.scope.namespace_id, session),
                 result=f"Failing row contains ({SECRET})",
                 started=timezone.now(),
@@ -595,6 +597,7 @@ def test_jobs_that_name_a_session_that_is_gone_go_too(alice, bob):
 
     assert done.holders["django_q_task"]["cleared"] == 1
     assert done.holders["django_q_ormq"]["cleared"] == 1
+    assert not Job.objects.in_scope(alice.scope).filter(arguments__1="s1").exists()
     assert {failure.args for failure in Failure.objects.all()} == {
         (alice.scope.namespace_id, "s2"),
         (bob.scope.namespace_id, "s1"),
