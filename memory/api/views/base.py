@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+import threading
 from typing import Any
 
 import orjson
@@ -22,10 +22,21 @@ from memory.types import Access, Idempotency, Scope
 MAX_IDEMPOTENCY_KEY = 200
 
 
-@cache
-def _validator(serializer_class: type[serializers.Serializer]) -> serializers.Serializer:
-    """One instance for all requests, which keeps nothing of them: each new one would copy all its fields."""
-    return serializer_class()
+class _Validators(threading.local):
+    """A serializer of each class for each thread: a new one for each request would copy all its fields, and one for all
+    threads is more than Django REST framework promises to bear."""
+
+    def __init__(self) -> None:
+        self._made: dict[type[serializers.Serializer], serializers.Serializer] = {}
+
+    def of(self, serializer_class: type[serializers.Serializer]) -> serializers.Serializer:
+        """This thread's instance. It keeps nothing of what it has validated."""
+        if serializer_class not in self._made:
+            self._made[serializer_class] = serializer_class()
+        return self._made[serializer_class]
+
+
+_validators = _Validators()
 
 
 class MemosViewSet(ViewSet):
@@ -54,7 +65,7 @@ class MemosViewSet(ViewSet):
         """The validated values. Raises ValidationError, which answers 400 with every field that is wrong."""
         # A query string's empty value would count as absent; as a plain mapping it is judged like any other.
         plain = data.dict() if isinstance(data, QueryDict) else data
-        return dict(_validator(serializer_class).run_validation(plain))
+        return dict(_validators.of(serializer_class).run_validation(plain))
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
