@@ -30,7 +30,7 @@ from memory.services.retention.forecast import Band
 from memory.services.tenancy.policy import governing
 from memory.types import Access, Scope
 from ops.moments import read_moment
-from ops.what_if import asked, policy_with
+from ops.what_if import policy_with, read_changes
 
 PARAMETER = "picked"
 # What a request line has room for (gunicorn takes 4,094 characters); more are kept as a selection.
@@ -113,7 +113,7 @@ def _fading(scope: Scope, parts: Mapping[str, str]) -> MemoryQuerySet:
     at = read_moment(parts["at"])
     return forecast.rows(
         scope,
-        policy_with(governs, asked(governs, parts)),
+        policy_with(governs, read_changes(governs, parts)),
         now=at,
         age=_read(parts["age"]) if "age" in parts else None,
         strength=_read(parts["strength"]) if "strength" in parts else None,

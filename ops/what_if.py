@@ -20,7 +20,7 @@ FIELDS = {
 }
 
 
-def asked(governing: Governing, given: Mapping[str, str]) -> dict[str, Value]:
+def read_changes(governing: Governing, given: Mapping[str, str]) -> dict[str, Value]:
     """The values of `given` that differ from those in force, by key. What is no number is left out."""
     changed: dict[str, Value] = {}
     for name, key in FIELDS.items():

@@ -48,7 +48,7 @@ class Outcome:
             if not good and name not in ("linked only", "recognised")
         ]
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """The case for people to read: its messages, what was done to them, what failed."""
         lines = [f"{self.case.id} {self.case.kind} {self.case.frame}"]
         for place, (message, done) in enumerate(zip(self.case.messages, self.after, strict=True)):

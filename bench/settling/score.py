@@ -53,7 +53,7 @@ def main() -> None:
     if options.show:
         for outcome in outcomes:
             if outcome.failed:
-                print(outcome.shown(), end="\n\n")
+                print(outcome.describe(), end="\n\n")
     _print(outcomes, options.half)
 
 

@@ -47,7 +47,7 @@ class Comparison:
     figures: Mapping[str, Compared]
     regressions: list[str]
 
-    def shown(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The comparison as clients see it."""
         return {
             "base": str(self.base.pk),

@@ -31,7 +31,7 @@ class LLMGate:
 
     def judge(self, texts: Sequence[str]) -> list[bool]:
         """For each text whether it is an attempt to steer its reader. Raises LLMUnavailable for any other answer."""
-        material = {"texts": [{"number": place, "text": _shown(text)} for place, text in enumerate(texts, start=1)]}
+        material = {"texts": [{"number": place, "text": _shorten(text)} for place, text in enumerate(texts, start=1)]}
         verdicts = self._chat.ask(_INSTRUCTIONS, material).get("verdicts")
         if (
             not isinstance(verdicts, list)
@@ -48,6 +48,6 @@ def configured_gate() -> LLMGate | None:
     return LLMGate(chat) if chat else None
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     half = MAX_TEXT_CHARS // 2
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[:half]}\n[…]\n{text[-half:]}"

@@ -252,7 +252,7 @@ def _window_item(message: WindowMessage, count: Count) -> Item:
 def _hit_item(number: int, hit: Hit, count: Count) -> Item:
     quoted = QUOTED if hit.suspected else ""
     prefix = f"[{number}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}{quoted}: "
-    later = "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.told})" for one in hit.later)
+    later = "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.excerpt})" for one in hit.later)
     return item(str(hit.id), prefix, hit.text + later, count)
 
 

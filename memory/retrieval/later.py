@@ -30,7 +30,7 @@ class Later:
     occurred_at: datetime
 
     @property
-    def told(self) -> str:
+    def excerpt(self) -> str:
         """The later text, shortened."""
         return self.text if len(self.text) <= MAX_TOLD_CHARS else self.text[: MAX_TOLD_CHARS - 1] + "…"
 

@@ -53,7 +53,7 @@ def _later(later: Later) -> dict[str, Any]:
     return {
         "memory_id": str(later.memory_id),
         "words": later.words,
-        "text": later.told,
+        "text": later.excerpt,
         "occurred_at": later.occurred_at.isoformat(),
     }
 

@@ -30,7 +30,7 @@ from ops.charts import LineChart, Series, line_chart
 from ops.pages.pipeline import STATES
 from ops.pages.policies import refusal
 from ops.pages.tiles import Tile
-from ops.what_if import FIELDS, asked, policy_with, wanted_with
+from ops.what_if import FIELDS, policy_with, read_changes, wanted_with
 from ops.words import Words
 
 LISTED = 20
@@ -166,7 +166,7 @@ def leaving_soon(scope: Scope, *, now: datetime, counted: due.DueCounts | None =
 def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
     """Counts what the next sweep would archive with the values of the address; nothing is saved."""
     governs = governing(scope.namespace_id)
-    changed = asked(governs, given)
+    changed = read_changes(governs, given)
     url = _policies_url(scope, changed)
     try:
         seen = preview(scope, wanted=wanted_with(governs, changed), now=now)
@@ -193,14 +193,14 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
 def sliders(scope: Scope, given: Mapping[str, str]) -> list[Slider]:
     """The values that can be tried, where the address or the policy in force has them."""
     governs = governing(scope.namespace_id)
-    changed = asked(governs, given)
+    changed = read_changes(governs, given)
     return [_slider(name, governs, changed) for name in FIELDS]
 
 
 def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineChart:
     """Strength over age by the formula of the sweep, for a memory of usual importance that is not used meanwhile."""
     governs = governing(scope.namespace_id)
-    changed = asked(governs, given)
+    changed = read_changes(governs, given)
     policies: list[tuple[Policy, bool]] = [(governs.effective.policy, False)]
     if changed:
         # `what_if` says what is wrong with them, if so.

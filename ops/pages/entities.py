@@ -24,7 +24,7 @@ from memory.services.memories.retired import count_parts
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
 from ops.pages.entity_graph import Drawing, Neighbour, drawn
-from ops.pages.rows import Staff, row_link, said
+from ops.pages.rows import Staff, mask_text, row_link
 from ops.words import Words
 
 PAGE = 50
@@ -192,7 +192,7 @@ def listing(
     rows = [
         Row(
             one["id"],
-            said(one["name"], readable=readable),
+            mask_text(one["name"], readable=readable),
             one["kind"],
             KINDS[one["kind"]],
             one["mentions"],
@@ -211,7 +211,7 @@ def entity_url(entity_id: uuid.UUID | str, namespace: str) -> str:
     return f"{reverse('ops:entity', args=[entity_id])}?{urlencode({'ns': namespace})}"
 
 
-def shown(
+def build_entity(
     scope: Scope, entity: Entity, *, user: Staff, readable: bool, month: datetime | None, cursor: Cursor | None
 ) -> Shown:
     """One entity that is not merged into another."""
@@ -227,9 +227,9 @@ def shown(
     months = browse.months(scope, entity_id=entity.id)
     aliases = list(EntityAlias.objects.in_scope(scope).filter(entity=entity.id).order_by("id"))
     listed, following = browse.mentions(scope, entity_id=entity.id, month=month, cursor=cursor, limit=MENTIONS)
-    name = said(entity.name, readable=readable)
+    name = mask_text(entity.name, readable=readable)
     neighbours = _neighbours(scope, entity, numbered, found, readable=readable)
-    middle = said(entity.name, readable=readable, brief=True)
+    middle = mask_text(entity.name, readable=readable, brief=True)
     return Shown(
         id=entity.id,
         namespace=scope.namespace,
@@ -295,7 +295,7 @@ def _relations(
                 number=number,
                 words=PREDICATES.get(edge.predicate, edge.predicate),
                 outward=edge.source == entity.id,
-                name=said(other.name, readable=readable),
+                name=mask_text(other.name, readable=readable),
                 link=entity_url(other.id, scope.namespace),
                 detail=edge.detail if readable else "",
                 count=edge.statements,
@@ -328,7 +328,7 @@ def _neighbours(
             Neighbour(
                 entity_id=identity,
                 number=edges[0][0],
-                name=said(found[identity].name, readable=readable, brief=True),
+                name=mask_text(found[identity].name, readable=readable, brief=True),
                 kind=found[identity].kind,
                 words=words or f"×{edges[0][1].statements}",
                 strength=sum(edge.statements for _number, edge in edges),
@@ -349,7 +349,7 @@ def _aliases(scope: Scope, aliases: list[EntityAlias], entity: Entity, *, user: 
     return [
         Alias(
             id=str(alias.id),
-            name=said(alias.name, readable=readable),
+            name=mask_text(alias.name, readable=readable),
             kind_word=KINDS[alias.kind],
             reason=LINKS[alias.link],
             mentions=counts.get(alias.id, 0),

@@ -21,7 +21,7 @@ from memory.models.paging import page_of
 from memory.services.evaluation import judgements
 from memory.types import Access, Scope
 from ops.charts import BarChart, LineChart, Part, Series, bar_chart, line_chart
-from ops.pages.rows import said
+from ops.pages.rows import mask_text
 from ops.pages.tiles import Tile
 from ops.words import Words
 
@@ -184,7 +184,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
     )
 
 
-def shown(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Shown:
+def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Shown:
     """One run, with its figures as far as it has some."""
     metrics, configuration = run.metrics, run.configuration
     by_type = [
@@ -214,7 +214,7 @@ def shown(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Sho
     )
 
 
-def compared(found: Comparison, *, ns: str, readable: bool) -> Compared:
+def build_comparison(found: Comparison, *, ns: str, readable: bool) -> Compared:
     """Two runs beside each other; questions are told apart by R@10, then by MRR."""
     reach = max((max(abs(one.interval.low), abs(one.interval.high)) for one in found.figures.values()), default=0.0)
     reach = max(reach * 1.1, 0.01)
@@ -391,7 +391,7 @@ def _texts(run: EvaluationRun, query_ids: Sequence[str]) -> dict[str, str]:
 
 def _says(identity: str, texts: Mapping[str, str], readable: bool) -> tuple[str, bool]:
     if identity in texts:
-        return said(texts[identity], readable=readable), True
+        return mask_text(texts[identity], readable=readable), True
     return (identity[:12] if len(identity) == HASH_CHARS else identity), False
 
 

@@ -21,7 +21,7 @@ def row_link(user: Staff, model: str, identity: uuid.UUID | str) -> str:
         return ""
 
 
-def said(text: str, *, readable: bool, brief: bool = False) -> str:
+def mask_text(text: str, *, readable: bool, brief: bool = False) -> str:
     """A short text out of memories, such as a name; to those who may not read it, only how long it is.
 
     `brief`: without the word for characters, where there is no room.

@@ -144,7 +144,7 @@ def _page(request: HttpRequest, user: User, *, codes: list[str] | None = None) -
     context = {
         "account": user,
         "own": own,
-        "logins": [_shown(request, row) for row in logins_of(user, now=timezone.now())],
+        "logins": [_build_login(request, row) for row in logins_of(user, now=timezone.now())],
         "set_up": second_factor.is_set_up(user),
         "required": settings.MEMOS_STAFF_SECOND_FACTOR == "required",
         "codes_left": second_factor.backup_codes_left(user),
@@ -155,7 +155,7 @@ def _page(request: HttpRequest, user: User, *, codes: list[str] | None = None) -
     return render(request, "ops/account.html", context)
 
 
-def _shown(request: HttpRequest, row: StaffSession) -> dict[str, Any]:
+def _build_login(request: HttpRequest, row: StaffSession) -> dict[str, Any]:
     """A login; of the one that asks, its first visit is not stored yet."""
     here = row.session_key == request.session.session_key
     if here and (seen := request.session.get(SEEN)):

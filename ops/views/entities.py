@@ -55,7 +55,7 @@ def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     found = _found(request, entity_id)
     if found.merged_into is not None:
         return redirect(page.entity_url(found.merged_into, found.namespace.name))
-    shown = page.shown(
+    shown = page.build_entity(
         scope_in(request, found.namespace),
         found,
         user=request.user,

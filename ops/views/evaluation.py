@@ -51,7 +51,7 @@ def evaluation(request: HttpRequest) -> HttpResponse:
 def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """One run."""
     run = _found(request, run_id)
-    shown = page.shown(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
+    shown = page.build_run(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
     if PARAMETER in request.GET:
         return chart_file(request, [shown.type_chart, shown.arms_chart, shown.weights])
     return render(request, "ops/evaluation/run.html", {"shown": shown, "names": page.NAMES, **_reading(request)})
@@ -71,7 +71,7 @@ def evaluation_compare(request: HttpRequest) -> HttpResponse:
     except InvalidInput as error:
         messages.warning(request, error.message)
         return redirect("ops:evaluation")
-    shown = page.compared(found, ns=request.GET.get("ns", ""), readable=reads_text(request))
+    shown = page.build_comparison(found, ns=request.GET.get("ns", ""), readable=reads_text(request))
     return render(request, "ops/evaluation/compare.html", {"shown": shown, **_reading(request)})
 
 

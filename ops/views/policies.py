@@ -55,7 +55,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         standings = policy_history.standings(staff_access(request), limit=NAMESPACES)
         return render(request, "ops/policies.html", {"standings": standings})
     governing = policy.governing(namespace.pk)
-    tried = what_if.asked(governing, request.GET.dict()) if request.user.has_perm(CHANGE) else {}
+    tried = what_if.read_changes(governing, request.GET.dict()) if request.user.has_perm(CHANGE) else {}
     wanted = {**governing.overrides, **tried}
     draft = _Draft(page.as_typed(wanted), governing.version)
     return _previewed(request, namespace, draft, wanted) if tried else _shown(request, namespace, draft)

@@ -157,4 +157,4 @@ def test_whatever_is_done_to_it_touches_a_message(deed: dict):
     touched = After("I live in Leeds.", **{"superseded": False, **deed})
     outcome = judged(case, [touched, AS_IT_WAS[1]], [])
     assert outcome.noted("untouched") == [False]
-    assert "touched: [0]" in outcome.shown()
+    assert "touched: [0]" in outcome.describe()

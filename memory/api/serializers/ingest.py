@@ -72,7 +72,7 @@ class IngestSerializer(serializers.Serializer):
         return values
 
     @staticmethod
-    def told(values: dict[str, Any], *, now: datetime) -> Told:
+    def to_turns(values: dict[str, Any], *, now: datetime) -> Told:
         """The validated turn, or each message that holds text, as services take it; and what is skipped."""
         session = values.get("session_id") or session_of_day(values["occurred_at"] or now)
         common = {"session": session, "metadata": values["metadata"], "occurred_at": values["occurred_at"]}
@@ -147,7 +147,7 @@ class OutcomeSerializer(serializers.Serializer):
     reasons = ReasonSerializer(many=True, help_text="Why, the strongest first; also what was noted and let through")
 
     @staticmethod
-    def shown(outcome: Outcome) -> dict[str, Any]:
+    def to_dict(outcome: Outcome) -> dict[str, Any]:
         """The outcome of one turn as clients see it."""
         return {
             "memory_id": str(outcome.memory_id) if outcome.memory_id else None,
@@ -176,7 +176,7 @@ class ItemOutcomeSerializer(OutcomeSerializer):
         """What became of one text, or of the messages, as clients see it."""
         memory_ids = [str(outcome.memory_id) for outcome in outcomes if outcome.accepted and outcome.memory_id]
         if told.places is None:
-            return {**OutcomeSerializer.shown(outcomes[0]), "memory_ids": memory_ids}
+            return {**OutcomeSerializer.to_dict(outcomes[0]), "memory_ids": memory_ids}
         strictest = max(outcomes, key=lambda outcome: _STRICTNESS[outcome.verdict], default=None)
         named = [outcome.memory_id for outcome in outcomes if outcome.memory_id]
         return {
@@ -186,7 +186,7 @@ class ItemOutcomeSerializer(OutcomeSerializer):
             "reasons": strictest.reasons if strictest else [],
             "memory_ids": memory_ids,
             "messages": [
-                {"field": f"messages[{place}]", **OutcomeSerializer.shown(outcome)}
+                {"field": f"messages[{place}]", **OutcomeSerializer.to_dict(outcome)}
                 for place, outcome in zip(told.places, outcomes, strict=True)
             ],
             "skipped": told.skipped,

@@ -85,4 +85,4 @@ class EvaluationViewSet(MemosViewSet):
         compared = compare(
             self.access, base_id=values["base"], run_id=values["run"], tolerance=values["tolerance"] / 100
         )
-        return Response(compared.shown())
+        return Response(compared.to_dict())

@@ -65,7 +65,7 @@ class Command(BaseCommand):
         except MemosError as error:
             raise CommandError(error.message) from error
         if options["json"]:
-            found = {**to_dict(run), "comparison": comparison.shown() if comparison else None}
+            found = {**to_dict(run), "comparison": comparison.to_dict() if comparison else None}
             self.stdout.write(json.dumps(found, ensure_ascii=False))
         else:
             self._print(run, comparison)

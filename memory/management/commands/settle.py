@@ -79,7 +79,7 @@ class Command(BaseCommand):
             if not as_json:
                 self._show(one)
         if as_json:
-            self.stdout.write(json.dumps({"would": [one.shown() for one in found]}, ensure_ascii=False))
+            self.stdout.write(json.dumps({"would": [one.to_dict() for one in found]}, ensure_ascii=False))
             return
         counts = Counter(one.what for one in found)
         said = ", ".join(f"{counts[what]} {words}" for what, words in WORDS.items() if counts[what])
@@ -101,7 +101,7 @@ class Command(BaseCommand):
             now=timezone.now(),
         )
         if as_json:
-            self.stdout.write(json.dumps(undone.shown()))
+            self.stdout.write(json.dumps(undone.to_dict()))
             return
         self.stdout.write(
             f"{undone.memories} memories hold again: {undone.statements} parts that were retired, {undone.superseded} "

@@ -26,7 +26,7 @@ from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
 from memory.providers.embedding import EmbeddingProvider, configured_model, provider_for
 from memory.services.index import marks
-from memory.services.index.searchable_text import Span, held_spans
+from memory.services.index.searchable_text import Span, spans_out_of_search
 from memory.stores import model_calls
 from memory.text.passages import passages
 from memory.text.question_frames import take_out
@@ -269,7 +269,7 @@ def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("
         if not found:
             return
         last_id = found[-1][0]
-        held = held_spans({row[1] for row in found}, [row[0] for row in found])
+        held = spans_out_of_search({row[1] for row in found}, [row[0] for row in found])
         for batch in _batches([_pending(row, held.get(row[0], ())) for row in found]):
             kept = _embed_and_insert(model, batch)
             made += kept

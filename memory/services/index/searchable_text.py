@@ -13,7 +13,7 @@ from memory.text.utterances import live_text
 Span = tuple[int, int]
 
 
-def held_spans(namespace_ids: Collection[int], memory_ids: Collection[UUID]) -> dict[UUID, list[Span]]:
+def spans_out_of_search(namespace_ids: Collection[int], memory_ids: Collection[UUID]) -> dict[UUID, list[Span]]:
     """The statements, [start, end) in characters, that left search and hold; of the memories that have any."""
     rows = RetiredStatement.objects.filter(
         namespace_id__in=set(namespace_ids), memory_id__in=list(memory_ids), withdrawn_at=None, valid_to=HOLDS_ON
@@ -26,7 +26,7 @@ def held_spans(namespace_ids: Collection[int], memory_ids: Collection[UUID]) -> 
 
 def searchable_texts(memories: Sequence[Memory]) -> dict[UUID, str]:
     """What each of the memories is searched by."""
-    held = held_spans({one.namespace_id for one in memories}, [one.pk for one in memories])
+    held = spans_out_of_search({one.namespace_id for one in memories}, [one.pk for one in memories])
     return {one.pk: live_text(one.text, [*spans_of(one.retired_spans), *held.get(one.pk, ())]) for one in memories}
 
 
@@ -37,5 +37,5 @@ def searchable_text(memory: Memory) -> str:
 
 def unsearched_spans(memory: Memory) -> list[Span]:
     """The statements of a memory, [start, end) in characters, that are out of search, whether they hold or not."""
-    held = held_spans([memory.namespace_id], [memory.pk])
+    held = spans_out_of_search([memory.namespace_id], [memory.pk])
     return [*spans_of(memory.retired_spans), *held.get(memory.pk, ())]

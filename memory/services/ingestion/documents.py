@@ -251,7 +251,7 @@ def documents(
         rows = rows.filter(id__lte=cursor)
     page, following = page_of(rows.order_by("-id"), limit)
     counts = _chunk_counts(scope, [row.id for row in page])
-    return [_shown(row, counts.get(row.id, 0)) for row in page], following.id if following else None
+    return [_to_dict(row, counts.get(row.id, 0)) for row in page], following.id if following else None
 
 
 def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
     pending = memories.awaiting_vector().count()
     return {
-        "document": {**_shown(row, of_document.count()), "pending_embeddings": pending},
+        "document": {**_to_dict(row, of_document.count()), "pending_embeddings": pending},
         "chunks": [
             {
                 "memory_id": str(chunk.memory_id),
@@ -388,7 +388,7 @@ def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UU
     return dict(rows.values_list("document_key").annotate(Count("index")))
 
 
-def _shown(row: Document, chunk_count: int) -> dict[str, Any]:
+def _to_dict(row: Document, chunk_count: int) -> dict[str, Any]:
     """A document as clients see it."""
     return {
         "document_id": row.document_id,

@@ -73,7 +73,7 @@ def list_items(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]],
     if wanted.cursor is not None:
         rows = rows.filter(pk__lte=wanted.cursor)
     page, following = page_of(rows.select_related("namespace"), wanted.limit)
-    shown = [{**_shown(item), "excerpt": item.text[:EXCERPT_CHARS]} for item in page]
+    shown = [{**_to_dict(item), "excerpt": item.text[:EXCERPT_CHARS]} for item in page]
     return shown, following.pk if following else None
 
 
@@ -84,7 +84,7 @@ def item(access: Access, *, item_id: uuid.UUID) -> dict[str, Any]:
 
 def whole(found: QuarantinedItem) -> dict[str, Any]:
     """An item as its reviewers see it."""
-    return {**_shown(found), "text": found.text, "metadata": found.metadata}
+    return {**_to_dict(found), "text": found.text, "metadata": found.metadata}
 
 
 def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, request_id: str = "") -> Reviewed:
@@ -261,7 +261,7 @@ def _decide(
     )
 
 
-def _shown(found: QuarantinedItem) -> dict[str, Any]:
+def _to_dict(found: QuarantinedItem) -> dict[str, Any]:
     document = {name: value for name, value in found.document.items() if name != "version"}
     return {
         "id": str(found.pk),

@@ -54,12 +54,12 @@ def list_jobs(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], 
         rows = rows.filter(pk__lte=wanted.cursor)
     page, following = page_of(rows, wanted.limit)
     names = Namespace.objects.in_bulk({job.namespace_id for job in page if job.namespace_id})
-    return [_shown(job, names.get(job.namespace_id)) for job in page], following.pk if following else None
+    return [_to_dict(job, names.get(job.namespace_id)) for job in page], following.pk if following else None
 
 
 def to_dict(job: Job) -> dict[str, Any]:
     """A job as clients see it."""
-    return _shown(job, Namespace.objects.filter(pk=job.namespace_id).first())
+    return _to_dict(job, Namespace.objects.filter(pk=job.namespace_id).first())
 
 
 def find(access: Access, *, job_id: uuid.UUID) -> Job:
@@ -217,7 +217,7 @@ def _record(
     audit.record(scope, event, subject=str(job.pk), details={"kind": job.kind, **details}, now=now)
 
 
-def _shown(job: Job, namespace: Namespace | None) -> dict[str, Any]:
+def _to_dict(job: Job, namespace: Namespace | None) -> dict[str, Any]:
     moments = ("queued_at", "started_at", "heartbeat_at", "finished_at")
     # The first argument of what can belong to a namespace is the namespace, which has a field of its own.
     subject = job.arguments[1:] if job.arguments[:1] == [job.namespace_id] else job.arguments

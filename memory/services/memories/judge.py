@@ -97,7 +97,7 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
             if time.monotonic() > deadline:
                 break
             try:
-                verdicts = judge.judge([_shown(case) for case in cases])
+                verdicts = judge.judge([_excerpts(case) for case in cases])
             except LLMUnavailable as error:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)
@@ -169,7 +169,7 @@ def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
             yield group[first : first + AT_ONCE]
 
 
-def _shown(case: _Case) -> tuple[Said, Said]:
+def _excerpts(case: _Case) -> tuple[Said, Said]:
     """The older words and the newer statement as the model reads them."""
     return _said(case.older, case.words, case.pair.start), _said(case.newer, case.said.text, case.said.start)
 

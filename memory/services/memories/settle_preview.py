@@ -36,7 +36,7 @@ class Would:
     reason: str
     confidence: float
 
-    def shown(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "what": self.what,
@@ -93,7 +93,7 @@ class Undone:
     superseded: int = 0
     links: int = 0
 
-    def shown(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int]:
         """As JSON."""
         return asdict(self)
 

@@ -100,7 +100,7 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
 
 def procedure(entry: Procedure) -> dict[str, Any]:
     """A registry entry as clients see it."""
-    return _shown(
+    return _to_dict(
         {
             "kind": entry.kind,
             "name": entry.name,
@@ -116,10 +116,10 @@ def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The prompt (the namespace's own goes before a shared one) and all tools."""
     prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
     tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
-    return {"prompt": _shown(prompts[0]) if prompts else None, "tools": [_shown(entry) for entry in tools]}
+    return {"prompt": _to_dict(prompts[0]) if prompts else None, "tools": [_to_dict(entry) for entry in tools]}
 
 
-def _shown(entry: dict[str, Any]) -> dict[str, Any]:
+def _to_dict(entry: dict[str, Any]) -> dict[str, Any]:
     common = {name: entry[name] for name in ("name", "version", "description")}
     own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
     return {**common, own: entry[own]}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -18,6 +14,7 @@ from memory.services.index.recount import differences
 from memory.services.ingestion.documents import delete_document, put_document
 from memory.services.sessions.reset import reset_session
 from memory.types import NewDocument
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,21 +24,6 @@ TEXTS = ["\n\n".join(f"Text {text} has paragraph {n}. " * 20 for n in range(3 + 
 @pytest.fixture(autouse=True)
 def _model(transactional_db: None) -> None:
     active_model()
-
-
-def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """`call(number)` in `count` threads that start at once; each gives its connection back."""
-    start = threading.Barrier(count)
-
-    def one(number: int) -> Any:
-        try:
-            start.wait(10)
-            return call(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
 
 
 def put(tenant: Any, text: str, **fields: Any) -> Any:

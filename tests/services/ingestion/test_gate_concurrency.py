@@ -18,7 +18,8 @@ from memory.services.sessions.reset import reset_session
 from memory.services.tenancy.policy import put_policy
 from memory.stores import window
 from memory.types import NewMemory, system_access
-from tests.services.ingestion.test_ingest_concurrency import together, turn
+from tests.services.ingestion.test_ingest_concurrency import turn
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

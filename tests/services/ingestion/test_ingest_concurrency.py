@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import Sum
 from django.test import Client
 from django.utils import timezone
@@ -21,23 +17,9 @@ from memory.services.ingestion.ingest import ingest_batch
 from memory.services.sessions.reset import reset_session
 from memory.stores import window
 from memory.types import NewMemory
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """`call(number)` in `count` threads that start at once; each gives its connection back."""
-    start = threading.Barrier(count)
-
-    def one(number: int) -> Any:
-        try:
-            start.wait(10)
-            return call(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from django.test import Client
 from memory.models import AuditLog, Memory, MemoryFeedback, MemoryLink, MemoryVersion
 from memory.services.index.embedding import active_model
 from memory.services.index.recount import differences
-from tests.services.ingestion.test_ingest_concurrency import together
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,6 +24,7 @@ from memory.tasks import request_missing_summaries
 from memory.text.card import MAX_CARD_TOKENS, card_tokens
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory
+from tests.threads import together
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 WORDS = ("red", "green", "brass", "glass", "paper", "stone")
@@ -51,21 +50,6 @@ def request(tenant: Any, *, has_summary: bool, now: datetime = NOW, session: str
 
 def jobs() -> list[tuple]:
     return [tuple(entry.task["args"]) for entry in OrmQ.objects.order_by("pk")]
-
-
-def together(count: int, call: Callable[[int], Any]) -> list[Any]:
-    """`call(number)` in `count` threads that start at once; each gives its connection back."""
-    start = threading.Barrier(count)
-
-    def one(number: int) -> Any:
-        try:
-            start.wait(10)
-            return call(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
 
 
 def test_a_version_says_what_it_was_made_from_and_what_it_costs(alice):

@@ -1,0 +1,25 @@
+"""Calls that tests run at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.db import connection
+
+
+def together(count: int, call: Callable[[int], Any]) -> list[Any]:
+    """`call(number)` in `count` threads that start at once; each gives its connection back."""
+    start = threading.Barrier(count)
+
+    def one(number: int) -> Any:
+        try:
+            start.wait(10)
+            return call(number)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
