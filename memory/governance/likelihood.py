@@ -16,19 +16,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from memory.governance.updates import (
-    SURE,
-    differing,
-    is_another,
-    is_exception,
-    is_joined,
-    is_other_thing,
-    is_same_holder,
-)
+from memory.governance.updates import SURE, differing, is_joined
 from memory.text.analysis import cjk_share
 from memory.text.attributes import attributes
 from memory.text.claims import Claim, telling
 from memory.text.clauses import clauses
+from memory.text.holders import is_another, is_exception, is_other_thing, is_same_holder
 from memory.text.update_cues import ANNOUNCING, OUTRIGHT, addresses, cues
 from memory.text.values import values
 

@@ -18,19 +18,12 @@ from typing import Generic, TypeVar
 from memory.enums import ChangeKind, Relation
 from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, is_meant
 from memory.governance.likelihood import Nearness, announces, is_simple, likelihood, may_replace
-from memory.governance.updates import (
-    Update,
-    is_exception,
-    is_other_record,
-    is_other_thing,
-    is_same_holder,
-    resolve_references,
-    update,
-)
+from memory.governance.updates import Update, is_other_record, resolve_references, update
 from memory.text.attributes import attributes
 from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.claims import Claim, claims, telling
 from memory.text.clauses import clauses, cut
+from memory.text.holders import is_exception, is_other_thing, is_same_holder
 from memory.text.utterances import Statement
 
 Key = TypeVar("Key", bound=Hashable)

@@ -20,7 +20,7 @@ from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
 from memory.retrieval.fusion import SIGNALS, Candidate, Part, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
-from memory.retrieval.latest import Found, asks_for_value, latest_first
+from memory.retrieval.latest import Found, asks_for_value, asks_how_it_is, change_first, latest_first
 from memory.retrieval.left_out import Dropped, list_dropped
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import NO_EVIDENCE, Evidence, evidence_of
@@ -147,7 +147,7 @@ def retrieve(
     chosen = _chosen(hits, again, order)
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
     if arms is None:
-        chosen = _replacing_first(question, _newest_value_first(question, chosen))
+        chosen = _change_first(question, _replacing_first(question, _newest_value_first(question, chosen)))
     chosen = _judged(chosen, evidence)
     return Retrieval(
         hits=chosen,
@@ -288,21 +288,35 @@ def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
     change places and scores among themselves; the part `latest` says by how much."""
     if not asks_for_value(question.text):
         return hits
-    found = [
+    return _reorder(hits, latest_first(question.text, _dated(hits[:VALUE_HITS])))
+
+
+def _change_first(question: Question, hits: list[Hit]) -> list[Hit]:
+    """The hits, with one of the best that tells of a change since the first was said before it. The part `latest` says
+    by how much that moved them."""
+    if not asks_how_it_is(question.text):
+        return hits
+    return _reorder(hits, change_first(question.text, _dated(hits[:VALUE_HITS])))
+
+
+def _dated(hits: Sequence[Hit]) -> list[Found]:
+    return [
         Found(
             statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT),
             # Memories of one moment are told apart by their turns.
             hit.occurred_at + timedelta(microseconds=hit.turn),
         )
-        for hit in hits[:VALUE_HITS]
+        for hit in hits
     ]
+
+
+def _reorder(hits: list[Hit], order: Sequence[int]) -> list[Hit]:
+    """The hits, the first of them in the given `order` of their places; each has the score of its new place."""
     moved = []
-    for place, taken in enumerate(latest_first(question.text, found)):
-        hit = hits[taken]
-        gain = hits[place].score - hit.score
-        candidate = hit.candidate.with_part("latest", Part(gain, None, gain)) if taken != place else hit.candidate
-        moved.append(replace(hit, rank=place + 1, candidate=candidate))
-    return moved + hits[VALUE_HITS:]
+    for place, taken in enumerate(order):
+        gain = hits[place].score - hits[taken].score
+        moved.append(replace(_gaining(hits[taken], gain) if gain else hits[taken], rank=place + 1))
+    return moved + hits[len(order) :]
 
 
 def _judged(hits: Sequence[Hit], evidence: Evidence) -> list[Hit]:
@@ -322,12 +336,7 @@ def _replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
     def replaced_by(hit: Hit) -> list[uuid.UUID]:
         return [later.memory_id for later in hit.later if asks_for_words(question.text, later, hit.text)]
 
-    order = newer_first(hits, identity=lambda hit: hit.id, replaced_by=replaced_by)
-    moved = []
-    for place, taken in enumerate(order):
-        gain = hits[place].score - hits[taken].score
-        moved.append(replace(_gaining(hits[taken], gain) if gain else hits[taken], rank=place + 1))
-    return moved
+    return _reorder(hits, newer_first(hits, identity=lambda hit: hit.id, replaced_by=replaced_by))
 
 
 def _gaining(hit: Hit, gain: float) -> Hit:

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.retrieval.latest import Found, asks_for_value, latest_first
+from memory.retrieval.latest import MOST_CHARS, Found, asks_for_value, change_first, latest_first
 from memory.text.utterances import statements
 
 
-def hit(text: str, day: int, *, by_agent: bool = False) -> Found:
-    return Found(statements(text, by_agent=by_agent), datetime(2025, 6, day, tzinfo=UTC))
+def hit(text: str, day: int, *, by_agent: bool = False, speaker: str = "") -> Found:
+    return Found(statements(text, by_agent=by_agent, speaker=speaker), datetime(2025, 6, day, tzinfo=UTC))
 
 
 OLD = hit("My weekly word target is 1,200 words.", 1)
@@ -45,3 +45,72 @@ def test_other_questions_ask_for_no_value(question: str) -> None:
 
 def test_no_hits() -> None:
     assert latest_first("What is my target?", []) == []
+
+
+DESK = hit("Wen's desk is on the first floor.", 1)
+MOVED = hit("They moved Wen's desk to the mezzanine.", 9)
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "change"),
+    [
+        ("Where is Wen's desk?", DESK, MOVED),
+        ("What do we use for search?", hit("We use Lucene for search.", 1), hit("We switched search to Vespa.", 5)),
+        ("老婆还喝奶茶吗？", hit("老婆每天都喝奶茶。", 1), hit("老婆不再喝奶茶了，坚持一个月了。", 5)),
+        # Whoever says it: the desk is a third person's.
+        (
+            "Where is Wen's desk?",
+            hit("Wen's desk is on the first floor.", 1, speaker="Ada"),
+            hit("They moved Wen's desk to the mezzanine.", 9, speaker="Bo"),
+        ),
+    ],
+)
+def test_a_change_of_what_is_asked_comes_before_what_was_so(question: str, before: Found, change: Found) -> None:
+    assert change_first(question, [before, OTHER, change]) == [2, 0, 1]
+
+
+def test_the_newest_of_several_changes_is_first_and_the_others_keep_their_places() -> None:
+    again = hit("Wen's desk has moved to the basement now.", 12)
+
+    assert change_first("Where is Wen's desk?", [DESK, MOVED, again]) == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "later"),
+    [
+        # The past is asked for; what is told was so before the best hit; nothing of it is asked.
+        ("Where was Wen's desk at first?", DESK, MOVED),
+        ("Where is Wen's desk?", hit("Wen's desk is on the first floor.", 20), MOVED),
+        ("Where is Wen's desk?", DESK, hit("The oboe shop has moved to Leeds.", 9)),
+        # A question, a plan, hearsay, what holds besides, what stays so, what the agent says.
+        ("Where is Wen's desk?", DESK, hit("Has Wen's desk moved to the mezzanine?", 9)),
+        ("Where is Wen's desk?", DESK, hit("They might have moved Wen's desk.", 9)),
+        ("Where is Wen's desk?", DESK, hit("Pia says Wen's desk has moved.", 9)),
+        ("Where is Wen's desk?", DESK, hit("Wen has got another desk in the mezzanine now, too.", 9)),
+        ("Where is Wen's desk?", DESK, hit("Wen's desk still stands where it stood, nothing changed.", 9)),
+        ("Where is Wen's desk?", DESK, hit("They moved Wen's desk to the mezzanine.", 9, by_agent=True)),
+        # Another holder: each speaks of their own.
+        (
+            "What do I drink?",
+            hit("I drink tea in the morning.", 1, speaker="Ada"),
+            hit("I drink coffee now.", 9, speaker="Bo"),
+        ),
+        (
+            "What is my phone number?",
+            hit("My phone number is 555 0100.", 1),
+            hit("My brother's phone number changed.", 9),
+        ),
+        # Documents are about more than what is asked.
+        (
+            "Where is Wen's desk?",
+            DESK,
+            hit("They moved Wen's desk to the mezzanine. " + "The rain falls. " * (MOST_CHARS // 16), 9),
+        ),
+    ],
+)
+def test_what_is_no_change_of_it_moves_nothing(question: str, before: Found, later: Found) -> None:
+    assert change_first(question, [before, later]) == [0, 1]
+
+
+def test_no_change_among_no_hits() -> None:
+    assert change_first("Where is Wen's desk?", []) == []
