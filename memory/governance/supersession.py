@@ -16,9 +16,19 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from memory.enums import ChangeKind, Relation
-from memory.governance.conflicts import BY_WORD, FEW, Decision, by_change, by_denial, decide, denied_terms, is_meant
+from memory.governance.conflicts import (
+    BY_WORD,
+    Decision,
+    by_change,
+    by_denial,
+    decide,
+    denied_terms,
+    is_meant,
+    one_word,
+)
 from memory.governance.likelihood import Nearness, announces, is_simple, likelihood, may_replace
 from memory.governance.updates import Update, is_other_record, resolve_references, update
+from memory.text.analysis import is_cjk
 from memory.text.attributes import attributes
 from memory.text.changes import Change, changes, is_prose, object_terms, own_terms
 from memory.text.claims import Claim, claims, telling
@@ -263,8 +273,13 @@ def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: froz
     former = claims(old.text)[_clause_of(old.text, terms) or 0]
     announcing = [claim for claim in said if change.old in claim.clause.text] or said
     if change.request:
-        named = len(terms) > FEW and terms <= own_terms(old.text)
-        return named or any(is_same_holder(claim, former) for claim in announcing)
+        if one_word(change) or _is_chinese_word(terms):
+            return any(is_same_holder(claim, former) for claim in announcing)
+        # Named by more than a common word it is meant, unless it is the speaker's and the earlier is another's.
+        [thing, *_] = claims(change.old)
+        return not (thing.speaks_of_own and former.owner == "other") or bool(
+            (former.people & thing.mentions) or (former.names & thing.names)
+        )
     # What is asked for as a change is one, so that "I want to" and "I need to" do not speak against it here.
     return any(
         not (claim.quotes or claim.asks)
@@ -275,6 +290,11 @@ def _may_mean(change: Change, said: Sequence[Claim], old: Statement, terms: froz
         and (former.owner != "own" or former.subject or claim.speaks_of_own or not claim.subject)
         for claim in announcing
     )
+
+
+def _is_chinese_word(terms: frozenset[str]) -> bool:
+    """Whether the terms are the two characters of one word, and the pair of them."""
+    return len(terms) <= 3 and sum(len(term) for term in terms if len(term) > 1) == 2 and all(map(is_cjk, terms))
 
 
 def _clause_of(sentence: str, terms: frozenset[str]) -> int | None:

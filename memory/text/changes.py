@@ -71,7 +71,7 @@ _ENGLISH: tuple[tuple[ChangeKind, str], ...] = (
         rf"|(?:tired|bored|sick)\s+of|fallen\s+out\s+(?:of\s+love\s+)?with)\s+(?P<old>{_THING}){_END}"),
     (ChangeKind.RETRACTS, rf"\b(?:what\s+i\s+(?:said|told\s+you|wrote)|the\s+(?:bit|part|thing|info(?:rmation)?))\s+about\s+"
         rf"(?P<old>{_THING})\s+(?:was|is)\s+(?:all\s+)?(?:wrong|nonsense|outdated|out\s+of\s+date|incorrect|not\s+true)\b"),
-    (ChangeKind.RETRACTS, rf"\b(?:ignore|disregard|scratch|forget)\s+(?:what\s+i\s+(?:said|told\s+you|wrote)|the\s+(?:bit|part|thing))\s+about\s+"
+    (ChangeKind.RETRACTS, rf"(?:{_ASKED}|[,;:–—-]\s+)(?:ignore|disregard|scratch|forget)\s+(?:what\s+i\s+(?:said|told\s+you|wrote)|the\s+(?:bit|part|thing))\s+about\s+"
         rf"(?P<old>{_THING}){_END}"),
     (ChangeKind.REPLACES, rf"\b{_I}(?:'ve|\s+have)?\s+{_SOFTLY}(?:sold|gave\s+away|given\s+away|got\s+rid\s+of|gotten\s+rid\s+of|returned"
         rf"|unsubscribed\s+from|resigned\s+from|retired\s+from|cancelled\s+my|canceled\s+my|moved\s+out\s+of|moved\s+away\s+from|broke\s+up\s+with|split\s+up\s+with)\s+(?P<old>{_THING}){_END}"),
@@ -148,6 +148,11 @@ _LEADING = re.compile(
     r"(?:track(?:ing)?|keep(?:ing)?\s+track\s+of)?\s*",
     re.IGNORECASE,
 )
+# What is asked to be forgotten is behind "what I said about" and before "that matter".
+_ZH_ABOUT = re.compile(
+    r"^(?:(?:我|我们)?(?:之前|刚才|上次|以前)?(?:跟你|对你|和你)?(?:说过?|提到?过?|讲过?|告诉你)的)?(?:关于|有关)?"
+)
+_ZH_MATTER = re.compile(r"(?:的(?:事情?|信息|内容|记录|消息)|这件?事情?|那件?事情?)$")
 _TRAILING = re.compile(
     r"(?:\s+(?:at\s+all|lately|now|either|too|as\s+well|for\s+now|for\s+good|for\s+(?:me|us)|completely|altogether|entirely|yesterday|today|recently|last\s+\w+"
     r"|(?:on\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:a|an|two|three|four|five|six|\d+)\s+\w+\s+ago"
@@ -261,6 +266,7 @@ def _change(kind: ChangeKind, old: str | None, new: str | None, what: str | None
     inside = _INSIDE.search((old or "").strip())
     said = next(filter(None, inside.groups())) if inside else old or ""
     bare = _TRAILING.sub("", _LEADING.sub("", said.strip(_MARKS))).strip(_MARKS)
+    bare = _ZH_MATTER.sub("", _ZH_ABOUT.sub("", bare)) or bare
     if not bare or (kind is ChangeKind.REPLACES and new and _ADDITION.search(new)):
         return None
     request = kind is ChangeKind.RETRACTS and _REQUEST.search(cue) is not None
