@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -47,7 +48,9 @@ def endpoint(settings) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def told(alice, remember) -> list[str]:
-    return [remember(alice, text, speaker="Ann") for text in TURNS]
+    # A Wednesday: a card may name the day on which its source was said.
+    said = datetime(2026, 5, 6, 12, tzinfo=UTC)
+    return [remember(alice, text, speaker="Ann", occurred_at=said) for text in TURNS]
 
 
 def condense(alice) -> Condensation:
