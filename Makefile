@@ -20,9 +20,14 @@ help: ## this list
 run: install translations ## start everything; Ctrl-C stops it
 	@exec $(BIN)/python -m memos_site.run
 
+# Compiled tests are kept between workers and runs, also where the environment keeps no byte code otherwise.
+test check: export PYTHONDONTWRITEBYTECODE :=
+# Two workers, each with servers of its own; one that has done its share takes half of what the other has left. On
+# servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
+PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n 2 --dist worksteal)
 test: install-dev translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
-	$(BIN)/python -m pytest --ignore=tests/e2e
-	$(BIN)/python -m pytest -n 2 tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e
+	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
 check: lint ## the inner loop: linters, types, imports and the tests of pure modules
 	$(BIN)/python -m pytest -n 2 -q tests/text tests/governance tests/gate

@@ -1,8 +1,8 @@
 """Starts the embedded PostgreSQL and Valkey before Django reads its settings; tests need no server of yours.
 
-Loaded by `-p tests.embedded_plugin` (pyproject.toml), so that it runs before pytest-django. With DATABASE_URL and
-REDIS_URL set, those servers are used. In a parallel run (`-n 2`) the workers share the PostgreSQL of the process that
-leads them, each with a database of its own, and each has its own Valkey.
+Loaded by `-p tests.embedded_plugin` (pyproject.toml). In a parallel run (`-n 2`) each worker starts servers of its own:
+what holds for a whole PostgreSQL (the oldest running transaction, sessions, roles) must not reach from one to another.
+With DATABASE_URL and REDIS_URL set, those servers are used, which tests of one process at a time can share.
 """
 
 from __future__ import annotations
@@ -10,32 +10,59 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from memos_site.embedded import EmbeddedServers
 
-_folder = Path(tempfile.mkdtemp(prefix="memos-tests-"))
-_leader_has_redis = os.environ.get("MEMOS_TESTS_REDIS") == "embedded"
-_servers = EmbeddedServers(
-    _folder / "data",
-    database=not os.environ.get("DATABASE_URL"),
-    redis=_leader_has_redis or not os.environ.get("REDIS_URL"),
-)
-if not os.environ.get("REDIS_URL"):
-    os.environ["MEMOS_TESTS_REDIS"] = "embedded"
-os.environ["MEMOS_DATA_DIR"] = str(_folder / "data")
-os.environ["MEMOS_SECRET_KEY"] = "only-for-tests-" + "x" * 50
-os.environ["MEMOS_EMBEDDING_PROVIDER"] = "hash"
-os.environ["MEMOS_REQUEST_LOG"] = "0"
-os.environ["MEMOS_ALLOWED_HOSTS"] = "localhost,127.0.0.1,testserver"
-for _name in ("MEMOS_DEBUG", "MEMOS_ANONYMOUS", "MEMOS_LLM_ENABLED", "MEMOS_LLM_API_KEY", "MEMOS_EMBEDDING_MODEL"):
-    os.environ.pop(_name, None)
-_servers.start()
-os.environ.update(_servers.urls)
+# Data of tests survive no crash of the machine. What durable commits ask for (synchronous_commit) stays as it is.
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "128MB"}
+# Where the process that leads a parallel run says which folder its workers make theirs in, and removes all at the end.
+FOLDER_OF_LEADER = "MEMOS_TESTS_FOLDER"
+
+_folder: Path | None = None
+_servers: EmbeddedServers | None = None
+
+
+# A wrapper runs before pytest-django, whose hook reads the settings.
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    global _folder, _servers  # noqa: PLW0603 - one process, one set of servers
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and FOLDER_OF_LEADER in os.environ:
+        _folder = Path(os.environ[FOLDER_OF_LEADER]) / worker
+    else:
+        _folder = Path(tempfile.mkdtemp(prefix="memos-tests-"))
+    os.environ["MEMOS_DATA_DIR"] = str(_folder / "data")
+    os.environ["MEMOS_SECRET_KEY"] = "only-for-tests-" + "x" * 50
+    os.environ["MEMOS_EMBEDDING_PROVIDER"] = "hash"
+    os.environ["MEMOS_REQUEST_LOG"] = "0"
+    os.environ["MEMOS_ALLOWED_HOSTS"] = "localhost,127.0.0.1,testserver"
+    for name in ("MEMOS_DEBUG", "MEMOS_ANONYMOUS", "MEMOS_LLM_ENABLED", "MEMOS_LLM_API_KEY", "MEMOS_EMBEDDING_MODEL"):
+        os.environ.pop(name, None)
+    if not worker and _leads_workers(early_config):
+        os.environ[FOLDER_OF_LEADER] = str(_folder)
+    else:
+        _servers = EmbeddedServers(
+            _folder / "data", database=not os.environ.get("DATABASE_URL"), redis=not os.environ.get("REDIS_URL")
+        )
+        if _servers.postgres:
+            _servers.postgres.options |= NOT_DURABLE
+        _servers.start()
+        os.environ.update(_servers.urls)
+    return (yield)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    _servers.stop()
-    shutil.rmtree(_folder, ignore_errors=True)
+    if _servers is not None:
+        _servers.stop()
+    if _folder is not None:
+        shutil.rmtree(_folder, ignore_errors=True)
+
+
+def _leads_workers(config: pytest.Config) -> bool:
+    """This process runs no test itself: pytest-xdist's workers do."""
+    known = config.known_args_namespace
+    return bool(getattr(known, "numprocesses", None) or getattr(known, "tx", None))

@@ -45,6 +45,7 @@ class Postgres(Server):
         if package is None or package.origin is None:
             raise EmbeddedError("no embedded PostgreSQL: run `make install`, or set DATABASE_URL to a server of yours")
         self.bin_dir = Path(package.origin).parent / "pginstall18" / "bin"
+        self.options = dict(POSTGRES_OPTIONS)
 
     @property
     def user(self) -> str | None:
@@ -75,7 +76,7 @@ class Postgres(Server):
             )
 
     def command(self) -> list[str]:
-        options = [part for name, value in POSTGRES_OPTIONS.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self.options.items() for part in ("-c", f"{name}={value}")]
         return [str(self.bin_dir / "postgres"), "-D", str(self.data_dir), "-k", str(self.socket_dir), *options]
 
     def wait_ready(self) -> None:

@@ -133,7 +133,7 @@ class Server:
         return done.stdout
 
 
-def wait_for(condition: Any, *, seconds: float = 60, what: str) -> Any:
+def wait_for(condition: Any, *, seconds: float = 180, what: str) -> Any:
     """The first true value of `condition()`; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -121,7 +121,7 @@ def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
     server.kill("qcluster")
     done: Callable[[], bool] = lambda: sum(1 for turns in summaries().values() if turns == 40) == 20  # noqa: E731
 
-    wait_for(done, seconds=120, what="summaries of all 20 sessions, each up to its last turn")
+    wait_for(done, seconds=180, what="summaries of all 20 sessions, each up to its last turn")
 
     def idle() -> bool:
         queues = server.patient_call("/v1/ops/pipeline")["queues"]
@@ -144,7 +144,7 @@ def test_an_erasure_whose_worker_is_killed_runs_to_its_end(server):
 
     wait_for(lambda: receipt()["holders"].get("memory_memory", {}).get("cleared", 0) > 0, what="a first batch")
     server.kill("qcluster")
-    wait_for(lambda: receipt()["status"] == "finished", seconds=120, what="the erasure's end")
+    wait_for(lambda: receipt()["status"] == "finished", seconds=180, what="the erasure's end")
 
     done = receipt()
     assert done["holders"]["memory_memory"] == {"counted": 3000, "cleared": 3000, "left": 0}

@@ -16,7 +16,7 @@ def summarised(server: Server, namespace: str) -> bool:
     server.patient_call("/v1/ingest/batch", {"items": items})
     rows = wait_for(
         lambda: server.patient_call(f"/v1/ops/condensations?namespace={namespace}")["condensations"],
-        seconds=40,
+        seconds=180,
         what=f"a summary in {namespace}",
     )
     return bool(rows)

@@ -42,15 +42,13 @@ def test_time_grows_with_the_length(piece):
 
 
 def _growth(piece: str) -> float:
-    short, long = (_least_time((piece * (length // len(piece) + 1))[:length]) for length in (SHORT, LONG))
-    return long / max(short, 0.001)
+    """The least of three for the short text only: what disturbs the long one makes the growth seem larger."""
+    short, long = ((piece * (length // len(piece) + 1))[:length] for length in (SHORT, LONG))
+    return _time(long) / max(min(_time(short) for _ in range(3)), 0.001)
 
 
-def _least_time(text: str) -> float:
-    """The processor's seconds (not the clock's: others may use it too), the least of three."""
-    taken = []
-    for _ in range(3):
-        start = time.process_time()
-        judge(text, policy=EVERYTHING)
-        taken.append(time.process_time() - start)
-    return min(taken)
+def _time(text: str) -> float:
+    """The processor's seconds (not the clock's: others may use it too)."""
+    start = time.process_time()
+    judge(text, policy=EVERYTHING)
+    return time.process_time() - start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from memory.services.summaries.writer import EXTRACTIVE
 from tests.providers.endpoint import Endpoint, serving
 
 TURNS = ["I prefer green tea.", "We decided to ship on Friday.", "Never call before nine."]
+# A Wednesday: a card may name the day on which its source was said, and those that are refused name others.
+SAID = datetime(2026, 5, 6, 12, tzinfo=UTC)
 GOOD = {
     "facts": [{"text": "Ann ships on Friday.", "sources": [2]}],
     "preferences": [{"text": "Ann prefers green tea.", "sources": [1]}],
@@ -47,7 +50,7 @@ def endpoint(settings) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def told(alice, remember) -> list[str]:
-    return [remember(alice, text, speaker="Ann") for text in TURNS]
+    return [remember(alice, text, speaker="Ann", occurred_at=SAID) for text in TURNS]
 
 
 def condense(alice) -> Condensation:
@@ -86,7 +89,7 @@ def test_the_request_holds_every_turn_and_treats_it_as_data(alice, told, endpoin
     assert [(entry["number"], entry["speaker"], entry["text"]) for entry in messages] == [
         (number, "Ann", text) for number, text in enumerate(TURNS, start=1)
     ]
-    assert messages[0]["date"] == timezone.now().date().isoformat()
+    assert messages[0]["date"] == SAID.date().isoformat()
 
 
 def test_the_next_version_is_told_the_earlier_card_and_may_keep_its_items(alice, told, remember, endpoint):

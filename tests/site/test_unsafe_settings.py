@@ -115,7 +115,20 @@ def test_each_value_of_the_policy_that_contradicts_another_is_named(settings):
     ]
 
 
-@pytest.mark.parametrize("command", [["manage.py", "check"], ["-c", "import memos_site.wsgi"]])
+def start(folder: Path, command: list[str], **wrong: str) -> subprocess.CompletedProcess[str]:
+    """A process with safe settings but for those that are `wrong`."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    given = {"MEMOS_SECRET_KEY": GOOD, "MEMOS_DATA_DIR": str(folder), "DATABASE_URL": "postgresql://n@localhost/n",
+             "REDIS_URL": "redis://localhost:1/0", "MEMOS_HOST": "0.0.0.0"}  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *command], env=kept | given | wrong, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+STARTS = pytest.mark.parametrize("command", [["manage.py", "check"], ["-c", "import memos_site.wsgi"]])
+
+
+@STARTS
 @pytest.mark.parametrize(
     ("wrong", "expected", "hint"),
     [
@@ -125,16 +138,13 @@ def test_each_value_of_the_policy_that_contradicts_another_is_named(settings):
     ],
 )
 def test_nothing_starts_with_it(tmp_path, command, wrong, expected, hint):
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    given = {"MEMOS_SECRET_KEY": GOOD, "MEMOS_DATA_DIR": str(tmp_path), "DATABASE_URL": "postgresql://n@localhost/n",
-             "REDIS_URL": "redis://localhost:1/0", "MEMOS_HOST": "0.0.0.0"}  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, *command], env=kept | given | wrong, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = start(tmp_path, command, **wrong)
     assert done.returncode != 0
     assert expected in done.stderr
     assert hint in done.stderr
-    done = subprocess.run(
-        [sys.executable, *command], env=kept | given, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+
+
+@STARTS
+def test_it_starts_with_safe_settings(tmp_path, command):
+    done = start(tmp_path, command)
     assert done.returncode == 0, done.stderr
