@@ -13,6 +13,9 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 
+    from memory.postgresql import reach  # noqa: PLC0415 - Django knows its settings now
+
+    reach.open_process()
     try:
         with with_servers(sys.argv):
             execute_from_command_line(sys.argv)

@@ -27,6 +27,9 @@ def product(folder: str = "memos-bench") -> Iterator[None]:
             import django  # noqa: PLC0415
 
             django.setup()
+            from memory.postgresql import reach  # noqa: PLC0415
+
+            reach.open_process()
             _migrate()
             yield
     except (ConfigurationError, EmbeddedError) as error:

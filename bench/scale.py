@@ -37,6 +37,7 @@ from django.utils import timezone
 from bench.scale_world import FILLER, SIZES, TURNS_A_SESSION, World, fill, plan, word
 from bench.serving import Client, spread
 from memory.models import Memory, MemoryVector, Namespace, VectorCell
+from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
@@ -172,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100)
     options = parser.parse_args()
+    reach.open_process()
     model = active_model()
     world = World(model.dimensions)
     key = issue_key(

@@ -15,6 +15,8 @@ from memory.models import AuditLog, AuditWords
 from memory.models.audit import MARK, TYPED
 from memory.models.keys import new_id
 from memory.models.sql import fetch
+from memory.postgresql import reach
+from memory.postgresql.reach import NO_NAMESPACE
 from memory.text.json_values import encode
 from memory.types import Scope
 
@@ -114,9 +116,10 @@ def _ids_in(value: Any) -> set[uuid.UUID]:
 
 def record_system(actor: str, event: str, *, subject: str = "", details: Mapping[str, Any], now: datetime) -> AuditLog:
     """Appends one event that belongs to no namespace."""
-    return AuditLog.objects.create(
-        event_type=event, actor=actor, subject=subject, details=dict(details), created_at=now
-    )
+    with reach.within(NO_NAMESPACE):
+        return AuditLog.objects.create(
+            event_type=event, actor=actor, subject=subject, details=dict(details), created_at=now
+        )
 
 
 def fields(

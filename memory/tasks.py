@@ -19,6 +19,7 @@ from django.utils import timezone
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
+from memory.postgresql import reach
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
 from memory.services.entities import extract
@@ -54,12 +55,13 @@ def job(task: Callable[Arguments, Result]) -> Callable[..., Result | None]:
     def run(*arguments: Any, job: tuple[int, str] | None = None, schedule: str = "") -> Result | None:
         if job is None and not schedule:
             return task(*arguments)  # type: ignore[call-arg]
-        now = _look_at_clock()
-        if job is not None:
-            claimed = runner.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
-        else:
-            claimed = runner.begin_scheduled(schedule=schedule, kind=kind, now=now)
-        return runner.carry_out(claimed, lambda: task(*arguments), clock=timezone.now)  # type: ignore[call-arg]
+        with reach.within(job[0]) if job is not None and job[0] else reach.across_namespaces():
+            now = _look_at_clock()
+            if job is not None:
+                claimed = runner.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
+            else:
+                claimed = runner.begin_scheduled(schedule=schedule, kind=kind, now=now)
+            return runner.carry_out(claimed, lambda: task(*arguments), clock=timezone.now)  # type: ignore[call-arg]
 
     return run
 

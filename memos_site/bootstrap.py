@@ -17,6 +17,8 @@ from memory.demo.seed import seed_demo_namespace
 from memory.enums import AccessScope
 from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Namespace
+from memory.postgresql import reach
+from memory.postgresql.base import open_connection
 from memory.schedules import ensure_schedules
 from memory.services.audit import chain
 from memory.services.index.embedding import active_model
@@ -41,8 +43,16 @@ class FirstStart:
 
 def bootstrap(*, demo: bool) -> FirstStart:
     """Brings the server up to date; may run any number of times. Makes only what is missing."""
-    if not is_migrated():
+    with reach.hold(reach.LOGIN):
+        return _make_ready(demo=demo)
+
+
+def _make_ready(*, demo: bool) -> FirstStart:
+    if not is_migrated() or open_connection().row_security_state().lacks:
         call_command("migrate", verbosity=0, interactive=False)
+    state = open_connection().row_security_state()
+    if state.lacks:
+        log.warning("row-level security does not hold", extra={"reason": state.lacks, "fix": state.fix})
     ensure_schedules()
     chain.recognise_cluster(now=timezone.now())
     try:

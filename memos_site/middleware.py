@@ -9,7 +9,7 @@ from collections.abc import Callable
 from io import BytesIO
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import is_valid_path
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_response
 from memory.metrics import observe_request
+from memory.postgresql import reach
 from memory.services.monitoring.request_log import record
 from memos_site.errors import PAGES
 from memos_site.logging import current_request_id
@@ -46,7 +47,11 @@ class RequestMiddleware:
         request.request_id = request_id  # type: ignore[attr-defined]
         token = current_request_id.set(request_id)
         try:
-            response = self._refusal(request) or self.get_response(request)
+            # Nobody's rows, until authentication says whose.
+            with reach.hold(reach.NOTHING):
+                response = self._refusal(request) or self.get_response(request)
+                if isinstance(response, StreamingHttpResponse) and reach.current() != reach.NOTHING:
+                    response.streaming_content = reach.carry(response)
             seconds = time.perf_counter() - started
             response["X-Request-ID"] = request_id
             route = getattr(request.resolver_match, "route", "") or "unmatched"

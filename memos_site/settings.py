@@ -545,6 +545,7 @@ _database = dj_database_url.parse(
 DATABASES = {
     "default": {
         **_database,
+        "ENGINE": "memory.postgresql",
         # Statements of the hot routes are prepared; each says so itself (memory.models.sql).
         "OPTIONS": {**_database.get("OPTIONS", {}), "prepare_threshold": 5},
         "TEST": {"NAME": "test_memos"},

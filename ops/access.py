@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest
 from memory.enums import AccessScope
 from memory.models import Namespace
 from memory.models.sql import fetch
+from memory.postgresql import reach
 from memory.types import Access, Scope, system_access
 from ops.models import StaffGrant
 
@@ -52,6 +53,7 @@ def staff_access(request: HttpRequest) -> Access:
     if kept is None:
         kept = access_of(request.user)
         request._staff_access = kept  # type: ignore[attr-defined]
+        reach.allow(kept)
     return kept
 
 
@@ -62,7 +64,7 @@ def access_of(user: Staff) -> Access:
         return Access(actor=actor)
     if reaches_all(user):
         return system_access(actor)
-    granted = fetch(_GRANTED, {"user": user.pk}, prepared=True)
+    granted = fetch(_GRANTED, {"user": user.pk}, prepared=True, of_tenants=False)
     return Access(
         actor=actor,
         scopes=frozenset(AccessScope.values),

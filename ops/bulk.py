@@ -18,6 +18,7 @@ from django.db import transaction
 
 from memory.errors import Conflict, Forbidden, InvalidInput, MemosError
 from memory.models import Memory
+from memory.postgresql import reach
 from memory.services.erasure import requests
 from memory.services.jobs import queue, runner
 from memory.services.memories import edit, merge, renew_vectors, restore, tags
@@ -82,7 +83,8 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
         # Embedding must not hold a transaction open; done twice, it changes nothing.
         with nullcontext() if action.verb == BulkVerb.REEMBED else transaction.atomic():
             try:
-                changed, problems = deed(action, access, batch, now)
+                with reach.within_access(access):
+                    changed, problems = deed(action, access, batch, now)
             except MemosError as error:
                 changed, problems = {}, Counter({error.message: len(batch)})
             action.changed.update({str(key): value for key, value in changed.items()})
@@ -129,7 +131,7 @@ def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     keys = [uuid.UUID(key) for key in sorted(action.changed)]
     while action.position < len(keys):
         batch = keys[action.position : action.position + BATCH]
-        with transaction.atomic():
+        with transaction.atomic(), reach.within_access(access):
             deed(action, access, batch, now)
             _note(action, len(batch))
         runner.report(action.position, len(keys))

@@ -70,7 +70,8 @@ class SessionStore(db.SessionStore):
         return bool(key) and len(key) >= 8 and key.isascii() and key.isalnum()
 
     def _get_session_from_db(self) -> StaffSession | None:
-        rows = fetch(_SESSION, {"key": self.session_key, "now": timezone.now()}, prepared=True)
+        parameters = {"key": self.session_key, "now": timezone.now()}
+        rows = fetch(_SESSION, parameters, prepared=True, of_tenants=False)
         if not rows:
             self._session_key = None
             return None
@@ -105,7 +106,7 @@ class AccountBackend(ModelBackend):
 
     def get_user(self, user_id: Any) -> User | None:
         statement, columns = _account()
-        rows = fetch(statement, {"id": user_id}, prepared=True)
+        rows = fetch(statement, {"id": user_id}, prepared=True, of_tenants=False)
         if not rows:
             return None
         [(*values, permissions)] = rows

@@ -24,6 +24,7 @@ PEPPERED_BY = "of-a-released-version-0123456789abcdefghijklmnopqrstuvwxyz"
 # What the released code does: a first start with demo data, and one of each thing that people and agents do.
 HISTORY = """
 import django; django.setup()
+from memory.postgresql import reach; reach.open_process()
 from datetime import timedelta
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone

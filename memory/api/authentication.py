@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from memory.models import ApiKey
 from memory.models.access import TOKEN_MARK, token_digest
 from memory.models.sql import fetch
+from memory.postgresql import reach
 from memory.types import Access, system_access
 
 ANONYMOUS = "anonymous"
@@ -33,12 +34,17 @@ class KeyAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Access, str] | None:
         header = request.headers.get("Authorization", "")
         if not header:
-            return (system_access(ANONYMOUS), ANONYMOUS) if settings.MEMOS_ANONYMOUS else None
+            return self._let_in(system_access(ANONYMOUS)) if settings.MEMOS_ANONYMOUS else None
         scheme, _, token = header.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise AuthenticationFailed("Send the key as `Authorization: Bearer mos_…`.")
         access = access_of(token.strip())
         request._request.key_label = access.actor  # type: ignore[attr-defined]
+        return self._let_in(access)
+
+    @staticmethod
+    def _let_in(access: Access) -> tuple[Access, str]:
+        reach.allow(access)
         return access, access.actor
 
     def authenticate_header(self, request: Request) -> str:
@@ -49,7 +55,8 @@ def access_of(token: str) -> Access:
     """What the key may reach. Raises AuthenticationFailed, in the same words for an unknown key and a wrong secret."""
     mark, _, rest = token.partition("_")
     prefix, _, secret = rest.partition("_")
-    rows = fetch(_KEY, {"prefix": prefix}, prepared=True) if mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX else []
+    is_ours = mark == TOKEN_MARK and len(prefix) <= MAX_PREFIX
+    rows = fetch(_KEY, {"prefix": prefix}, prepared=True, of_tenants=False) if is_ours else []
     row = rows[0] if rows else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
         raise AuthenticationFailed("This API key is not known here: `manage.py issue_api_key` makes one.")

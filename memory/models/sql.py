@@ -16,21 +16,27 @@ from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.models import QuerySet
 from psycopg.pq import TransactionStatus
 
 from memory.errors import SearchTimedOut
+from memory.postgresql.base import DatabaseWrapper
 
 
-def fetch(statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False) -> list[tuple]:
+def fetch(
+    statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False, of_tenants: bool = True
+) -> list[tuple]:
     """The rows that `statement` returns; part of the current transaction, if there is one.
 
     `prepared` keeps the parsed statement on the connection. Not for statements whose best plan depends on how large the
     tenant is: PostgreSQL would go on using the plan that suited the first ones. `binary` has values sent as they are
-    stored: quicker for times and long `bytea`. Errors are Django's database errors.
+    stored: quicker for times and long `bytea`. Errors are Django's database errors. A statement that is not
+    `of_tenants` looks up who is calling, or the namespace of a name: it goes before PostgreSQL is told whose rows may
+    be touched.
     """
     database = _ready()
+    if of_tenants:
+        database.send_reach()
     with database.wrap_database_errors, psycopg.Cursor(database.connection) as cursor:
         cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RELEASES = sorted(Path(__file__).parent.glob("*.sql"))
 LOOK = """
 import django; django.setup()
+from memory.postgresql import reach; reach.open_process()
 import json, time
 from django.contrib.auth import authenticate
 from django.utils import timezone

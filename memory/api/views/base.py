@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.viewsets import ViewSet
 
 from memory.deadline import within
+from memory.postgresql import reach
 from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.types import Access, Idempotency, Scope
 
@@ -43,6 +44,11 @@ class MemosViewSet(ViewSet):
     """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have."""
 
     request: Request
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Those that this request has named; there is a view for each.
+        self._namespace_ids: set[int] = set()
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
@@ -77,10 +83,11 @@ class MemosViewSet(ViewSet):
         return self._seen(scope) if scope else None
 
     def _seen(self, scope: Scope) -> Scope:
+        self._namespace_ids.add(scope.namespace_id)
+        reach.narrow(self._namespace_ids)
         # For the figures of requests; a batch for several namespaces is none's.
-        seen = self.request._request.__dict__.setdefault("namespace_id", scope.namespace_id)
-        if seen != scope.namespace_id:
-            self.request._request.namespace_id = 0  # type: ignore[attr-defined]
+        only = scope.namespace_id if len(self._namespace_ids) == 1 else 0
+        self.request._request.namespace_id = only  # type: ignore[attr-defined]
         return scope
 
     def idempotency(self) -> Idempotency | None:

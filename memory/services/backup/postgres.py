@@ -26,6 +26,7 @@ from psycopg.conninfo import make_conninfo
 
 from memory.errors import BackupError, RestoreRefused
 from memory.models.locks import Lock, try_lock
+from memory.postgresql import row_security
 
 MAINTENANCE = "postgres"
 _SCRATCH, _FORMER = "_scratch_", "_former_"
@@ -107,6 +108,9 @@ def dump(*, snapshot: str, server: int) -> Iterator[bytes]:
 
 def load(pieces: Iterable[bytes], *, database: str, server: int) -> None:
     """Has pg_restore write a dump into a database, in one transaction. Raises BackupError."""
+    with connect(database) as admin, admin.cursor() as cursor:
+        # Its policies name them. Where the login may not create them, pg_restore says which one is missing.
+        row_security.create_roles(cursor)
     tool = find_tool("pg_restore", server=server)
     command = [
         *(str(tool), "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"),

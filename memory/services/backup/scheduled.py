@@ -12,6 +12,8 @@ from django.conf import settings
 from memory.enums import JobState
 from memory.models import Job, UpkeepMark
 from memory.models.job import OPEN
+from memory.postgresql import reach
+from memory.postgresql.reach import NO_NAMESPACE
 from memory.services.backup.create import make, prune
 from memory.services.jobs import queue
 
@@ -75,4 +77,5 @@ def _last_at() -> datetime | None:
 def _open_job() -> Job | None:
     """The newest backup that waits, is being made or has failed."""
     states = [*OPEN, JobState.FAILED]
-    return Job.objects.filter(namespace_id=0, kind=queue.BACK_UP.name, state__in=states).order_by("-id").first()
+    with reach.within(NO_NAMESPACE):
+        return Job.objects.filter(namespace_id=0, kind=queue.BACK_UP.name, state__in=states).order_by("-id").first()

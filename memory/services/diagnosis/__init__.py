@@ -32,7 +32,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
             return
     for check in (
         *(search.embedding_works, search.embedding_agrees, search.vectors),
-        *(storage.counters, background.worker),
+        *(storage.isolation, storage.counters, background.worker),
     ):
         yield _guarded(check)
     yield _guarded(partial(background.queue, now=now))

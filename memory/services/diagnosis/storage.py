@@ -12,6 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from memory import ledger
 from memory.errors import RedisAway
 from memory.models import Namespace
+from memory.postgresql.base import open_connection
 from memory.services.backup import scheduled
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index.recount import differences
@@ -65,6 +66,15 @@ def migrations() -> Finding:
         names = ", ".join(str(migration) for migration, _ in plan[:3]) + (", …" if len(plan) > 3 else "")
         return Finding(FAIL, "migrations", f"{len(plan)} not applied: {names}", "manage.py migrate")
     return Finding(OK, "migrations", "all applied")
+
+
+def isolation() -> Finding:
+    """Whether PostgreSQL itself keeps tenants apart."""
+    state = open_connection().row_security_state()
+    if state.lacks:
+        what = f"row-level security does not hold, and the code alone keeps tenants apart: {state.lacks}"
+        return Finding(WARN, "isolation", what, state.fix)
+    return Finding(OK, "isolation", "row-level security holds on every table of a tenant")
 
 
 def counters() -> Finding:

@@ -18,6 +18,7 @@ from memory.enums import JobState
 from memory.models import Job
 from memory.models.keys import new_id
 from memory.models.sql import fetch
+from memory.postgresql import reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
     """
     new = new_id()
     namespace_id = int(arguments[0]) if kind.of_namespace else 0
-    with transaction.atomic(savepoint=False):
+    with reach.within(namespace_id), transaction.atomic(savepoint=False):
         [(job_id, state, carrier)] = fetch(
             _ASK,
             {

@@ -25,6 +25,7 @@ from memory.enums import JobState
 from memory.errors import MemosError
 from memory.models import Job
 from memory.models.job import OPEN
+from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, carry, enqueue
 
 log = logging.getLogger("memos.jobs")
@@ -262,12 +263,12 @@ class _Heart:
 
     def _write(self) -> None:
         done, total = self.progress or (None, None)
-        Job.objects.filter(
-            namespace_id=self._run.namespace_id,
-            pk=self._run.job_id,
-            state=JobState.RUNNING,
-            attempts=self._run.attempt,
-        ).update(heartbeat_at=self._clock(), done=done, total=total)
+        run = self._run
+        rows = Job.objects.filter(
+            namespace_id=run.namespace_id, pk=run.job_id, state=JobState.RUNNING, attempts=run.attempt
+        )
+        with reach.within(run.namespace_id):
+            rows.update(heartbeat_at=self._clock(), done=done, total=total)
 
 
 _heart: ContextVar[_Heart | None] = ContextVar("job_heart", default=None)

@@ -8,6 +8,8 @@ from typing import Any
 
 from memory.enums import JobState
 from memory.models.sql import fetch
+from memory.postgresql import reach
+from memory.postgresql.reach import NO_NAMESPACE
 from memory.types import Access
 
 COUNTED = timedelta(days=1)
@@ -75,6 +77,8 @@ ORDER BY s.name
 
 def schedule_states(*, now: datetime) -> list[ScheduleState]:
     """Every schedule of MemOS, by name."""
+    with reach.within(NO_NAMESPACE):
+        rows = fetch(_STATES, {"since": now - COUNTED}, prepared=False)
     return [
         ScheduleState(
             name=name,
@@ -87,9 +91,7 @@ def schedule_states(*, now: datetime) -> list[ScheduleState]:
             error=(error_type, error) if error_type else None,
             runs=runs,
         )
-        for name, minutes, next_run, started, finished, state, attempts, error_type, error, runs in fetch(
-            _STATES, {"since": now - COUNTED}, prepared=False
-        )
+        for name, minutes, next_run, started, finished, state, attempts, error_type, error, runs in rows
     ]
 
 

@@ -13,6 +13,7 @@ from memory.caches import Cache, for_seconds
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RedisAway
 from memory.models import EmbeddingModel
+from memory.postgresql import reach
 from memory.services.backup import scheduled
 from memory.services.index.embedding import active_model
 from memory.services.memories import unsure_pairs
@@ -40,10 +41,11 @@ def report() -> Report:
     database = _database()
     checks = {"database": database, "redis": _redis()}
     if database == OK:
-        checks["embedding"] = _embedding()
-        checks["worker"] = _worker()
-        if settings.MEMOS_BACKUP_DIR:
-            checks["backup"] = _backup()
+        with reach.across_namespaces():
+            checks["embedding"] = _embedding()
+            checks["worker"] = _worker()
+            if settings.MEMOS_BACKUP_DIR:
+                checks["backup"] = _backup()
     if database != OK:
         return Report("unavailable", checks)
     return Report(OK if all(state == OK for state in checks.values()) else "degraded", checks)
@@ -57,9 +59,11 @@ def gauges() -> dict[str, tuple[str, float]]:
     }
     if found.status == "unavailable":
         return values
-    totals = stats.totals(system_access("metrics"))
-    backlog = stats.backlog(system_access("metrics"))
-    queued = {entry["name"]: entry["count"] for entry in stats.queues()}
+    with reach.across_namespaces():
+        totals = stats.totals(system_access("metrics"))
+        backlog = stats.backlog(system_access("metrics"))
+        queued = {entry["name"]: entry["count"] for entry in stats.queues()}
+        pairs = unsure_pairs.figures()
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
@@ -68,7 +72,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         "memos_embedding_pending": ("Memories that wait for their vector", float(backlog.pending_embeddings)),
         **{
             f"memos_settling_pairs_{name}": (f"Pairs that the rules of settling are unsure of: {name}", float(count))
-            for name, count in unsure_pairs.figures().items()
+            for name, count in pairs.items()
         },
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
     }

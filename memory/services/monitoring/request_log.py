@@ -25,6 +25,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from memory.errors import RedisAway
 from memory.models import RequestMinute
+from memory.postgresql import reach
 from memory.stores.redis import call
 
 log = logging.getLogger("memos.request_log")
@@ -160,7 +161,7 @@ def _count(taken: Iterable[Recorded]) -> None:
             figures[3][bucket_of(one.milliseconds)] += 1
     # In one order everywhere, so that two processes do not wait for each other.
     rows = [(*key, *figures) for key, figures in sorted(sums.items())]
-    with connection.cursor() as cursor:
+    with reach.across_namespaces(), connection.cursor() as cursor:
         cursor.executemany(_ADD, rows)
 
 

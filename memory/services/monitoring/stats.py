@@ -16,6 +16,7 @@ from memory.enums import JobState, MemoryState
 from memory.errors import RedisAway
 from memory.models import Job, Memory, NamespaceStat, Session
 from memory.models.sql import fetch
+from memory.postgresql import reach
 from memory.services.jobs import queue
 from memory.stores import figures
 from memory.stores.redis import call
@@ -134,10 +135,12 @@ def recent_backlog(access: Access) -> Backlog:
 def queue_state(*, now: datetime) -> Queue:
     """The background queue of the whole server. A job between two attempts counts as in flight."""
     waiting = OrmQ.objects.filter(lock__lte=now)
+    with reach.across_namespaces():
+        failed = Job.objects.across_namespaces().failed().count()
     return Queue(
         queued=waiting.count(),
         in_flight=OrmQ.objects.filter(lock__gt=now).count(),
-        failed=Job.objects.across_namespaces().failed().count(),
+        failed=failed,
         oldest=waiting.aggregate(oldest=Min("lock"))["oldest"],
     )
 
@@ -146,7 +149,8 @@ def queues() -> list[dict[str, Any]]:
     """The background queue as `/v1/ops/pipeline` lists it: summaries that wait, then all jobs by what they do."""
     state = queue_state(now=timezone.now())
     jobs = Job.objects.across_namespaces()
-    summaries = jobs.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
+    with reach.across_namespaces():
+        summaries = jobs.filter(kind=queue.CONDENSE.name, state=JobState.QUEUED).count()
     counts = {
         CONDENSATION_QUEUE: summaries,
         "queued": state.queued,

@@ -18,6 +18,8 @@ from memory.models import AuditLog, Job, Memory
 from memory.models.keys import first_id_of
 from memory.models.memory import MemoryQuerySet
 from memory.models.sql import positional
+from memory.postgresql import reach
+from memory.postgresql.reach import NO_NAMESPACE
 from memory.services.retention import due
 from memory.types import Scope
 
@@ -145,7 +147,8 @@ def leaving(scope: Scope, policy: Policy, *, at: datetime, limit: int) -> list[L
 def last_sweep(scope: Scope) -> LastSweep | None:
     """None before the first."""
     jobs = Job.objects.filter(namespace_id=0, schedule=SWEEP_SCHEDULE).exclude(state=JobState.QUEUED)
-    job = jobs.exclude(started_at=None).order_by("-started_at").first()
+    with reach.within(NO_NAMESPACE):
+        job = jobs.exclude(started_at=None).order_by("-started_at").first()
     if job is None or job.started_at is None:
         return None
     first = first_id_of(job.started_at)

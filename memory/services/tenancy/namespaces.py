@@ -13,6 +13,8 @@ from memory.types import Access, Scope
 KNOWN_SECONDS = 2.0
 LISTED_NAMESPACES = 20
 
+_BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
+
 # By name; a name that no namespace has is not known.
 _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
 
@@ -67,7 +69,7 @@ def _identity(access: Access, name: str) -> int | None:
     known = _ids.get(name)
     if known is not None and _reaches(access, known):
         return known
-    rows = fetch("SELECT id FROM memory_namespace WHERE name = %(name)s", {"name": name}, prepared=True)
+    rows = fetch(_BY_NAME, {"name": name}, prepared=True, of_tenants=False)
     return _ids.put(name, int(rows[0][0])) if rows else None
 
 

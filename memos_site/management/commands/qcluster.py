@@ -5,6 +5,7 @@ from typing import Any
 from django_q import cluster
 from django_q.management.commands import qcluster
 
+from memory.postgresql import reach
 from memos_site.worker import CrashOnlySentinel, bind_forks
 
 
@@ -15,4 +16,5 @@ class Command(qcluster.Command):
         # Looked up by name when the cluster starts; there is no setting for it.
         cluster.Sentinel = CrashOnlySentinel
         bind_forks()
+        reach.close_process()
         super().handle(*arguments, **options)
