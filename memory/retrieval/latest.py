@@ -32,7 +32,7 @@ _VALUE = re.compile(r"\d|[一二三四五六七八九十百千]+[个点号月日
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DatedHit:
     """A hit: its statements, and when it was said."""
 
     statements: Sequence[Statement]
@@ -44,7 +44,7 @@ def asks_for_value(question: str) -> bool:
     return _PRESENT_VALUE.search(question) is not None and _PAST_OR_ALL.search(question) is None
 
 
-def latest_first(question: str, hits: Sequence[Found]) -> list[int]:
+def latest_first(question: str, hits: Sequence[DatedHit]) -> list[int]:
     """The places of `hits` (best first) in the order they should have.
 
     Only hits in which a person gives a value for what is asked change places, and only among themselves.
@@ -61,7 +61,7 @@ def latest_first(question: str, hits: Sequence[Found]) -> list[int]:
     return [next(newest) if place in taking_part else place for place in places]
 
 
-def _share(wanted: set[str], hit: Found) -> float:
+def _share(wanted: set[str], hit: DatedHit) -> float:
     """The largest share of the `wanted` terms that one statement with a value holds."""
     found = (
         len(wanted.intersection(terms(one.text))) / len(wanted)

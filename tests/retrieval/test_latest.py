@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.retrieval.latest import Found, asks_for_value, latest_first
+from memory.retrieval.latest import DatedHit, asks_for_value, latest_first
 from memory.text.utterances import statements
 
 
-def hit(text: str, day: int, *, by_agent: bool = False) -> Found:
-    return Found(statements(text, by_agent=by_agent), datetime(2025, 6, day, tzinfo=UTC))
+def hit(text: str, day: int, *, by_agent: bool = False) -> DatedHit:
+    return DatedHit(statements(text, by_agent=by_agent), datetime(2025, 6, day, tzinfo=UTC))
 
 
 OLD = hit("My weekly word target is 1,200 words.", 1)
