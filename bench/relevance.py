@@ -148,7 +148,7 @@ def _keep(file: Path, asked: Sequence[Asked]) -> None:
 
 
 def _ask_small(language: str) -> list[Asked]:
-    from memory.evaluation.measure import Group  # noqa: PLC0415
+    from memory.evaluation.measure import QuestionGroup  # noqa: PLC0415
     from memory.types import NewMemory  # noqa: PLC0415
 
     asked: list[Asked] = []
@@ -160,7 +160,7 @@ def _ask_small(language: str) -> list[Asked]:
         wanted = [(OWN, text, "", {str(one.place): 1.0}) for text in one.answered]
         wanted += [(NONE, text, "", {}) for text in one.near]
         wanted += [(SAME, one.foreign, "", {}), (OTHER, one.elsewhere, "", {})]
-        found = _ask_namespace(f"small_{language}", Group(one.name, [], memories), wanted)
+        found = _ask_namespace(f"small_{language}", QuestionGroup(one.name, [], memories), wanted)
         asked += [replace(answered, half=one.half) for answered in found]
     return asked
 
@@ -218,7 +218,7 @@ def _ask_namespace(name: str, group, wanted: Sequence[tuple]) -> list[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All hits of all questions as arrays: `features` [hits, 5] (of `Evidence.features`), `row` (the question's
+    """All hits of all questions as arrays: `features` [hits, 5] (of `AnswerEvidence.features`), `row` (the question's
     place), `evidence` (judged relevant, of an own question)."""
 
     asked: Sequence[Asked]
@@ -238,11 +238,11 @@ class Table:
 
 
 def _table(asked: Sequence[Asked]) -> Table:
-    from memory.retrieval.relevance import Evidence  # noqa: PLC0415
+    from memory.retrieval.relevance import AnswerEvidence  # noqa: PLC0415
 
     features, row, evidence = [], [], []
     for place, one in enumerate(asked):
-        known = Evidence(**one.evidence)
+        known = AnswerEvidence(**one.evidence)
         for cosine, bm25, relevant in one.hits:
             features.append(known.features(cosine=cosine, bm25=bm25))
             row.append(place)

@@ -553,19 +553,27 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+_redis = {
+    "BACKEND": "django_redis.cache.RedisCache",
+    "LOCATION": REDIS_URL or "redis://localhost:6379/0",
+    "KEY_PREFIX": "memos",
+    "OPTIONS": {
+        # Not pickle: who can write to Redis must not be able to run code here.
+        "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
+        "SOCKET_CONNECT_TIMEOUT": 0.5,
+        "SOCKET_TIMEOUT": 1.0,
+        "CONNECTION_POOL_KWARGS": {"max_connections": 100, "health_check_interval": 30},
+    },
+}
 CACHES = {
-    "default": {
-        "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": REDIS_URL or "redis://localhost:6379/0",
-        "KEY_PREFIX": "memos",
-        "OPTIONS": {
-            # Not pickle: who can write to Redis must not be able to run code here.
-            "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
-            "SOCKET_CONNECT_TIMEOUT": 0.5,
-            "SOCKET_TIMEOUT": 1.0,
-            "CONNECTION_POOL_KWARGS": {"max_connections": 100, "health_check_interval": 30},
-        },
-    }
+    "default": _redis,
+    # Logins of staff, at most a minute each.
+    "sessions": {
+        **_redis,
+        "BACKEND": "memory.stores.session_cache.SessionCache",
+        "KEY_FUNCTION": "memory.stores.session_cache.hash_key",
+        "TIMEOUT": 60,
+    },
 }
 
 # Only the ORM broker queues inside the transaction and gives a dead worker's job to another one.
@@ -663,6 +671,7 @@ CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_ENGINE = "ops.sign_in"
+SESSION_CACHE_ALIAS = "sessions"
 AUTHENTICATION_BACKENDS = ["ops.sign_in.LockOutBackend", "ops.sign_in.AccountBackend"]
 
 # Failures are counted in the database, which signing in needs anyway: Redis may be away.

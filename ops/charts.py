@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class HoverStrip:
     """An invisible strip over one moment that says its values."""
 
     x: str
@@ -79,7 +79,7 @@ class LineChart:
     marks: list[str]
     headers: list[Words]
     rows: list[tuple[str, list[str]]]
-    hits: list[Hit]
+    hits: list[HoverStrip]
     keys: list[str]
     values: list[list[Value]]
     empty: bool
@@ -111,7 +111,7 @@ class BarChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Slice:
     """One part of a whole, as it is handed to `stacked`."""
 
     label: Words
@@ -147,7 +147,7 @@ class StackedBar:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class HistogramColumn:
     """A column of a histogram, in the box of WIDTH × HEIGHT. `key` is its label in full, for a file."""
 
     label: str
@@ -166,7 +166,7 @@ class Histogram:
     template = "ops/charts/histogram.html"
     title: Words
     description: Words
-    columns: list[Column]
+    columns: list[HistogramColumn]
     ticks: list[str]
     marks: list[str]
     header: Words
@@ -219,7 +219,7 @@ def line_chart(
         headers=[one.title for one in series],
         rows=[(label, [_shown(one.values[index], show) for one in series]) for index, label in enumerate(labels)],
         hits=[
-            Hit(
+            HoverStrip(
                 _number(index * step),
                 _number(step),
                 f"{label} – " + ", ".join(f"{one.title}: {_shown(one.values[index], show)}" for one in series),
@@ -235,7 +235,7 @@ def line_chart(
 
 
 def bar_chart(
-    title: Words, bars: Sequence[Part], *, description: Words = "", show: Format = plain, csv: str = ""
+    title: Words, bars: Sequence[Slice], *, description: Words = "", show: Format = plain, csv: str = ""
 ) -> BarChart:
     """One bar for each part; the longest fills the width."""
     longest = max((bar.value for bar in bars), default=0.0) or 1.0
@@ -247,7 +247,7 @@ def bar_chart(
 
 
 def stacked_bar(
-    title: Words, parts: Sequence[Part], *, description: Words = "", show: Format = plain, csv: str = ""
+    title: Words, parts: Sequence[Slice], *, description: Words = "", show: Format = plain, csv: str = ""
 ) -> StackedBar:
     """The parts of one whole in one bar; parts of nothing are in the legend only."""
     whole = sum(max(0.0, part.value) for part in parts)
@@ -285,7 +285,7 @@ def histogram(
     step = WIDTH / max(1, len(values))
     gap = min(2.0, step * 0.15)
     columns = [
-        Column(
+        HistogramColumn(
             label=label,
             shown=show(value),
             value=value,

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from ops.models import StaffSession
-from ops.sign_in import SEEN
+from ops.sign_in import SEEN, SessionStore
 
 # A visit is written down anew when the last one was so long ago.
 SEEN_EVERY = timedelta(minutes=10)
@@ -58,7 +58,10 @@ def end_logins(user: User, *, but: str = "", only: str = "") -> int:
     """Ends the logins of an account: all, all `but` one, or `only` one, by their session's key; how many ended."""
     rows = StaffSession.objects.filter(user=user)
     rows = rows.filter(session_key=only) if only else rows.exclude(session_key=but)
-    return int(rows.delete()[0])
+    keys = list(rows.values_list("session_key", flat=True))
+    for key in keys:
+        SessionStore().delete(key)
+    return len(keys)
 
 
 def mark_of(login: StaffSession) -> str:

@@ -26,7 +26,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PageGroup:
     title: Words
     pages: tuple[Page, ...]
 
@@ -42,7 +42,7 @@ class Link:
 
 
 GROUPS = (
-    Group(
+    PageGroup(
         _("Watch"),
         (
             Page("overview", _("Overview"), "overview", "ops:overview"),
@@ -51,7 +51,7 @@ GROUPS = (
             Page("namespaces", _("Namespaces"), "namespace", "ops:namespaces", family="ops:namespace"),
         ),
     ),
-    Group(
+    PageGroup(
         _("Understand"),
         (
             Page("radar", _("Radar"), "radar", "ops:radar", permission="ops.run_probe", family="ops:radar"),
@@ -60,7 +60,7 @@ GROUPS = (
             Page("entities", _("Entities"), "entities", "ops:entities", family="ops:entit"),
         ),
     ),
-    Group(
+    PageGroup(
         _("Steer"),
         (
             Page("quarantine", _("Quarantine"), "quarantine", "ops:quarantine", family="ops:quarantine"),
@@ -70,7 +70,7 @@ GROUPS = (
             Page("evaluation", _("Evaluation"), "evaluation", "ops:evaluation", family="ops:evaluation"),
         ),
     ),
-    Group(
+    PageGroup(
         _("Account for"),
         (
             Page("audit", _("Audit"), "audit", "ops:audit", family="ops:audit"),

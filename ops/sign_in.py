@@ -1,8 +1,7 @@
 """How staff sign in: sessions that know whose they are, accounts with a second factor, and the limit of failures.
 
-Sessions and accounts are read by prepared statements: every poll of every open page reads one of each. Put together by
-the ORM and planned anew they were most of what a poll without news cost. They are read from the database and not from
-Redis: a login that was ended is ended with the next request, whatever Redis remembers.
+A session is read from Redis, and from the database where Redis has none. An account is read from the database by every
+request: what was taken away from it is gone with the next one.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import SESSION_KEY, authenticate
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends import cached_db
 from django.db import DEFAULT_DB_ALIAS
 from django.forms import CharField, TextInput
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memory.models.sql import fetch
@@ -30,9 +28,6 @@ from ops.models import StaffSession
 # In a session's data: when it began, when it was seen last, the address and the browser.
 SEEN = "seen"
 
-_SESSION = """
-SELECT session_data, expire_date FROM ops_staffsession WHERE session_key = %(key)s AND expire_date > %(now)s
-"""
 # With what an account may do, its own and its groups' permissions: of a superuser, who may do all, none.
 _ACCOUNT = """
 SELECT {columns}, ARRAY(
@@ -49,8 +44,8 @@ FROM auth_user u WHERE u.id = %(id)s
 """
 
 
-class SessionStore(db.SessionStore):
-    """Sessions in the database, as Django keeps them, each with the account it belongs to."""
+class SessionStore(cached_db.SessionStore):
+    """Sessions as Django keeps them, in the database and for a minute in Redis, each with the account it belongs to."""
 
     @classmethod
     def get_model_class(cls) -> type[StaffSession]:
@@ -68,15 +63,6 @@ class SessionStore(db.SessionStore):
     def _validate_session_key(self, key: str) -> bool:
         # As Django makes them; others, such as with a NUL, the database would refuse.
         return bool(key) and len(key) >= 8 and key.isascii() and key.isalnum()
-
-    def _get_session_from_db(self) -> StaffSession | None:
-        parameters = {"key": self.session_key, "now": timezone.now()}
-        rows = fetch(_SESSION, parameters, prepared=True, of_tenants=False)
-        if not rows:
-            self._session_key = None
-            return None
-        [(data, expires)] = rows
-        return StaffSession(session_key=str(self.session_key), session_data=data, expire_date=expires)
 
 
 class AccountBackend(ModelBackend):
@@ -105,6 +91,11 @@ class AccountBackend(ModelBackend):
         return user
 
     def get_user(self, user_id: Any) -> User | None:
+        """The account with what it may do, in one prepared statement; None when there is none or it is not active.
+
+        Every poll of every open page asks. Django's own three statements make a poll without news of a member of staff
+        2.3 times as dear in CPU time (3.5 instead of 1.5 ms), and one statement by the ORM twice as dear.
+        """
         statement, columns = _account()
         rows = fetch(statement, {"id": user_id}, prepared=True, of_tenants=False)
         if not rows:

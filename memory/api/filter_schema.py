@@ -13,7 +13,7 @@ from memory.retrieval.filters import (
     MAX_LISTED,
     MAX_TEXT_CHARS,
     ORDER,
-    Column,
+    MemoryField,
     Operator,
 )
 
@@ -22,14 +22,14 @@ _NUMBER = {"type": "number"}
 _ORDERED = {"anyOf": [_TEXT, _NUMBER]}
 _SCALAR = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}], "nullable": True}
 _MOMENT = {**_TEXT, "description": "An ISO 8601 date and time; without an offset it is UTC"}
-_OF_COLUMN: dict[Column, dict[str, Any]] = {
-    Column.ROLE: {"type": "string", "enum": list(Role.values)},
-    Column.SPEAKER: _TEXT,
-    Column.SESSION: _TEXT,
-    Column.TIER: {"type": "string", "enum": list(Tier.values)},
-    Column.IMPORTANCE: _NUMBER,
-    Column.OCCURRED: _MOMENT,
-    Column.CREATED: _MOMENT,
+_OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
+    MemoryField.ROLE: {"type": "string", "enum": list(Role.values)},
+    MemoryField.SPEAKER: _TEXT,
+    MemoryField.SESSION: _TEXT,
+    MemoryField.TIER: {"type": "string", "enum": list(Tier.values)},
+    MemoryField.IMPORTANCE: _NUMBER,
+    MemoryField.OCCURRED: _MOMENT,
+    MemoryField.CREATED: _MOMENT,
 }
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 

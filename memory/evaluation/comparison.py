@@ -22,7 +22,7 @@ DECISIVE = ("R@10", "MRR")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FigureComparison:
     """One figure in both runs, and the interval of `run` − `base`."""
 
     base: float
@@ -44,7 +44,7 @@ class Comparison:
     only_in_base: int
     only_in_run: int
     same_content: bool
-    figures: Mapping[str, Compared]
+    figures: Mapping[str, FigureComparison]
     regressions: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def compare(access: Access, *, base_id: uuid.UUID, run_id: uuid.UUID, tolerance:
     intervals = paired_intervals(left, right)
     means = zip(left.mean(axis=0), right.mean(axis=0), strict=True)
     figures = {
-        name: Compared(round(float(of_left), 6), round(float(of_right), 6), interval)
+        name: FigureComparison(round(float(of_left), 6), round(float(of_right), 6), interval)
         for name, (of_left, of_right), interval in zip(metrics.NAMES, means, intervals, strict=True)
     }
     return Comparison(
@@ -111,7 +111,7 @@ def _scores(run: EvaluationRun) -> dict[str, dict[str, float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class QuestionMovement:
     """One question in two runs: its figures in both."""
 
     query_id: str
@@ -121,7 +121,7 @@ class Moved:
     run: float
 
 
-def list_moved(comparison: Comparison, *, name: str) -> list[Moved]:
+def list_moved(comparison: Comparison, *, name: str) -> list[QuestionMovement]:
     """The questions of both runs whose figure `name` differs, those that changed most first."""
     rows = (
         EvaluationResult.objects.filter(namespace_id=one.namespace_id, run_id=one.pk).values_list(
@@ -131,7 +131,7 @@ def list_moved(comparison: Comparison, *, name: str) -> list[Moved]:
     )
     of_base, of_run = ({(row[0], row[1]): row for row in found} for found in rows)
     found = [
-        Moved(row[1], row[2], row[3], of_base[key][4][name], row[4][name])
+        QuestionMovement(row[1], row[2], row[3], of_base[key][4][name], row[4][name])
         for key, row in of_run.items()
         if key in of_base and of_base[key][4][name] != row[4][name]
     ]

@@ -20,7 +20,7 @@ from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
 from memory.retrieval.fusion import SIGNALS
-from memory.retrieval.handover import Window, handover
+from memory.retrieval.handover import WindowMessages, handover
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.services.evaluation.runs import Options
@@ -39,7 +39,7 @@ ABLATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QuestionGroup:
     """Questions for one namespace. `memories` None: it is there already and is only read."""
 
     name: str
@@ -48,7 +48,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Tally:
+class EvaluationTally:
     """What is added up over the groups; `results` are the rows to be stored, one for each question asked."""
 
     results: list[EvaluationResult] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Tally:
 
 
 def ask_group(
-    scope: Scope, *, run: EvaluationRun, group: Group, asked: Mapping[str, Question], tally: Tally
+    scope: Scope, *, run: EvaluationRun, group: QuestionGroup, asked: Mapping[str, Question], tally: EvaluationTally
 ) -> Iterator[None]:
     """Asks the group's questions of the scope's namespace one after the other and yields after each."""
     options = Options.of(run)
@@ -140,7 +140,7 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
     return sum(identity not in own for identity in memory_ids)
 
 
-def _scored(group: Group, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
+def _scored(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
     of_dataset = group.memories is not None
     # A hit from elsewhere has no document: it takes its place, and counts as pollution.
     ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
@@ -152,7 +152,7 @@ def _handed_over(hits: Sequence[Hit]) -> int:
     return handover(
         procedural={"prompt": None, "tools": []},
         card=None,
-        window=Window(),
+        window=WindowMessages(),
         hits=hits[:PACK_HITS],
         max_tokens=None,
         tokenizer=settings.MEMOS_TOKENIZER,
@@ -160,6 +160,6 @@ def _handed_over(hits: Sequence[Hit]) -> int:
     ).tokens
 
 
-def _fingerprint(group: Group, question: AskedQuestion) -> str:
+def _fingerprint(group: QuestionGroup, question: AskedQuestion) -> str:
     content = [group.name, question.text, sorted(question.grades.items())]
     return hashlib.sha256(orjson.dumps(content)).hexdigest()

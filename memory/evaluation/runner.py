@@ -14,7 +14,7 @@ import orjson
 from memory.errors import InvalidInput, MemosError
 from memory.evaluation.configuration import snapshot
 from memory.evaluation.dataset import EVERY_GROUP, AskedQuestion, Dataset, read_dataset
-from memory.evaluation.measure import Group, Tally, ask_group
+from memory.evaluation.measure import EvaluationTally, QuestionGroup, ask_group
 from memory.models import EvaluationRun
 from memory.retrieval.question import Question
 from memory.services.entities.extract import index_namespace
@@ -125,10 +125,12 @@ def _reason(error: BaseException) -> str:
 
 
 def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
-    groups = [Group("", dataset.questions, None)] if run.namespace_id else chosen_groups(dataset, Options.of(run))
+    groups = (
+        [QuestionGroup("", dataset.questions, None)] if run.namespace_id else chosen_groups(dataset, Options.of(run))
+    )
     total = sum(len(group.questions) for group in groups)
     asked = embed_questions(groups, now=now())
-    tally = Tally()
+    tally = EvaluationTally()
     for number, group in enumerate(groups, start=1):
         with _namespace_of(run, group, number, keep=keep, now=now) as scope:
             for _ in ask_group(scope, run=run, group=group, asked=asked, tally=tally):
@@ -142,7 +144,7 @@ def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, pr
     )
 
 
-def chosen_groups(dataset: Dataset, options: Options) -> list[Group]:
+def chosen_groups(dataset: Dataset, options: Options) -> list[QuestionGroup]:
     """The groups that are asked something. Raises InvalidInput for types and groups that the dataset does not have."""
     kinds = {question.type for question in dataset.questions}
     for name, wanted, known in (("types", options.types, kinds), ("groups", options.groups, set(dataset.groups))):
@@ -155,7 +157,7 @@ def chosen_groups(dataset: Dataset, options: Options) -> list[Group]:
             )
     questions = [one for one in dataset.questions if not options.types or one.type in options.types]
     groups = [
-        Group(name, [one for one in questions if one.group in (name, EVERY_GROUP)], memories)
+        QuestionGroup(name, [one for one in questions if one.group in (name, EVERY_GROUP)], memories)
         for name, memories in dataset.groups.items()
         if not options.groups or name in options.groups
     ]
@@ -165,7 +167,7 @@ def chosen_groups(dataset: Dataset, options: Options) -> list[Group]:
     return asked
 
 
-def embed_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Question]:
+def embed_questions(groups: Sequence[QuestionGroup], *, now: datetime) -> Mapping[str, Question]:
     """Every question's text as the search arms take it: each is embedded once, whoever asks it."""
     texts = list(dict.fromkeys(question.text for group in groups for question in group.questions))
     batches = (texts[start : start + _EMBED_BATCH] for start in range(0, len(texts), _EMBED_BATCH))
@@ -175,7 +177,7 @@ def embed_questions(groups: Sequence[Group], *, now: datetime) -> Mapping[str, Q
 
 
 @contextmanager
-def _namespace_of(run: EvaluationRun, group: Group, number: int, *, keep: bool, now: Clock) -> Iterator[Scope]:
+def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep: bool, now: Clock) -> Iterator[Scope]:
     if group.memories is None:
         yield Scope(run.namespace_id, run.namespace, run.actor)
         return

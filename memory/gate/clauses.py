@@ -55,7 +55,7 @@ _ASKING = frozenset(
 
 
 @dataclass(slots=True)
-class Clause:
+class ReadSentence:
     """A sentence from `start` to `end` of the text that was read, its meanings and where each of them first stands."""
 
     start: int
@@ -66,9 +66,9 @@ class Clause:
         self.meanings.setdefault(name, span)
 
 
-def read_clauses(text: str) -> list[Clause]:
+def read_clauses(text: str) -> list[ReadSentence]:
     """The sentences of `text` (small letters, see `hidden.unveil`) that mean anything; linear in its length."""
-    clauses = [Clause(start, end) for start, end in _sentences(text)]
+    clauses = [ReadSentence(start, end) for start, end in _sentences(text)]
     labels = {match.start() for match in _LABEL.finditer(text)}
     if len({text[place : place + 2] for place in labels}) < LEAST_LABELS:
         labels = set()
@@ -101,7 +101,7 @@ def _pieces(start: int, end: int) -> Iterator[Span]:
             yield place, min(end, place + MOST_CHARS)
 
 
-def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass over the words, a case for each kind
+def _read_words(clause: ReadSentence, text: str) -> None:  # noqa: PLR0912 - one pass over the words, a case for each kind
     """Adds the meanings of English words; `open` says that a verb at this place would be an order."""
     before, last, is_open, negated, ordered = clause.start, "", True, False, False
     started = bidding = False
@@ -145,7 +145,7 @@ def _read_words(clause: Clause, text: str) -> None:  # noqa: PLR0912 - one pass 
         before, last = span[1], word
 
 
-def _read_chinese(clause: Clause, sentence: str) -> None:
+def _read_chinese(clause: ReadSentence, sentence: str) -> None:
     for name, pattern in PATTERNS.items():
         if match := pattern.search(sentence):
             clause.add(name, (clause.start + match.start(), clause.start + match.end()))
@@ -162,7 +162,7 @@ def _read_chinese(clause: Clause, sentence: str) -> None:
                 break
 
 
-def meanings_of(clauses: list[Clause]) -> Mapping[str, Span]:
+def meanings_of(clauses: list[ReadSentence]) -> Mapping[str, Span]:
     """The meanings of several sentences together, each where it stands first."""
     found: dict[str, Span] = {}
     for clause in clauses:

@@ -11,7 +11,7 @@ from memory.enums import GateAction, GateDecision
 from memory.gate.judge import judge, severest
 from memory.gate.judgement import Reason
 from memory.gate.policy import GatePolicy
-from memory.gate.redaction import Found, redact
+from memory.gate.redaction import Detection, redact
 from memory.gate.secrets import find_secrets
 
 # What is so short says nothing.
@@ -95,7 +95,7 @@ def _verdict(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str,
         return decision, kept, reasons, judgement.suspected
     label = f"{name}: "
     named = [
-        Found(one.kind, one.start - len(label), one.end - len(label), one.score)
+        Detection(one.kind, one.start - len(label), one.end - len(label), one.score)
         for one in find_secrets(label + text)
         if one.start >= len(label)
     ]

@@ -13,7 +13,7 @@ from memory.gate.injection import FOUND, SUSPECTED, find_injection
 from memory.gate.judgement import Judgement, Reason
 from memory.gate.personal_data import find_personal_data
 from memory.gate.policy import GatePolicy
-from memory.gate.redaction import Found, redact, without_overlaps
+from memory.gate.redaction import Detection, redact, without_overlaps
 from memory.gate.secrets import find_secrets
 from memory.gate.worth import worth
 
@@ -72,7 +72,7 @@ def judge(text: str, *, role: str = Role.USER, speaker: str = "", policy: GatePo
     )
 
 
-def _binary(text: str, secrets: list[Found]) -> list[Reason]:
+def _binary(text: str, secrets: list[Detection]) -> list[Reason]:
     """What is no text beside the secrets: a private key alone is no file."""
     found = find_binary(text)
     return found if found and (not secrets or find_binary(redact(text, secrets))) else []
@@ -95,9 +95,9 @@ def _speaker_steers(speaker: str) -> float:
     return max((find_injection(speaker)[0], *(reason.score for reason in find_hidden(speaker))))
 
 
-def _reasons(family: str, found: Iterable[Found]) -> list[Reason]:
+def _reasons(family: str, found: Iterable[Detection]) -> list[Reason]:
     """One reason for each kind of `found`."""
-    kinds: dict[str, list[Found]] = {}
+    kinds: dict[str, list[Detection]] = {}
     for one in without_overlaps(found):
         kinds.setdefault(one.kind, []).append(one)
     return [

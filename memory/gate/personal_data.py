@@ -12,7 +12,7 @@ from stdnum.exceptions import ValidationError
 from stdnum.us import ssn
 
 from memory.enums import PersonalDataKind
-from memory.gate.redaction import Found
+from memory.gate.redaction import Detection
 
 _EMAIL = re.compile(
     r"(?<![\w.+\-@])[\w+\-](?:[\w.+\-]{0,62}+)@(?:[A-Za-z0-9\-]{1,63}\.){1,4}[A-Za-z]{2,24}(?![\w\-@])", re.ASCII
@@ -57,7 +57,7 @@ _CUE_CHARS = 40
 _CARD_DIGITS = range(13, 20)
 
 
-def find_personal_data(text: str, *, kinds: Collection[PersonalDataKind], region: str) -> list[Found]:
+def find_personal_data(text: str, *, kinds: Collection[PersonalDataKind], region: str) -> list[Detection]:
     """The personal data of `kinds` in `text`; `region` (two letters) is where a phone number without a country code
     belongs. Linear in the length of `text`."""
     found = list(_of_form(text, region))
@@ -65,16 +65,16 @@ def find_personal_data(text: str, *, kinds: Collection[PersonalDataKind], region
     return [one for one in found if one.kind in wanted]
 
 
-def _of_form(text: str, region: str) -> Iterator[Found]:
+def _of_form(text: str, region: str) -> Iterator[Detection]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
-            yield Found(PersonalDataKind.EMAIL.label, match.start(), match.end(), 0.95)
+            yield Detection(PersonalDataKind.EMAIL.label, match.start(), match.end(), 0.95)
     for match in _IBAN.finditer(text):
         if iban.is_valid(match[0]):
-            yield Found(PersonalDataKind.IBAN.label, match.start(), match.end(), 0.97)
+            yield Detection(PersonalDataKind.IBAN.label, match.start(), match.end(), 0.97)
     international = [match for match in _INTERNATIONAL.finditer(text) if _is_international_phone(text, match)]
     for match in international:
-        yield Found(PersonalDataKind.PHONE.label, match.start(), match.end(), 0.85)
+        yield Detection(PersonalDataKind.PHONE.label, match.start(), match.end(), 0.85)
     taken = [(match.start(), match.end()) for match in international]
     for match in _NUMBER.finditer(text):
         while taken and taken[0][1] <= match.start():
@@ -83,7 +83,7 @@ def _of_form(text: str, region: str) -> Iterator[Found]:
             continue
         kind, score = _number_kind(text, match, region)
         if kind is not None:
-            yield Found(kind.label, match.start(), match.end(), score)
+            yield Detection(kind.label, match.start(), match.end(), score)
 
 
 def _number_kind(text: str, match: re.Match[str], region: str) -> tuple[PersonalDataKind | None, float]:

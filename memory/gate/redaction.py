@@ -8,7 +8,7 @@ from operator import attrgetter
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Detection:
     """Something of `kind` ("api key") at `start`..`end` of a text, in characters; `score` (0..1) says how surely."""
 
     kind: str
@@ -17,9 +17,9 @@ class Found:
     score: float
 
 
-def without_overlaps(found: Iterable[Found]) -> list[Found]:
+def without_overlaps(found: Iterable[Detection]) -> list[Detection]:
     """`found` in reading order; of those that overlap, the surest, then the longest."""
-    kept: list[Found] = []
+    kept: list[Detection] = []
     for one in sorted(found, key=attrgetter("start")):
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
@@ -27,11 +27,11 @@ def without_overlaps(found: Iterable[Found]) -> list[Found]:
         last = kept[-1]
         better = max(last, one, key=lambda each: (each.score, each.end - each.start))
         # Together they are one mark, so that no rest of the weaker one is left standing.
-        kept[-1] = Found(better.kind, last.start, max(last.end, one.end), better.score)
+        kept[-1] = Detection(better.kind, last.start, max(last.end, one.end), better.score)
     return kept
 
 
-def redact(text: str, found: Iterable[Found]) -> str:
+def redact(text: str, found: Iterable[Detection]) -> str:
     """`text` with a mark such as `[redacted: api key]` in place of each of `found`."""
     pieces: list[str] = []
     start = 0

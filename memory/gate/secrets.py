@@ -24,7 +24,7 @@ from detect_secrets.plugins.stripe import StripeDetector
 from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
 from detect_secrets.plugins.twilio import TwilioKeyDetector
 
-from memory.gate.redaction import Found
+from memory.gate.redaction import Detection
 
 API_KEY = "api key"
 TOKEN = "access token"  # noqa: S105 - the name of a kind
@@ -126,7 +126,7 @@ _COUNTED = re.compile(
 )
 
 
-def find_secrets(text: str) -> list[Found]:
+def find_secrets(text: str) -> list[Detection]:
     """The secrets of `text`, in no order; one may be found twice. The place is that of the secret, not of its name."""
     lowered = text.lower()
     found = list(_keys(text)) if any(len(word) >= LEAST_KEY_CHARS for word in text.split()) else []
@@ -143,7 +143,7 @@ def find_secrets(text: str) -> list[Found]:
     return found
 
 
-def _keys(text: str) -> Iterator[Found]:
+def _keys(text: str) -> Iterator[Detection]:
     for word in _LONG_WORD.finditer(text):
         if not any(character.isdigit() for character in word[0]):
             continue
@@ -152,7 +152,7 @@ def _keys(text: str) -> Iterator[Found]:
             for pattern in _PROVIDERS:
                 for match in pattern.finditer(piece):
                     if _is_real(match[0]):
-                        yield Found(API_KEY, start + match.start(), start + match.end(), 0.98)
+                        yield Detection(API_KEY, start + match.start(), start + match.end(), 0.98)
     for match in _PREFIXED.finditer(text):
         if _is_mixed(match[1]) and _is_real(match[1]):
             yield _at(API_KEY, match, 0, 0.95)
@@ -161,17 +161,17 @@ def _keys(text: str) -> Iterator[Found]:
             yield _at(TOKEN, match, 0, 0.95)
 
 
-def _private_keys(text: str) -> Iterator[Found]:
+def _private_keys(text: str) -> Iterator[Detection]:
     end = 0
     for opening in _PRIVATE_KEY.finditer(text):
         if opening.start() < end:
             continue
         closing = _KEY_END.search(text, opening.end())
         end = closing.end() if closing else len(text)
-        yield Found(PRIVATE_KEY, opening.start(), end, 0.99)
+        yield Detection(PRIVATE_KEY, opening.start(), end, 0.99)
 
 
-def _named(text: str) -> Iterator[Found]:
+def _named(text: str) -> Iterator[Detection]:
     """Values that the text itself calls a password, a key or a token."""
     for match in _BEARER.finditer(text):
         if _is_mixed(match[1]) and _is_real(match[1]):
@@ -186,11 +186,11 @@ def _named(text: str) -> Iterator[Found]:
         group = "value" if match["value"] else "quoted"
         value = match[group].rstrip(".?)")
         if (_is_password(value) or value.isdecimal()) and _is_real(value) and not _is_measure(text, match, group):
-            yield Found(PASSWORD, match.start(group), match.start(group) + len(value), 0.85)
+            yield Detection(PASSWORD, match.start(group), match.start(group) + len(value), 0.85)
 
 
-def _at(kind: str, match: re.Match[str], group: int | str, score: float) -> Found:
-    return Found(kind, match.start(group), match.end(group), score)
+def _at(kind: str, match: re.Match[str], group: int | str, score: float) -> Detection:
+    return Detection(kind, match.start(group), match.end(group), score)
 
 
 def _is_mixed(value: str) -> bool:

@@ -23,32 +23,32 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ClockJudgement:
     """The clock after a look at it; `problem` says why it is not believed and is empty when it is."""
 
     clock: Clock
     problem: str = ""
 
 
-def judge(clock: Clock, *, now: datetime) -> Judgement:
+def judge(clock: Clock, *, now: datetime) -> ClockJudgement:
     """Believes a clock that went on by at most FORWARDS since it was last believed, and not backwards.
 
     A longer step may be a wrong clock or a server that was off: it is believed when the clock has then gone on steadily
     for FORWARDS, or when it comes back. A person may say sooner that it is right (`Clock(trusted_at=now)`).
     """
-    believed = Judgement(Clock(trusted_at=now, seen_at=now))
+    believed = ClockJudgement(Clock(trusted_at=now, seen_at=now))
     if clock.trusted_at is None:
         return believed
     if now < clock.trusted_at - BACKWARDS:
         problem = f"the clock went back from {clock.trusted_at:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} UTC"
-        return Judgement(replace(clock, doubted_at=clock.doubted_at or now, seen_at=now), problem)
+        return ClockJudgement(replace(clock, doubted_at=clock.doubted_at or now, seen_at=now), problem)
     if now <= clock.trusted_at + FORWARDS:
         return believed
     steady = clock.doubted_at is not None and clock.seen_at is not None and _steady(clock.seen_at, now)
     if steady and clock.doubted_at is not None and now - clock.doubted_at >= FORWARDS:
         return believed
     problem = f"the clock went on from {clock.trusted_at:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} UTC"
-    return Judgement(replace(clock, doubted_at=clock.doubted_at if steady else now, seen_at=now), problem)
+    return ClockJudgement(replace(clock, doubted_at=clock.doubted_at if steady else now, seen_at=now), problem)
 
 
 def _steady(seen: datetime, now: datetime) -> bool:

@@ -42,7 +42,7 @@ class EmbeddingProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class EmbeddingModelKind:
     """How the models of a provider are made of the settings, by their name and dimensions.
 
     `default_model` is used where the settings name none. Of models that are not `sized` dimensions are always 0.
@@ -74,10 +74,10 @@ def _hash(name: str, dimensions: int) -> EmbeddingProvider:
     return HashEmbedding(name)
 
 
-PROVIDERS: dict[str, Provider] = {
-    "minilm": Provider(minilm.DEFAULT_MODEL, _minilm),
-    "openai": Provider("text-embedding-3-small", _openai, sized=True),
-    "hash": Provider(hashing.DEFAULT_MODEL, _hash),
+PROVIDERS: dict[str, EmbeddingModelKind] = {
+    "minilm": EmbeddingModelKind(minilm.DEFAULT_MODEL, _minilm),
+    "openai": EmbeddingModelKind("text-embedding-3-small", _openai, sized=True),
+    "hash": EmbeddingModelKind(hashing.DEFAULT_MODEL, _hash),
 }
 
 

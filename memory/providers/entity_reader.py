@@ -9,12 +9,12 @@ from memory.errors import LLMUnavailable
 from memory.providers.gazetteer import lexicon
 from memory.providers.llm_entities import configured_reader
 from memory.text.entities import MAX_ENTITIES, find_entities
-from memory.text.names import Found
+from memory.text.names import NameMatch
 
 log = logging.getLogger("memos.entities")
 
 
-def read_entities(texts: Sequence[tuple[str, str]]) -> list[list[Found]]:
+def read_entities(texts: Sequence[tuple[str, str]]) -> list[list[NameMatch]]:
     """The names in each (text, speaker), in reading order and not overlapping; a named speaker before them.
 
     What the language model adds stands in the text and is no part of a name that a rule is surer of. When it does not
@@ -33,7 +33,7 @@ def read_entities(texts: Sequence[tuple[str, str]]) -> list[list[Found]]:
     return [_joined(own, more) for own, more in zip(found, added, strict=True)]
 
 
-def _joined(own: Sequence[Found], more: Iterable[Found]) -> list[Found]:
+def _joined(own: Sequence[NameMatch], more: Iterable[NameMatch]) -> list[NameMatch]:
     """Names of the rules and of the model: where they overlap, those that a rule is sure of, else the model's."""
     kept = [named for named in own if named.weight >= 2]
     for named in [*more, *own]:

@@ -10,7 +10,7 @@ from django.conf import settings
 from memory.enums import EntityKind
 from memory.errors import LLMUnavailable
 from memory.providers.chat import ChatModel, configured_chat
-from memory.text.names import MAX_NAME_CHARS, Found, name_key
+from memory.text.names import MAX_NAME_CHARS, NameMatch, name_key
 
 # Texts of one question to the model, and what it reads of each.
 TEXTS = 20
@@ -33,12 +33,12 @@ class LLMEntityReader:
         self._chat = chat
         self.name = chat.name
 
-    def read(self, texts: Sequence[str]) -> list[list[Found]]:
+    def read(self, texts: Sequence[str]) -> list[list[NameMatch]]:
         """The names in each text, every place where one stands. Raises LLMUnavailable when the answer is no such list.
 
         Names that do not stand in their text are dropped.
         """
-        found: list[list[Found]] = []
+        found: list[list[NameMatch]] = []
         for start in range(0, len(texts), TEXTS):
             part = [text[:MAX_TEXT_CHARS] for text in texts[start : start + TEXTS]]
             material = {"messages": [{"number": number, "text": text} for number, text in enumerate(part, start=1)]}
@@ -52,11 +52,11 @@ def configured_reader() -> LLMEntityReader | None:
     return LLMEntityReader(chat) if chat else None
 
 
-def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[Found]]:
+def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[NameMatch]]:
     messages = answer.get("messages")
     if not isinstance(messages, list):
         raise LLMUnavailable("the language model answered no list of messages")
-    found: list[list[Found]] = [[] for _ in texts]
+    found: list[list[NameMatch]] = [[] for _ in texts]
     for message in messages:
         number = message.get("number") if isinstance(message, dict) else None
         names = message.get("names") if isinstance(message, dict) else None
@@ -67,19 +67,19 @@ def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[Found
     return found
 
 
-def _places(named: Any, text: str) -> list[Found]:
+def _places(named: Any, text: str) -> list[NameMatch]:
     """Every place of a name in its text; none when it is no name with a kind, or does not stand there."""
     name = named.get("name") if isinstance(named, dict) else None
     kind = named.get("kind") if isinstance(named, dict) else None
     if not isinstance(name, str) or kind not in EntityKind.values or not 1 < len(name) <= MAX_NAME_CHARS:
         return []
-    places: list[Found] = []
+    places: list[NameMatch] = []
     start = text.find(name) if name_key(name) else -1
     while start >= 0:
         end = start + len(name)
         if not (text[start - 1 : start].isascii() and text[start - 1 : start].isalnum()) and not (
             text[end : end + 1].isascii() and text[end : end + 1].isalnum()
         ):
-            places.append(Found(start, end, name, EntityKind(kind), 2))
+            places.append(NameMatch(start, end, name, EntityKind(kind), 2))
         start = text.find(name, end)
     return places

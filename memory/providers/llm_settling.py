@@ -30,7 +30,7 @@ _INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PromptStatement:
     """`words`, what stood `before` them in the same memory, who said them and on which day (ISO 8601)."""
 
     speaker: str
@@ -40,7 +40,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PairOpinion:
     """What the model says of a pair. Nothing of it is checked but its form."""
 
     replaces: bool
@@ -56,7 +56,7 @@ class LLMJudge:
         self._chat = chat
         self.name = chat.name
 
-    def judge(self, pairs: Sequence[tuple[Said, Said]]) -> list[Verdict | None]:
+    def judge(self, pairs: Sequence[tuple[PromptStatement, PromptStatement]]) -> list[PairOpinion | None]:
         """The verdict on each pair (older, newer); None where it gave none in the form that was asked for.
 
         Raises LLMUnavailable when the model does not answer, or its answer is no list of verdicts.
@@ -84,7 +84,7 @@ def _number(one: Any) -> int | None:
     return number if type(number) is int else None
 
 
-def _verdict(given: Sequence[dict[str, Any]]) -> Verdict | None:
+def _verdict(given: Sequence[dict[str, Any]]) -> PairOpinion | None:
     """The one verdict that was given; None for several, or one in another form."""
     if len(given) != 1:
         return None
@@ -95,4 +95,4 @@ def _verdict(given: Sequence[dict[str, Any]]) -> Verdict | None:
     old_value, new_value, reason = words
     if max(len(old_value), len(new_value)) > MAX_VALUE_CHARS:
         return None
-    return Verdict(replaces, old_value, new_value, reason)
+    return PairOpinion(replaces, old_value, new_value, reason)

@@ -32,7 +32,7 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class RerankerKind:
     """A kind of reranker, and how it is made of the settings. It needs the setting `needs`, which names `what`."""
 
     needs: str
@@ -67,9 +67,11 @@ def _endpoint(shape: str) -> Reranker:
 
 
 OFF = "off"
-PROVIDERS: dict[str, Provider] = {
-    "onnx": Provider("MEMOS_RERANK_MODEL_DIR", "the model's folder", _onnx),
-    **{shape: Provider("MEMOS_RERANK_URL", "the address to POST to", partial(_endpoint, shape)) for shape in SHAPES},
+PROVIDERS: dict[str, RerankerKind] = {
+    "onnx": RerankerKind("MEMOS_RERANK_MODEL_DIR", "the model's folder", _onnx),
+    **{
+        shape: RerankerKind("MEMOS_RERANK_URL", "the address to POST to", partial(_endpoint, shape)) for shape in SHAPES
+    },
 }
 
 

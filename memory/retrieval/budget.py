@@ -13,7 +13,7 @@ Count = Callable[[str], int]
 
 
 @dataclass(slots=True)
-class Item:
+class SectionItem:
     """One entry of a section: `prefix` and `text` make its line. It is kept unless `cut` says why not.
 
     `tokens` is the cost of its line, as kept; of an item that is cut, what the whole line would have cost.
@@ -28,14 +28,14 @@ class Item:
     trimmed: bool = False
 
 
-def item(identity: str, prefix: str, text: str, count: Count) -> Item:
+def item(identity: str, prefix: str, text: str, count: Count) -> SectionItem:
     """An item with its line, which ends with a line break; further lines of a text are set in.
 
     So a memory cannot pass for a heading or for another memory. And as a line starts with a dash and ends with a line
     break, where byte-pair encodings of OpenAI's kind split anyway, the tokens of lines add up to those of the text.
     """
     line = _line(prefix, text)
-    return Item(identity, prefix, text, line, count(line))
+    return SectionItem(identity, prefix, text, line, count(line))
 
 
 def shares(budget: int, demands: Sequence[int], weights: Sequence[int]) -> list[int]:
@@ -59,7 +59,7 @@ def shares(budget: int, demands: Sequence[int], weights: Sequence[int]) -> list[
     return granted
 
 
-def fill(items: Iterable[Item], room: int, *, count: Count | None = None) -> None:
+def fill(items: Iterable[SectionItem], room: int, *, count: Count | None = None) -> None:
     """Keeps of `items`, most important first, what fits into `room` tokens, and cuts the others.
 
     With `count`, the first that does not fit is trimmed to the sentences that do, if one does.
@@ -74,7 +74,7 @@ def fill(items: Iterable[Item], room: int, *, count: Count | None = None) -> Non
             room -= entry.tokens
 
 
-def newest_fitting(items: Sequence[Item], room: int) -> int:
+def newest_fitting(items: Sequence[SectionItem], room: int) -> int:
     """How many of the last of `items` fit into `room` tokens together, without a gap."""
     for fitting, entry in enumerate(reversed(items)):
         room -= entry.tokens
@@ -83,13 +83,13 @@ def newest_fitting(items: Sequence[Item], room: int) -> int:
     return len(items)
 
 
-def leave_out(items: Iterable[Item], reason: CutReason) -> None:
+def leave_out(items: Iterable[SectionItem], reason: CutReason) -> None:
     """Leaves `items` out for `reason`."""
     for entry in items:
         entry.cut = reason
 
 
-def trim(entry: Item, room: int, count: Count) -> bool:
+def trim(entry: SectionItem, room: int, count: Count) -> bool:
     """Shortens the entry to as many of its first sentences, and an ellipsis, as fit; False when not one does."""
     whole = len(entry.text.rstrip())
     ends = [end for end in sentence_ends(entry.text) if end < whole]
@@ -101,7 +101,7 @@ def trim(entry: Item, room: int, count: Count) -> bool:
     return True
 
 
-def _shortened(entry: Item, end: int) -> str:
+def _shortened(entry: SectionItem, end: int) -> str:
     return _line(entry.prefix, f"{entry.text[:end].rstrip()} …")
 
 

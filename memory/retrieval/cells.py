@@ -102,7 +102,7 @@ class CellMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class ListMembers:
     """Members of the cells that a search looks into, with their squared distances by the first estimate; all [members].
 
     `are_all`: there are no other cells. `cell` names the row of `differences` (float32 [cells, dimensions], the
@@ -142,7 +142,7 @@ _FIRST = 8
 _TINY = np.float32(1e-12)
 
 
-def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes], *, are_all: bool) -> Candidates:
+def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes], *, are_all: bool) -> ListMembers:
     """The members of some cells: `packed` holds the records of the cell whose centroid is the same row's."""
     dimensions = centroids.shape[1]
     dtype = member_dtype(dimensions)
@@ -156,7 +156,7 @@ def candidates(vector: np.ndarray, centroids: np.ndarray, packed: Sequence[bytes
     radius = np.ascontiguousarray(records["radius"])
     # The law of cosines in the triangle of centroid, member and question.
     distances = radius * (radius - 2 * lengths * cosine[differing]) + lengths * lengths
-    return Candidates(records, cell, differences, distances, are_all)
+    return ListMembers(records, cell, differences, distances, are_all)
 
 
 def _smallest(values: np.ndarray, count: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memory.enums import ARMS
-from memory.retrieval.fusion import SIGNALS, Candidate, Part
+from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Hit
 
@@ -76,7 +76,7 @@ def explain_dropped(dropped: Dropped, weights: Mapping[str, float]) -> dict[str,
 
 def differences(above: Candidate, below: Candidate) -> dict[str, float]:
     """By part, how much more `above` has than `below`, largest first; they sum to the difference of the scores."""
-    none = Part(0.0, None, 0.0)
+    none = Contribution(0.0, None, 0.0)
     names = dict.fromkeys((*above.parts, *below.parts))
     found = {name: above.parts.get(name, none).weighted - below.parts.get(name, none).weighted for name in names}
     return {name: found[name] for name in sorted(found, key=found.__getitem__, reverse=True) if found[name]}
@@ -84,7 +84,7 @@ def differences(above: Candidate, below: Candidate) -> dict[str, float]:
 
 def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
     """`{arms, signals}`: by name `raw`, `rank` (arms only), `weight` and `weighted`."""
-    none = Part(0.0, None, 0.0)
+    none = Contribution(0.0, None, 0.0)
     arms = {}
     for arm in ARMS:
         part = candidate.parts.get(arm, none)
@@ -97,7 +97,7 @@ def parts(candidate: Candidate, weights: Mapping[str, float]) -> dict[str, dict[
     return {"arms": arms, "signals": signals}
 
 
-def _share(part: Part, weight: float | None) -> dict[str, float | None]:
+def _share(part: Contribution, weight: float | None) -> dict[str, float | None]:
     return {"weight": None if weight is None else round(weight, 6), "weighted": part.weighted}
 
 

@@ -44,7 +44,7 @@ class Operator(StrEnum):
     CONTAINS = "contains"
 
 
-class Column(StrEnum):
+class MemoryField(StrEnum):
     """What every memory has, by the names that the API gives it."""
 
     ROLE = "role"
@@ -67,7 +67,7 @@ class MetadataPath:
 class Condition:
     """One test of one field. It does not hold where the field is absent or of another type than `value`."""
 
-    field: Column | MetadataPath
+    field: MemoryField | MetadataPath
     operator: Operator
     value: Value
 
@@ -126,7 +126,7 @@ def to_json(where: Filter) -> dict[str, Any]:
         case Not(part):
             return {"not": to_json(part)}
         case Condition(field, operator, value):
-            name = field.value if isinstance(field, Column) else _METADATA + ".".join(map(_escaped, field.keys))
+            name = field.value if isinstance(field, MemoryField) else _METADATA + ".".join(map(_escaped, field.keys))
             listed = [_as_json(item) for item in value] if isinstance(value, tuple) else _as_json(value)
             return {name: {operator.value: listed}}
 
@@ -143,7 +143,7 @@ EQUALITY = (Operator.EQ, Operator.NE, Operator.IN)
 ORDER = (Operator.GT, Operator.GTE, Operator.LT, Operator.LTE)
 _OF_METADATA = (*EQUALITY, *ORDER, Operator.EXISTS, Operator.CONTAINS)
 _JOINS: dict[str, type[All | AnyOf]] = {"and": All, "or": AnyOf}
-_FIELDS = f"metadata.<key>, {', '.join(Column)}"
+_FIELDS = f"metadata.<key>, {', '.join(MemoryField)}"
 _METADATA = "metadata."
 _KEY = r"(?:[^.\\]|\\[.\\])+"
 
@@ -182,7 +182,7 @@ class _Parser:
             self._condition(field, _operator(field, word, here), test, f"{here}.{word}") for word, test in value.items()
         ]
 
-    def _condition(self, field: Column | MetadataPath, operator: Operator, value: object, place: str) -> Condition:
+    def _condition(self, field: MemoryField | MetadataPath, operator: Operator, value: object, place: str) -> Condition:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise FilterError(place, f"is one condition too many: a filter has at most {MAX_CONDITIONS}.")
@@ -190,16 +190,16 @@ class _Parser:
             if not isinstance(value, bool):
                 raise FilterError(place, "must be true or false.")
             return Condition(field, operator, value)
-        read = _COLUMN_VALUES[field] if isinstance(field, Column) else _ordered if operator in ORDER else _scalar
+        read = _COLUMN_VALUES[field] if isinstance(field, MemoryField) else _ordered if operator in ORDER else _scalar
         if operator is Operator.IN:
             listed = _listed(value, place)
             return Condition(field, operator, tuple(read(item, f"{place}[{at}]") for at, item in enumerate(listed)))
         return Condition(field, operator, read(value, place))
 
 
-def _field(name: str, place: str) -> Column | MetadataPath:
+def _field(name: str, place: str) -> MemoryField | MetadataPath:
     if name in _COLUMN_VALUES:
-        return Column(name)
+        return MemoryField(name)
     if not name.startswith(_METADATA):
         raise FilterError(place, f"is no field. There are {_FIELDS}; and, or, not join them.")
     path = name.removeprefix(_METADATA)
@@ -213,8 +213,8 @@ def _field(name: str, place: str) -> Column | MetadataPath:
     return MetadataPath(tuple(keys))
 
 
-def _operator(field: Column | MetadataPath, word: str, place: str) -> Operator:
-    allowed = COLUMN_OPERATORS[field] if isinstance(field, Column) else _OF_METADATA
+def _operator(field: MemoryField | MetadataPath, word: str, place: str) -> Operator:
+    allowed = COLUMN_OPERATORS[field] if isinstance(field, MemoryField) else _OF_METADATA
     if word not in allowed:
         shown = repr(word) if len(word) <= MAX_NAME_CHARS else "A name"
         nested = " A key inside it is written with a dot." if isinstance(field, MetadataPath) else ""
@@ -289,14 +289,14 @@ def _scalar(value: object, place: str) -> Scalar:
     return _ordered(value, place)
 
 
-_COLUMN_VALUES: dict[Column, Callable[[object, str], str | int | float | datetime]] = {
-    Column.ROLE: _one_of(tuple(Role.values)),
-    Column.SPEAKER: _text,
-    Column.SESSION: _text,
-    Column.TIER: _one_of(tuple(Tier.values)),
-    Column.IMPORTANCE: _share,
-    Column.OCCURRED: _moment,
-    Column.CREATED: _moment,
+_COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | datetime]] = {
+    MemoryField.ROLE: _one_of(tuple(Role.values)),
+    MemoryField.SPEAKER: _text,
+    MemoryField.SESSION: _text,
+    MemoryField.TIER: _one_of(tuple(Tier.values)),
+    MemoryField.IMPORTANCE: _share,
+    MemoryField.OCCURRED: _moment,
+    MemoryField.CREATED: _moment,
 }
-_RANKED = (Column.IMPORTANCE, Column.OCCURRED, Column.CREATED)
-COLUMN_OPERATORS = {column: (*EQUALITY, *ORDER) if column in _RANKED else EQUALITY for column in Column}
+_RANKED = (MemoryField.IMPORTANCE, MemoryField.OCCURRED, MemoryField.CREATED)
+COLUMN_OPERATORS = {column: (*EQUALITY, *ORDER) if column in _RANKED else EQUALITY for column in MemoryField}

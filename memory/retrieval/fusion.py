@@ -42,7 +42,7 @@ RARE_WORDS = 2.0
 CHANCE = 0.15
 
 
-class Part(NamedTuple):
+class Contribution(NamedTuple):
     """What one arm or signal gave to a memory's score: its own value, its place in the arm (None: not among its best,
     or no arm), and the share."""
 
@@ -56,13 +56,13 @@ class Candidate:
     """A memory some arm found. `score` is the sum of the `weighted` of its `parts`, by name."""
 
     memory_id: uuid.UUID
-    parts: dict[str, Part]
+    parts: dict[str, Contribution]
 
     @property
     def score(self) -> float:
         return sum(part.weighted for part in self.parts.values())
 
-    def with_part(self, name: str, part: Part) -> Candidate:
+    def with_part(self, name: str, part: Contribution) -> Candidate:
         """The same memory with one part more."""
         return Candidate(self.memory_id, {**self.parts, name: part})
 
@@ -93,7 +93,9 @@ class Ranking:
         return Candidate(
             uuid.UUID(memory_id),
             {
-                name: Part(float(self._raw[name][row]), self._ranks.get(name, {}).get(memory_id), float(share[row]))
+                name: Contribution(
+                    float(self._raw[name][row]), self._ranks.get(name, {}).get(memory_id), float(share[row])
+                )
                 for name, share in self._shares.items()
                 if name in ARMS or share[row]
             },

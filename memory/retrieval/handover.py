@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.enums import CutReason, PackSection
-from memory.retrieval.budget import Count, Item, fill, item, leave_out, newest_fitting, shares, trim
+from memory.retrieval.budget import Count, SectionItem, fill, item, leave_out, newest_fitting, shares, trim
 from memory.retrieval.pipeline import Hit
 from memory.text.card import SECTIONS, line_prefix, section_items
 from memory.text.json_values import encode
@@ -38,7 +38,7 @@ assert set(_BY_IMPORTANCE) == set(SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowMessages:
     """The session's newest messages, oldest first, and where it stands.
 
     `before`: how many messages of the session are older than these; `covered`: the last turn that the summary covers;
@@ -66,9 +66,9 @@ class Handover:
 
 
 @dataclass(slots=True)
-class _Section:
+class _PackSection:
     name: PackSection
-    items: list[Item]
+    items: list[SectionItem]
     heading_tokens: int
 
     @property
@@ -86,7 +86,7 @@ def handover(
     *,
     procedural: Mapping[str, Any],
     card: Mapping[str, Any] | None,
-    window: Window,
+    window: WindowMessages,
     hits: Sequence[Hit],
     max_tokens: int | None,
     tokenizer: str,
@@ -118,7 +118,7 @@ def handover(
             *(_hit_item(number, hit, count) for number, hit in enumerate(hits, start=1)),
         ],
     }
-    built = {name: _Section(name, items, count(_HEADINGS[name])) for name, items in sections.items()}
+    built = {name: _PackSection(name, items, count(_HEADINGS[name])) for name, items in sections.items()}
     procedural_tokens = built[PackSection.PROCEDURAL].demand
     messages = built[PackSection.WINDOW].items
     leave_out(messages[: _steady_start(window)], CutReason.WINDOW_STEP)
@@ -145,7 +145,7 @@ def handover(
     return Handover(text, tokens, knowledge, procedural_tokens, manifest)
 
 
-def _fit(built: Mapping[PackSection, _Section], window: Window, max_tokens: int, count: Count) -> None:
+def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_tokens: int, count: Count) -> None:
     """Cuts what `max_tokens` have no room for."""
     procedural, summary, messages, hits = built.values()
     fill(procedural.items, max_tokens - procedural.heading_tokens)
@@ -160,7 +160,7 @@ def _fit(built: Mapping[PackSection, _Section], window: Window, max_tokens: int,
         leave_out([entry for entry in hits.items if entry.cut is None], CutReason.OVER_BUDGET)
 
 
-def _divide(summary: _Section, messages: _Section, hits: _Section, room: int) -> tuple[int, int, int]:
+def _divide(summary: _PackSection, messages: _PackSection, hits: _PackSection, room: int) -> tuple[int, int, int]:
     """Tokens for summary and window, and how many messages fit into the window's; the rest is for the hits.
 
     Each message that does not fit may be a hit that has to be told then, which the window makes room for.
@@ -178,7 +178,7 @@ def _divide(summary: _Section, messages: _Section, hits: _Section, room: int) ->
         kept = fitting
 
 
-def _fit_window(section: _Section, window: Window, kept: int, room: int, count: Count) -> None:
+def _fit_window(section: _PackSection, window: WindowMessages, kept: int, room: int, count: Count) -> None:
     """Keeps the newest `kept` messages; if that is none, as much of the very newest as fits into `room`."""
     shown = [entry for entry in section.items if entry.cut is None]
     lost = len(shown) - kept
@@ -190,7 +190,7 @@ def _fit_window(section: _Section, window: Window, kept: int, room: int, count: 
     leave_out(shown[:lost], CutReason.OVER_BUDGET)
 
 
-def _steady_start(window: Window) -> int:
+def _steady_start(window: WindowMessages) -> int:
     """How many of the window's oldest messages are left out so that its start stays where it is for `step` turns.
 
     Only messages that the summary covers; none while the window has not lost one. Steps are counted from the summary:
@@ -202,17 +202,17 @@ def _steady_start(window: Window) -> int:
     return skipped if window.before + skipped <= window.covered else 0
 
 
-def _turns_to_step(window: Window, turn: int) -> int:
+def _turns_to_step(window: WindowMessages, turn: int) -> int:
     """How many turns from `turn` to the next at which a window may start."""
     return (window.covered - len(window.messages) - turn) % window.step
 
 
-def _cut_what_the_window_shows(built: Mapping[PackSection, _Section]) -> None:
+def _cut_what_the_window_shows(built: Mapping[PackSection, _PackSection]) -> None:
     shown = {entry.id for entry in built[PackSection.WINDOW].items if entry.cut is None}
     leave_out([entry for entry in built[PackSection.HITS].items if entry.id in shown], CutReason.IN_WINDOW)
 
 
-def _cut_least(built: Mapping[PackSection, _Section]) -> None:
+def _cut_least(built: Mapping[PackSection, _PackSection]) -> None:
     """Cuts the one item that matters least, and a hit that only this item showed."""
     procedural, summary, messages, hits = (section.items for section in built.values())
     order = (*hits[::-1], *messages, *_most_important_first(summary)[::-1], *procedural[::-1])
@@ -220,23 +220,23 @@ def _cut_least(built: Mapping[PackSection, _Section]) -> None:
     leave_out([entry for entry in (least, *hits) if entry.id == least.id], CutReason.OVER_BUDGET)
 
 
-def _most_important_first(items: Sequence[Item]) -> list[Item]:
+def _most_important_first(items: Sequence[SectionItem]) -> list[SectionItem]:
     """A card's items: section by section, within one the newest first."""
     return [entry for section in _BY_IMPORTANCE for entry in items[::-1] if entry.id.startswith(f"{section}.")]
 
 
-def _procedural_items(procedural: Mapping[str, Any], count: Count) -> list[Item]:
+def _procedural_items(procedural: Mapping[str, Any], count: Count) -> list[SectionItem]:
     prompt = procedural.get("prompt")
     prompts = [item(f"prompt:{prompt['name']}@{prompt['version']}", "", prompt["text"], count)] if prompt else []
     return prompts + [_tool_item(tool, count) for tool in procedural.get("tools") or ()]
 
 
-def _tool_item(tool: Mapping[str, Any], count: Count) -> Item:
+def _tool_item(tool: Mapping[str, Any], count: Count) -> SectionItem:
     told = f"{tool['description']}; parameters {encode(tool['parameters']).decode()}"
     return item(f"tool:{tool['name']}@{tool['version']}", f"Tool {tool['name']}: ", told, count)
 
 
-def _card_items(card: Mapping[str, Any], count: Count) -> list[Item]:
+def _card_items(card: Mapping[str, Any], count: Count) -> list[SectionItem]:
     return [
         item(f"{section}.{position}", line_prefix(section), statement, count)
         for section in SECTIONS
@@ -244,23 +244,23 @@ def _card_items(card: Mapping[str, Any], count: Count) -> list[Item]:
     ]
 
 
-def _window_item(message: WindowMessage, count: Count) -> Item:
+def _window_item(message: WindowMessage, count: Count) -> SectionItem:
     said_by = message.speaker or message.role
     return item(message.memory_id, f"{said_by}{QUOTED if message.suspected else ''}: ", message.text, count)
 
 
-def _hit_item(number: int, hit: Hit, count: Count) -> Item:
+def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
     quoted = QUOTED if hit.suspected else ""
     prefix = f"[{number}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}{quoted}: "
     later = "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.excerpt})" for one in hit.later)
     return item(str(hit.id), prefix, hit.text + later, count)
 
 
-def _text(built: Mapping[PackSection, _Section]) -> str:
+def _text(built: Mapping[PackSection, _PackSection]) -> str:
     return "".join(section.text() for section in built.values())
 
 
-def _section_manifest(section: _Section) -> dict[str, Any]:
+def _section_manifest(section: _PackSection) -> dict[str, Any]:
     return {
         "section": section.name.value,
         "tokens": section.demand,

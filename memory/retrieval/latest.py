@@ -48,7 +48,7 @@ _VALUE = re.compile(r"\d|[一二三四五六七八九十百千]+[个点号月日
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DatedHit:
     """A hit: its statements, and when it was said."""
 
     statements: Sequence[Statement]
@@ -60,7 +60,7 @@ def asks_for_value(question: str) -> bool:
     return _PRESENT_VALUE.search(question) is not None and _PAST_OR_ALL.search(question) is None
 
 
-def latest_first(question: str, hits: Sequence[Found]) -> list[int]:
+def latest_first(question: str, hits: Sequence[DatedHit]) -> list[int]:
     """The places of `hits` (best first) in the order they should have.
 
     Only hits in which a person gives a value for what is asked change places, and only among themselves.
@@ -82,7 +82,7 @@ def asks_how_it_is(question: str) -> bool:
     return _PRESENT.search(question) is not None and _PAST.search(question) is None
 
 
-def change_first(question: str, hits: Sequence[Found]) -> list[int]:
+def change_first(question: str, hits: Sequence[DatedHit]) -> list[int]:
     """The places of `hits` (best first) in the order they should have: the newest of those that tell of a change since
     the best hit was said, of the same person or thing and of what is asked, comes before it."""
     places = list(range(len(hits)))
@@ -103,7 +103,7 @@ def change_first(question: str, hits: Sequence[Found]) -> list[int]:
     return [newest, *(place for place in places if place != newest)]
 
 
-def _may_give_way(hit: Found) -> bool:
+def _may_give_way(hit: DatedHit) -> bool:
     """Whether it is a person's message, and not a document."""
     spoken = [said for said in hit.statements if not said.by_agent]
     return bool(spoken) and max(said.end for said in hit.statements) <= MOST_CHARS
@@ -128,7 +128,7 @@ def _may_replace(said: Statement, new: Claim, old_said: Statement, old: Claim) -
     return is_same_holder(new, old)
 
 
-def _share(wanted: set[str], hit: Found) -> float:
+def _share(wanted: set[str], hit: DatedHit) -> float:
     """The largest share of the `wanted` terms that one statement with a value holds."""
     found = (
         len(wanted.intersection(terms(one.text))) / len(wanted)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.enums import Verdict
-from memory.retrieval.fusion import Candidate, Part
-from memory.retrieval.restated import Said, Words, nearest
+from memory.retrieval.fusion import Candidate, Contribution
+from memory.retrieval.restated import SpokenHit, Words, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Dropped:
 
 def list_dropped(
     candidates: Sequence[Candidate],
-    said: Sequence[Said],
+    said: Sequence[SpokenHit],
     *,
     again: Mapping[int, int],
     shown: Mapping[int, Candidate],
@@ -74,10 +74,10 @@ def list_dropped(
 
 
 def _less_likeness(
-    candidate: Candidate, said: Said, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
+    candidate: Candidate, said: SpokenHit, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
     """The candidate less what its likeness to the nearest hit costs, and that hit."""
     place, likeness = nearest(said, hits_words)
     cost = variety * likeness
-    less = candidate.with_part("variety", Part(cost, None, -cost)) if cost else candidate
+    less = candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else candidate
     return less, hits[place].memory_id

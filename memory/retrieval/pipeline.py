@@ -18,13 +18,13 @@ from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
-from memory.retrieval.fusion import SIGNALS, Candidate, Part, Ranking, rank
+from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
-from memory.retrieval.latest import Found, asks_for_value, asks_how_it_is, change_first, latest_first
+from memory.retrieval.latest import DatedHit, asks_for_value, asks_how_it_is, change_first, latest_first
 from memory.retrieval.left_out import Dropped, list_dropped
 from memory.retrieval.question import Question
-from memory.retrieval.relevance import NO_EVIDENCE, Evidence, evidence_of
-from memory.retrieval.restated import Said, diversify, restatements
+from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
+from memory.retrieval.restated import SpokenHit, diversify, restatements
 from memory.text.asking import DATED_TERMS
 from memory.text.utterances import live_text, statements
 from memory.types import Scope
@@ -103,7 +103,7 @@ class Retrieval:
     considered: int
     weights: dict[str, float]
     milliseconds: dict[str, float]
-    evidence: Evidence = NO_EVIDENCE
+    evidence: AnswerEvidence = NO_EVIDENCE
     dropped: list[Dropped] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
 
@@ -180,7 +180,7 @@ def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Rankin
 
 def _first_stage(
     scope: Scope, question: Question, *, reading: int, taking_part: Collection[str], clock: _Clock
-) -> tuple[Ranking, list[Hit], Evidence]:
+) -> tuple[Ranking, list[Hit], AnswerEvidence]:
     """The ranking, the best `reading` of it read (dates, which only the texts tell, have moved them), and what the
     namespace has for the question."""
     ranking, evidence = _ranked(scope, question, taking_part, pool=reading, clock=clock)
@@ -198,7 +198,7 @@ def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> in
 
 def _ranked(
     scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock
-) -> tuple[Ranking, Evidence]:
+) -> tuple[Ranking, AnswerEvidence]:
     by_words = WordHits([], 0.0, {})
     by_meaning: list[ArmHit] = []
     if "lexical" in taking_part:
@@ -253,7 +253,7 @@ def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]
     if not read.parts:
         return hits, read.degraded
     judged = [
-        replace(hit, candidate=hit.candidate.with_part("rerank", Part(part.raw, None, part.weighted)))
+        replace(hit, candidate=hit.candidate.with_part("rerank", Contribution(part.raw, None, part.weighted)))
         for hit, part in zip(hits, read.parts, strict=False)
     ]
     # Those that it did not read stay behind those that it did.
@@ -278,7 +278,7 @@ def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple
     chosen = []
     for number, (place, cost) in enumerate(order, start=1):
         hit = hits[place]
-        candidate = hit.candidate.with_part("variety", Part(cost, None, -cost)) if cost else hit.candidate
+        candidate = hit.candidate.with_part("variety", Contribution(cost, None, -cost)) if cost else hit.candidate
         chosen.append(replace(hit, rank=number, candidate=candidate, restated_by=others.get(place, [])))
     return chosen
 
@@ -299,9 +299,9 @@ def _change_first(question: Question, hits: list[Hit]) -> list[Hit]:
     return _reorder(hits, change_first(question.text, _dated(hits[:VALUE_HITS])))
 
 
-def _dated(hits: Sequence[Hit]) -> list[Found]:
+def _dated(hits: Sequence[Hit]) -> list[DatedHit]:
     return [
-        Found(
+        DatedHit(
             statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT),
             # Memories of one moment are told apart by their turns.
             hit.occurred_at + timedelta(microseconds=hit.turn),
@@ -319,7 +319,7 @@ def _reorder(hits: list[Hit], order: Sequence[int]) -> list[Hit]:
     return moved + hits[len(order) :]
 
 
-def _judged(hits: Sequence[Hit], evidence: Evidence) -> list[Hit]:
+def _judged(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
     """The hits, each with its relevance."""
     return [replace(hit, relevance=evidence.relevance(cosine=hit.similarity, bm25=_bm25(hit))) for hit in hits]
 
@@ -341,11 +341,11 @@ def _replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
 
 def _gaining(hit: Hit, gain: float) -> Hit:
     gain += hit.candidate.parts["latest"].weighted if "latest" in hit.candidate.parts else 0.0
-    return replace(hit, candidate=hit.candidate.with_part("latest", Part(gain, None, gain)))
+    return replace(hit, candidate=hit.candidate.with_part("latest", Contribution(gain, None, gain)))
 
 
-def _said(hit: Hit) -> Said:
-    return Said(hit.speaker or hit.role, hit.text)
+def _said(hit: Hit) -> SpokenHit:
+    return SpokenHit(hit.speaker or hit.role, hit.text)
 
 
 def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
@@ -439,7 +439,7 @@ def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
     gone = spans_of(row[14] or [])
     overlap = row[12] / len(question.terms) if question.terms else 0.0
     if row[13]:
-        candidate = candidate.with_part("dated", Part(1.0, None, SIGNALS["dated"]))
+        candidate = candidate.with_part("dated", Contribution(1.0, None, SIGNALS["dated"]))
     return Hit(
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
         created_at, importance, tokens, overlap, 0, candidate, retired=gone,

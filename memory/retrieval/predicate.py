@@ -9,12 +9,12 @@ from typing import Any
 
 import orjson
 
-from memory.retrieval.filters import All, AnyOf, Column, Condition, Filter, MetadataPath, Not, Operator, Value
+from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField, MetadataPath, Not, Operator, Value
 from memory.text.timespan import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
+class SqlCondition:
     """A condition on the row `m` of memory_memory, true where it holds; `parameters` are those that `sql` names.
 
     Their names begin with `filter_` or `span_`; nothing of what a client wrote stands in `sql` itself.
@@ -26,37 +26,37 @@ class Predicate:
 
 def predicate(
     where: Filter | None, *, as_of: datetime | None = None, valid_at: datetime | None = None
-) -> Predicate | None:
+) -> SqlCondition | None:
     """What a memory must meet: the filter; to have been recorded by `as_of` and not known by then to be over; to hold
     at `valid_at`, in the time of what is told. None: every memory does."""
     parts = [] if where is None else [where]
     if as_of is not None:
-        parts.append(Condition(Column.CREATED, Operator.LTE, as_of))
+        parts.append(Condition(MemoryField.CREATED, Operator.LTE, as_of))
     writer = _Writer()
     conditions = [writer.joined(parts, "AND")] if parts else []
     if as_of is not None or valid_at is not None:
         conditions.append(writer.holding(as_of, valid_at))
-    return Predicate(" AND ".join(conditions), writer.parameters) if conditions else None
+    return SqlCondition(" AND ".join(conditions), writer.parameters) if conditions else None
 
 
-def within(spans: Sequence[Span]) -> Predicate:
+def within(spans: Sequence[Span]) -> SqlCondition:
     """What happened in one of the spans (at least one)."""
     ranges: list[str] = []
     parameters: dict[str, Any] = {}
     for number, span in enumerate(spans):
         ranges.append(f"m.occurred_at >= %(span_{number}_start)s AND m.occurred_at < %(span_{number}_end)s")
         parameters |= {f"span_{number}_start": span.start, f"span_{number}_end": span.end}
-    return Predicate(f"({' OR '.join(ranges)})", parameters)
+    return SqlCondition(f"({' OR '.join(ranges)})", parameters)
 
 
-def both(one: Predicate | None, other: Predicate) -> Predicate:
+def both(one: SqlCondition | None, other: SqlCondition) -> SqlCondition:
     """What meets the one and the other; their parameters have different names."""
     if one is None:
         return other
-    return Predicate(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
+    return SqlCondition(f"{one.sql} AND {other.sql}", one.parameters | other.parameters)
 
 
-def narrowing(predicate: Predicate | None, memory_id: str, *, gathered: bool = False) -> str:
+def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool = False) -> str:
     """What to add to a WHERE clause so that only memories stay that meet the predicate; empty without one.
 
     A semi-join from the column `memory_id` to the namespace's memories; the statement has a parameter `namespace_id`.
@@ -73,13 +73,13 @@ def narrowing(predicate: Predicate | None, memory_id: str, *, gathered: bool = F
 
 
 _COLUMNS = {
-    Column.ROLE: ("m.role", "text"),
-    Column.SPEAKER: ("m.speaker", "text"),
-    Column.SESSION: ("m.session", "text"),
-    Column.TIER: ("m.tier", "text"),
-    Column.IMPORTANCE: ("m.importance", "float8"),
-    Column.OCCURRED: ("m.occurred_at", "timestamptz"),
-    Column.CREATED: ("m.created_at", "timestamptz"),
+    MemoryField.ROLE: ("m.role", "text"),
+    MemoryField.SPEAKER: ("m.speaker", "text"),
+    MemoryField.SESSION: ("m.session", "text"),
+    MemoryField.TIER: ("m.tier", "text"),
+    MemoryField.IMPORTANCE: ("m.importance", "float8"),
+    MemoryField.OCCURRED: ("m.occurred_at", "timestamptz"),
+    MemoryField.CREATED: ("m.created_at", "timestamptz"),
 }
 _SIGNS = {
     Operator.EQ: "=",
@@ -121,7 +121,7 @@ class _Writer:
                     return self._of_metadata(field.keys, operator, value)
                 return self._of_column(field, operator, value)
 
-    def _of_column(self, column: Column, operator: Operator, value: Value) -> str:
+    def _of_column(self, column: MemoryField, operator: Operator, value: Value) -> str:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bound(list(value), f'{kind}[]')})"

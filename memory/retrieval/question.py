@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from memory.retrieval.predicate import Predicate
+from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
 from memory.text.timespan import Span, asks_when, spans
@@ -38,7 +38,7 @@ class Question:
     embedded: np.ndarray | Future[np.ndarray]
     model_id: int
     familiarity: float
-    predicate: Predicate | None
+    predicate: SqlCondition | None
     wants: Wants
     spans: list[Span]
     holding_at: datetime | None
@@ -58,7 +58,7 @@ def question(
     model_id: int,
     familiarity: float,
     now: datetime,
-    predicate: Predicate | None = None,
+    predicate: SqlCondition | None = None,
     holding_at: datetime | None = None,
     as_of: datetime | None = None,
     valid_at: datetime | None = None,

@@ -33,7 +33,7 @@ USUAL_COSINE = 0.45
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerEvidence:
     """What the candidates of a question say of whether it is answered at all.
 
     `nearest` and `mean`: the best cosine of the candidates and their mean (−1..1); `bm25`: the best BM25 score;
@@ -72,13 +72,13 @@ class Evidence:
 
 
 # Where nothing was searched.
-NO_EVIDENCE = Evidence(nearest=0.0, mean=0.0, bm25=0.0, asked=0.0, rarest=1.0, memories=0.0, familiarity=1.0)
+NO_EVIDENCE = AnswerEvidence(nearest=0.0, mean=0.0, bm25=0.0, asked=0.0, rarest=1.0, memories=0.0, familiarity=1.0)
 
 
-def evidence_of(question: Question, cosines: np.ndarray, bm25: np.ndarray, by_words: WordHits) -> Evidence:
+def evidence_of(question: Question, cosines: np.ndarray, bm25: np.ndarray, by_words: WordHits) -> AnswerEvidence:
     """The evidence of all candidates' `cosines` and `bm25` scores [candidates]; `by_words` counted the memories."""
     memories, holding = by_words.memories, by_words.holding
-    return Evidence(
+    return AnswerEvidence(
         nearest=float(cosines.max(initial=0.0)),
         mean=float(cosines.mean()) if len(cosines) else 0.0,
         bm25=float(bm25.max(initial=0.0)),

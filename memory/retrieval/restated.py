@@ -36,7 +36,7 @@ def _turns(word: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SpokenHit:
     """A hit as far as it matters here: who said what."""
 
     speaker: str
@@ -48,7 +48,7 @@ class Words:
 
     __slots__ = ("all", "asks", "sequence", "speaker", "text", "turning")
 
-    def __init__(self, said: Said) -> None:
+    def __init__(self, said: SpokenHit) -> None:
         self.speaker = said.speaker
         self.text = said.text.strip()
         self.asks = self.text.endswith(("?", "？"))
@@ -82,13 +82,13 @@ class Words:
         return both / together if together else 0.0
 
 
-def restatements(hits: Sequence[Said]) -> dict[int, int]:
+def restatements(hits: Sequence[SpokenHit]) -> dict[int, int]:
     """For each hit that says again what an earlier one says: its place, and that one's (places from 0).
 
     Texts of more than LONGEST characters are the same only when they are equal.
     """
     found: dict[int, int] = {}
-    long: dict[Said, int] = {}
+    long: dict[SpokenHit, int] = {}
     # Only texts that agree in these can restate each other.
     alike: dict[tuple[str, bool, frozenset[str]], list[tuple[int, Words]]] = {}
     for place, said in enumerate(hits):
@@ -112,7 +112,9 @@ def _near(one: Words, other: Words) -> bool:
     return short >= SAME_LENGTH * long
 
 
-def diversify(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
+def diversify(
+    hits: Sequence[SpokenHit], scores: Sequence[float], *, wanted: int, weight: float
+) -> list[tuple[int, float]]:
     """`wanted` places in the order that covers most: each time the best by score less `weight` × its likeness to the
     nearest of those chosen; with what was taken off. Maximal marginal relevance (Carbonell and Goldstein 1998)."""
     words = [Words(said) for said in hits]
@@ -128,7 +130,7 @@ def diversify(hits: Sequence[Said], scores: Sequence[float], *, wanted: int, wei
     return chosen
 
 
-def nearest(said: Said, others: Sequence[Words]) -> tuple[int, float]:
+def nearest(said: SpokenHit, others: Sequence[Words]) -> tuple[int, float]:
     """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
     words = Words(said)
     likeness = [words.overlap(other) for other in others]

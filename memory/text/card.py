@@ -15,7 +15,7 @@ import orjson
 
 from memory.text import cues, salience
 from memory.text.cues import BUCKETS
-from memory.text.statements import Statement, Turn, statements_of
+from memory.text.statements import SummaryStatement, Turn, statements_of
 from memory.text.tokens import count_tokens
 
 CARD_SCHEMA = "memos.memory_card.v2"
@@ -130,14 +130,14 @@ def period(turns: Sequence[Turn], earlier: Mapping[str, Any] | None) -> dict[str
     return {"from": days[0].isoformat(), "to": days[-1].isoformat()} if days else {"from": None, "to": None}
 
 
-def _choose(statements: Sequence[Statement], budget: int, *, with_day: bool) -> list[int]:
+def _choose(statements: Sequence[SummaryStatement], budget: int, *, with_day: bool) -> list[int]:
     weights = salience.term_weights([statement.terms for statement in statements])
     candidates = []
     for position, statement in enumerate(statements):
         mass = math.fsum(weights[term] for term in statement.terms)
         age = OLDEST_WEIGHT + (1 - OLDEST_WEIGHT) * (position + 1) / len(statements)
         candidates.append(
-            salience.Candidate(
+            salience.SentenceCandidate(
                 terms=statement.terms,
                 relevance=mass**MASS_EXPONENT * statement.weight * age,
                 cost=line_tokens(statement.bucket, statement.item(with_day)),

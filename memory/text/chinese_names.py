@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from memory.enums import EntityKind
 from memory.text.analysis import FUNCTION_CHARACTERS
-from memory.text.names import Found, Lexicon
+from memory.text.names import Lexicon, NameMatch
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 _TITLE = re.compile(r"《([^《》\n]{1,40})》")
@@ -54,21 +54,21 @@ _NOT_IN_A_NAME = frozenset(
 )
 
 
-def find_chinese_names(text: str, lexicon: Lexicon) -> list[Found]:
+def find_chinese_names(text: str, lexicon: Lexicon) -> list[NameMatch]:
     """The names in the Chinese parts of `text`; they may overlap."""
     found = [
-        Found(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2) for match in _TITLE.finditer(text)
+        NameMatch(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2) for match in _TITLE.finditer(text)
     ]
     for match in _TRANSLITERATED.finditer(text):
         start = match.start() + _JOINED.match(match.group()).end()  # type: ignore[union-attr]
-        found.append(Found(start, match.end(), text[start : match.end()], EntityKind.PERSON, 2))
+        found.append(NameMatch(start, match.end(), text[start : match.end()], EntityKind.PERSON, 2))
     for run in _HAN.finditer(text):
         places = list(_cut(run.group(), lexicon))
         words = [run.group()[start:end] for start, end in pairwise([*places, len(run.group())])]
         starts = [run.start() + place for place in places]
         for first, last, kind, weight in _in_run(words, lexicon):
             start, end = starts[first], starts[last] + len(words[last])
-            found.append(Found(start, end, text[start:end], kind, weight))
+            found.append(NameMatch(start, end, text[start:end], kind, weight))
     return found
 
 

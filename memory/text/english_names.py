@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memory.enums import EntityKind
 from memory.text import name_cues as cues
-from memory.text.names import MAX_NAME_CHARS, TITLES, Found, Lexicon, is_wide, name_key
+from memory.text.names import MAX_NAME_CHARS, TITLES, Lexicon, NameMatch, is_wide, name_key
 
 _LATIN = "[A-Za-z0-9À-ÖØ-öø-ɏ]"
 _TOKEN = (
@@ -49,21 +49,21 @@ class _Place(NamedTuple):
     after: str
     opens: bool
 
-    def named(self, kind: EntityKind, weight: int) -> Found:
-        return Found(self.start, self.end, self.name, kind, weight)
+    def named(self, kind: EntityKind, weight: int) -> NameMatch:
+        return NameMatch(self.start, self.end, self.name, kind, weight)
 
 
-def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> list[Found]:
+def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> list[NameMatch]:
     """The names in the sentence text[start:end]; they may overlap."""
     sentence = text[start:end]
     found = [
-        Found(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2)
+        NameMatch(match.start(1), match.end(1), match.group(1), EntityKind.THING, 2)
         for match in _QUOTED.finditer(sentence)
         if _is_title(match.group(1)) and cues.NEAR_WORK.search(sentence, max(0, match.start() - _BEFORE), match.start())
     ]
     for match in _PROJECT.finditer(sentence):
         group = 1 if match.group(1) else 2
-        found.append(Found(match.start(group), match.end(group), match.group(group), EntityKind.PROJECT, 3))
+        found.append(NameMatch(match.start(group), match.end(group), match.group(group), EntityKind.PROJECT, 3))
     words = _WORD.findall(sentence)
     capitals = sum(word[0].isupper() and word != "I" for word in words)
     # In a heading or a row of labels capitals say nothing: only lists of names and places do.
@@ -112,7 +112,7 @@ def _begins_name(word: str) -> bool:
     return word[0].isupper() or cues.CAMEL.fullmatch(word) is not None
 
 
-def _classified(place: _Place, lexicon: Lexicon) -> Found | None:
+def _classified(place: _Place, lexicon: Lexicon) -> NameMatch | None:
     key = name_key(place.name)
     words = key.split()
     if len(key) < 2 or len(place.name) > MAX_NAME_CHARS or not key[0].isalpha():
@@ -129,7 +129,7 @@ def _classified(place: _Place, lexicon: Lexicon) -> Found | None:
     return _of_words(place, words, lexicon) if len(words) > 1 else _of_one_word(place, key, lexicon)
 
 
-def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> Found | None:
+def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
     """A name that a place has; when people have it too, the words beside it decide, or nobody."""
     if key.split(maxsplit=1)[0] not in lexicon.first_names:
         return place.named(EntityKind.PLACE, 2)
@@ -138,7 +138,7 @@ def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> Found | None:
     return place.named(EntityKind.PLACE, 2) if cues.NEAR_PLACE.search(place.before) else None
 
 
-def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> Found | None:
+def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> NameMatch | None:
     """What a name of several words is."""
     plain = [_is_plain(word, lexicon) for word in words]
     if _roles(words) or cues.FORM_WORDS.intersection(words):
@@ -200,7 +200,7 @@ def _may_be_thing(place: _Place, words: list[str], lexicon: Lexicon) -> bool:
     return not all(lexicon.is_common(word) or cues.ABSTRACT.search(word) for word in words)
 
 
-def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> Found | None:
+def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
     """What a name of one word is; one that the words beside it do not explain is none."""
     if place.name.isupper() and len(key) < 7:
         works = cues.BEFORE_ORGANISATION.search(place.before) and _AT.search(place.before)

@@ -13,7 +13,7 @@ from memory.enums import EntityKind
 from memory.text.chinese_names import find_chinese_names
 from memory.text.english_names import find_english_names
 from memory.text.name_cues import NO_NAMES
-from memory.text.names import MAX_NAME_CHARS, Found, Lexicon, is_wide, name_key
+from memory.text.names import MAX_NAME_CHARS, Lexicon, NameMatch, is_wide, name_key
 from memory.text.sentences import sentence_ends
 
 # Text beyond this is not looked at.
@@ -35,18 +35,18 @@ _LEAD = re.compile(r"[\s\-*•>#|\"“'‘(]*(?:\d{1,3}[.)]\s+)?(?:#?[\w ]{1,24}
 _LINE_END = re.compile(r"\n")
 
 
-def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[Found]:
+def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[NameMatch]:
     """The names in `text` in reading order, not overlapping, the speaker's before them."""
     text = text[:MAX_CHARS]
     plain = _blanked(_blanked(text, _CODE), _LABEL)
-    found: list[Found] = []
+    found: list[NameMatch] = []
     for start, end in _sentences(plain):
         found.extend(find_english_names(plain, start, end, lexicon))
     if is_wide(plain):
         found.extend(find_chinese_names(plain, lexicon))
     # Code in the midst of a name leaves none.
     found = [one for one in found if text[one.start : one.end] == one.name]
-    spoken = [Found(0, 0, speaker.strip(), EntityKind.PERSON, 3)] if is_speaker_name(speaker) else []
+    spoken = [NameMatch(0, 0, speaker.strip(), EntityKind.PERSON, 3)] if is_speaker_name(speaker) else []
     return spoken + _apart(found)[:MAX_ENTITIES]
 
 
@@ -74,9 +74,9 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _apart(found: list[Found]) -> list[Found]:
+def _apart(found: list[NameMatch]) -> list[NameMatch]:
     """Of names that overlap, the surer one, then the longer."""
-    kept: list[Found] = []
+    kept: list[NameMatch] = []
     taken = bytearray(max((named.end for named in found), default=0))
     for named in sorted(found, key=lambda item: (-item.weight, item.start - item.end, item.start)):
         if not any(taken[named.start : named.end]):

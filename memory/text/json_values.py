@@ -16,26 +16,26 @@ _SHOWN_CHARS = 60
 LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
 
 
-class Fault(NamedTuple):
+class JsonFault(NamedTuple):
     """What is wrong (a sentence's predicate) and where: `a.b[3]`, empty for the value itself."""
 
     place: str
     problem: str
 
 
-def fault_of(value: Any, *, most_levels: int) -> Fault | None:
+def fault_of(value: Any, *, most_levels: int) -> JsonFault | None:
     """The first thing in `value` that cannot be stored; None when all of it can. Levels are objects and lists."""
     waiting: list[tuple[str, Any, int]] = [("", value, 1)]
     while waiting:
         place, item, level = waiting.pop()
         if isinstance(item, dict | list):
             if level > most_levels:
-                return Fault("", f"is nested more than {most_levels} levels deep.")
+                return JsonFault("", f"is nested more than {most_levels} levels deep.")
             if isinstance(item, dict) and (problem := _problem_of_names(item)):
-                return Fault(place, problem)
+                return JsonFault(place, problem)
             waiting += [(inner_place, inner, level + 1) for inner_place, inner in _inner(place, item)]
         elif problem := _problem(item):
-            return Fault(place, problem)
+            return JsonFault(place, problem)
     return None
 
 

@@ -25,7 +25,7 @@ _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]{}《》「」『』（）-–—·*_"
 _WIDE = re.compile(f"[{CJK}]")
 
 
-class Found(NamedTuple):
+class NameMatch(NamedTuple):
     """A name at text[start:end]. `weight` says how sure its kind is: 3 it is said, 2 by a word list or the name's own
     last word, 1 by the words beside it, 0 by its shape only. A speaker stands at [0:0]."""
 

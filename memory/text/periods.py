@@ -10,35 +10,35 @@ DAY = timedelta(days=1)
 YEARS_BACK = 3
 
 
-class Part(NamedTuple):
+class CalendarSpan(NamedTuple):
     """A stretch of the calendar, without a time zone."""
 
     start: datetime
     end: datetime
 
 
-def period(moment: datetime, kind: str) -> Part:
+def period(moment: datetime, kind: str) -> CalendarSpan:
     """The period that `moment` lies in; `kind`: week (from Monday), month, quarter, year, or else the day."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if kind == "week":
         monday = day - day.weekday() * DAY
-        return Part(monday, monday + 7 * DAY)
+        return CalendarSpan(monday, monday + 7 * DAY)
     if kind == "month":
         return months(day.year, day.month, 1)
     if kind == "quarter":
         return months(day.year, day.month - (day.month - 1) % 3, 3)
     if kind == "year":
         return months(day.year, 1, 12)
-    return Part(day, day + DAY)
+    return CalendarSpan(day, day + DAY)
 
 
-def months(year: int, month: int, count: int) -> Part:
+def months(year: int, month: int, count: int) -> CalendarSpan:
     """`count` months from that one on; `month` may lie outside 1..12."""
     first, last = (divmod(year * 12 + month - 1 + shift, 12) for shift in (0, count))
-    return Part(datetime(first[0], first[1] + 1, 1), datetime(last[0], last[1] + 1, 1))
+    return CalendarSpan(datetime(first[0], first[1] + 1, 1), datetime(last[0], last[1] + 1, 1))
 
 
-def in_latest_years(month: int, day: int, now: datetime) -> list[Part]:
+def in_latest_years(month: int, day: int, now: datetime) -> list[CalendarSpan]:
     """That day, or that month for day 0, in the latest YEARS_BACK years that have it and in which it has begun."""
     parts = []
     # 29 February comes every fourth year.

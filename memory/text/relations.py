@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from memory.enums import EntityKind, Predicate
 from memory.text.chinese_names import KINSHIP as CHINESE_KINSHIP
-from memory.text.names import Found, initials, is_wide, name_key
+from memory.text.names import NameMatch, initials, is_wide, name_key
 from memory.text.sentences import is_question, sentence_ends
 
 # The subject or object of a relation that is the speaker, who need not have a name.
 SPEAKER = -1
 
 
-class Relation(NamedTuple):
+class RelationMatch(NamedTuple):
     """`subject` and `object` are places in the list of names, or SPEAKER; `ended`: it was so and is no more."""
 
     subject: int
@@ -182,9 +182,9 @@ _ALIASES = [
 _BRACKETED = re.compile(rf"(?P<s>{_X})[》”\"]? ?[(（](?P<o>{_X})[)）]")
 
 
-def find_relations(text: str, found: Sequence[Found]) -> list[Relation]:
+def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]:
     """The relations that the sentences of `text` state between the names in them, each once."""
-    stated: dict[tuple[int, Predicate, int], Relation] = {}
+    stated: dict[tuple[int, Predicate, int], RelationMatch] = {}
     for sentence in _signed_sentences(text, found):
         if is_question(sentence):
             continue
@@ -198,11 +198,11 @@ def find_relations(text: str, found: Sequence[Found]) -> list[Relation]:
                 subject, object_ = _index(groups.get("s"), found), _index(groups["o"], found)
                 ended = any(value for name, value in groups.items() if name.startswith("ended"))
                 if subject != object_:
-                    stated.setdefault((subject, meant, object_), Relation(subject, meant, object_, detail, ended))
+                    stated.setdefault((subject, meant, object_), RelationMatch(subject, meant, object_, detail, ended))
     return list(stated.values())
 
 
-def find_aliases(text: str, found: Sequence[Found]) -> list[Alias]:
+def find_aliases(text: str, found: Sequence[NameMatch]) -> list[Alias]:
     """The names that `text` says are one entity's. Two full names of people never are."""
     aliases: list[Alias] = []
     for sentence in _signed_sentences(text, found):
@@ -217,7 +217,7 @@ def find_aliases(text: str, found: Sequence[Found]) -> list[Alias]:
     return [alias for alias in dict.fromkeys(aliases) if _may_be_one(alias, found)]
 
 
-def _may_be_one(alias: Alias, found: Sequence[Found]) -> bool:
+def _may_be_one(alias: Alias, found: Sequence[NameMatch]) -> bool:
     if alias.name in (alias.other, SPEAKER):
         return False
     if alias.other == SPEAKER:
@@ -227,7 +227,7 @@ def _may_be_one(alias: Alias, found: Sequence[Found]) -> bool:
     return name_key(one.name) != name_key(other.name) and not (full and is_wide(one.name) == is_wide(other.name))
 
 
-def _signed_sentences(text: str, found: Sequence[Found]) -> Iterator[str]:
+def _signed_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
     """The sentences that hold names, with a sign for each."""
     parts: list[str] = []
     ends = {*sentence_ends(text), *(match.end() for match in re.finditer("\n", text)), len(text)}
@@ -249,7 +249,7 @@ def _signed_sentences(text: str, found: Sequence[Found]) -> Iterator[str]:
                 yield sentence
 
 
-def _index(sign: str | None, found: Sequence[Found]) -> int:
+def _index(sign: str | None, found: Sequence[NameMatch]) -> int:
     """The place in `found` of a sign; SPEAKER for a pronoun and for nothing."""
     if sign is None or not _NAME.fullmatch(sign):
         return SPEAKER

@@ -67,7 +67,7 @@ _SECOND_PERSON = re.compile(r"\byour?\b|[你您]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SentenceCandidate:
     """A sentence to choose: its content terms, its relevance (>= 0), its cost in tokens (> 0), and the turn that it
     comes from (empty: from one of its own)."""
 
@@ -121,7 +121,7 @@ def term_weights(documents: Sequence[Collection[str]]) -> dict[str, float]:
     return {term: (1 + math.log(df)) * math.log(1 + count / df) * _specificity(term) for term, df in frequency.items()}
 
 
-def select(candidates: Sequence[Candidate], weights: Mapping[str, float], budget: int) -> list[int]:
+def select(candidates: Sequence[SentenceCandidate], weights: Mapping[str, float], budget: int) -> list[int]:
     """The positions of the candidates to keep, best first, whose costs add up to at most `budget` tokens."""
     covered: set[str] = set()
     told: Counter[str] = Counter()
@@ -167,7 +167,7 @@ def duplicate_of(documents: Sequence[frozenset[str]], keys: Sequence[object]) ->
     return first
 
 
-def _gain(candidate: Candidate, weights: Mapping[str, float], covered: set[str], told: Counter[str]) -> float:
+def _gain(candidate: SentenceCandidate, weights: Mapping[str, float], covered: set[str], told: Counter[str]) -> float:
     total = math.fsum(weights.get(term, 0.0) for term in candidate.terms)
     new = math.fsum(weights.get(term, 0.0) for term in candidate.terms if term not in covered)
     novelty = new / total if total else 0.0

@@ -56,7 +56,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SummaryStatement:
     """A sentence of one of the BUCKETS; `day` (ISO 8601) is when it was said, empty if that is not known."""
 
     bucket: str
@@ -74,7 +74,7 @@ class Statement:
         return f"{label}: {self.body}" if label else self.body
 
 
-def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[Statement]:
+def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[SummaryStatement]:
     """Those of an `earlier` card and of the `turns` after it, oldest first: one of those that say the same, and none
     that a later one says has changed.
     """
@@ -82,7 +82,7 @@ def statements_of(turns: Sequence[Turn], earlier: Mapping[str, Any]) -> list[Sta
     return _without_superseded(_without_duplicates(found))
 
 
-def _new(turns: Sequence[Turn], *, opening: bool) -> Iterator[Statement]:
+def _new(turns: Sequence[Turn], *, opening: bool) -> Iterator[SummaryStatement]:
     names = frozenset(term for turn in turns for term in salience.content_terms(turn.speaker))
     question: tuple[str, Turn] | None = None
     for place, turn in enumerate(turns):
@@ -111,7 +111,7 @@ def _new(turns: Sequence[Turn], *, opening: bool) -> Iterator[Statement]:
 
 def _answer(
     question: tuple[str, Turn], sentence: str, turn: Turn, names: frozenset[str], *, factor: float
-) -> Statement | None:
+) -> SummaryStatement | None:
     """`sentence` quoted with the question it answers, if it says too little without and the question says something."""
     text, asked = question
     terms = salience.content_terms(sentence) - names
@@ -127,9 +127,9 @@ def _answer(
     return replace(statement, sources=(asked.id, turn.id))
 
 
-def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, factor: float) -> Statement:
+def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, factor: float) -> SummaryStatement:
     bucket = cues.classify(body)
-    return Statement(
+    return SummaryStatement(
         bucket=bucket,
         body=add_dates(body, turn.occurred_at) if turn.occurred_at else body,
         speaker=" ".join(turn.speaker.split()) or (turn.role if sentences.is_first_person(body) else ""),
@@ -140,11 +140,11 @@ def _statement(turn: Turn, body: str, terms: frozenset[str], *, about: str, fact
     )
 
 
-def _previous(earlier: Mapping[str, Any]) -> Iterator[Statement]:
+def _previous(earlier: Mapping[str, Any]) -> Iterator[SummaryStatement]:
     """The items of an earlier card, oldest day first; anything that is not a string is passed over."""
     only_day = _only_day(earlier)
     all_sources = earlier.get("sources")
-    found: list[Statement] = []
+    found: list[SummaryStatement] = []
     for bucket in BUCKETS:
         items = earlier.get(bucket) or (earlier.get("pitfalls") if bucket == "risks" else None)
         sources = all_sources.get(bucket) if isinstance(all_sources, Mapping) else None
@@ -156,7 +156,7 @@ def _previous(earlier: Mapping[str, Any]) -> Iterator[Statement]:
             body = " ".join(item[label.end() if label else 0 :].split())[: sentences.MAX_SENTENCE_CHARS * 2]
             plain = remove_dates(body)
             found.append(
-                Statement(
+                SummaryStatement(
                     bucket=bucket,
                     body=body,
                     speaker=(label["speaker"] if label else None) or "",
@@ -183,7 +183,7 @@ def strings(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str) and item] if isinstance(value, list) else []
 
 
-def _without_duplicates(statements: Sequence[Statement]) -> list[Statement]:
+def _without_duplicates(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
     """One statement, the newest, for near-identical ones, with the sources of all; repetition adds to its weight."""
     keys = [
         (
@@ -196,7 +196,7 @@ def _without_duplicates(statements: Sequence[Statement]) -> list[Statement]:
     groups: dict[int, list[int]] = {}
     for position, first in enumerate(salience.duplicate_of([statement.terms for statement in statements], keys)):
         groups.setdefault(first, []).append(position)
-    merged: list[Statement] = []
+    merged: list[SummaryStatement] = []
     for members in sorted(groups.values(), key=lambda positions: positions[-1]):
         newest = statements[members[-1]]
         ids = list(dict.fromkeys(source for position in members for source in statements[position].sources))
@@ -205,7 +205,7 @@ def _without_duplicates(statements: Sequence[Statement]) -> list[Statement]:
     return merged
 
 
-def _without_superseded(statements: Sequence[Statement]) -> list[Statement]:
+def _without_superseded(statements: Sequence[SummaryStatement]) -> list[SummaryStatement]:
     """`statements` (oldest first) without those that a later one says have changed."""
     weights = salience.term_weights([statement.terms for statement in statements])
     index: dict[str, deque[int]] = {}
@@ -222,7 +222,7 @@ def _without_superseded(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _supersedes(
-    newer: Statement, older: Statement, given_up: Sequence[frozenset[str]], weights: Mapping[str, float]
+    newer: SummaryStatement, older: SummaryStatement, given_up: Sequence[frozenset[str]], weights: Mapping[str, float]
 ) -> bool:
     if set(newer.sources) & set(older.sources):
         return False

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-from memory.text.periods import DAY, YEARS_BACK, Part, in_latest_years, months, period
+from memory.text.periods import DAY, YEARS_BACK, CalendarSpan, in_latest_years, months, period
 from memory.text.timewords import (
     CUE,
     DAY_WORDS,
@@ -63,7 +63,7 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
         return []
     text = unicodedata.normalize("NFKC", text)
     here = now.astimezone(zone).replace(tzinfo=None)
-    found: list[tuple[int, int, list[Part]]] = []
+    found: list[tuple[int, int, list[CalendarSpan]]] = []
     tried = 0
     for name, pattern in (*EN_RULES, *ZH_RULES):
         for match in pattern.finditer(text):
@@ -90,7 +90,7 @@ _ZH_SINCE = re.compile(r"\s?(?:以来|[之以](后))")
 _ZH_UNTIL = re.compile(r"\s?[之以]前")
 
 
-def _widened(text: str, place: tuple[int, int], parts: list[Part], now: datetime) -> Iterator[Span]:
+def _widened(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: datetime) -> Iterator[Span]:
     """The parts as spans; "since" and "before", beside the phrase, make them longer."""
     begin, end = place
     before, after = text[max(0, begin - 20) : begin], text[end : end + 4]
@@ -120,19 +120,19 @@ def _read(phrase: str, now: datetime) -> tuple[datetime, str] | None:
     return (data.date_obj, data.period) if data.date_obj else None
 
 
-def _library(groups: _Groups, now: datetime) -> list[Part]:
+def _library(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     phrase = (groups["phrase"] or "").lower().replace("previous", "last").replace("current", "this")
     found = _read(phrase, now)
     return [period(*found)] if found else []
 
 
-def _yearless(phrase: str, now: datetime) -> list[Part]:
+def _yearless(phrase: str, now: datetime) -> list[CalendarSpan]:
     """A date without a year, in the latest years in which it has begun."""
     found = _read(f"{phrase} {_LEAP_YEAR}", now)
     return in_latest_years(found[0].month, found[0].day, now) if found else []
 
 
-def _dated(groups: _Groups, now: datetime) -> list[Part]:
+def _dated(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """A day and a month, with or without a year."""
     month, phrase = groups["month"] or "", groups["phrase"] or ""
     if groups["year"]:
@@ -144,7 +144,7 @@ def _dated(groups: _Groups, now: datetime) -> list[Part]:
     return _yearless(phrase, now)
 
 
-def _monthly(groups: _Groups, now: datetime) -> list[Part]:
+def _monthly(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     month, which = groups["month"] or "", (groups.get("which") or "").strip().lower()
     if groups.get("year"):
         sure = month[0].isupper() or month.lower() not in _AMBIGUOUS or groups.get("preposition")
@@ -159,7 +159,7 @@ def _monthly(groups: _Groups, now: datetime) -> list[Part]:
     return in_latest_years(index, 0, now)
 
 
-def _range(groups: _Groups, now: datetime) -> list[Part]:
+def _range(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """From one month to another, both included; without a year, the latest years in which it has begun."""
     first, last = (MONTH_NUMBERS[(groups[name] or "")[:3].lower()] for name in ("month", "until"))
     count = (last - first) % 12 + 1
@@ -168,7 +168,7 @@ def _range(groups: _Groups, now: datetime) -> list[Part]:
     return [months(part.start.year, first, count) for part in in_latest_years(first, 0, now)]
 
 
-def _season(groups: _Groups, now: datetime) -> list[Part]:
+def _season(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     first = SEASONS[(groups["season"] or "").lower()]
     which = (groups.get("which") or "").lower()
     if groups.get("year") or groups.get("relative"):
@@ -189,32 +189,32 @@ def _year(groups: _Groups, now: datetime) -> int:
     return int(year) if year.isdecimal() else int("".join(str(number(digit)) for digit in year))
 
 
-def _yearly(groups: _Groups, now: datetime) -> list[Part]:
+def _yearly(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     return [months(_year(groups, now), 1, 12)]
 
 
-def _day(groups: _Groups, now: datetime) -> list[Part]:
+def _day(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     word = (groups["word"] or "").lower()
     return [period(now + DAY_WORDS.get(word, -1 if word == "last" else 0) * DAY, "day")]
 
 
-def _quarter(groups: _Groups, now: datetime) -> list[Part]:
+def _quarter(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     this = period(now, "quarter").start
     step = {"this": 0, "这": 0, "本": 0, "next": 3}.get((groups["which"] or "").lower(), -3)
     return [months(this.year, this.month + step, 3)]
 
 
-def _weekend(groups: _Groups, now: datetime) -> list[Part]:
+def _weekend(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """Saturday and Sunday. This weekend may still mean the last one while it has not begun."""
     saturday = period(now, "week").start + 5 * DAY
-    this, earlier = (Part(start, start + 2 * DAY) for start in (saturday, saturday - 7 * DAY))
+    this, earlier = (CalendarSpan(start, start + 2 * DAY) for start in (saturday, saturday - 7 * DAY))
     which = (groups["which"] or "").lower()
     if which == "this":
         return [this] if this.start <= now else [this, earlier]
-    return [Part(this.start + 7 * DAY, this.end + 7 * DAY)] if which == "next" else [earlier]
+    return [CalendarSpan(this.start + 7 * DAY, this.end + 7 * DAY)] if which == "next" else [earlier]
 
 
-def _weekday(groups: _Groups, now: datetime) -> list[Part]:
+def _weekday(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """The latest such day before today; "this" and "next" count from this week's Monday."""
     wanted = WEEKDAYS[(groups["weekday"] or "").lower()]
     which = (groups.get("which") or "").lower()
@@ -224,19 +224,19 @@ def _weekday(groups: _Groups, now: datetime) -> list[Part]:
     return [period(now - ((now.weekday() - wanted - 1) % 7 + 1) * DAY, "day")]
 
 
-def _ago(groups: _Groups, now: datetime) -> list[Part]:
+def _ago(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """The unit that lies so many back: two weeks ago is a week, from Monday on; "a few" is two to FEW of them."""
     counts, unit = _amount(groups)
     parts = [_unit_ago(count, unit, now) for count in counts]
     found = [part for part in parts if part]
-    return [Part(found[-1].start, found[0].end)] if len(found) == len(counts) else []
+    return [CalendarSpan(found[-1].start, found[0].end)] if len(found) == len(counts) else []
 
 
-def _rolling(groups: _Groups, now: datetime) -> list[Part]:
+def _rolling(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """From so many units back until now; "a few" are FEW."""
     counts, unit = _amount(groups)
     start = _back(counts[-1], unit, now)
-    return [Part(start, now)] if start and start < now else []
+    return [CalendarSpan(start, now)] if start and start < now else []
 
 
 def _amount(groups: _Groups) -> tuple[tuple[int, ...], str]:
@@ -255,17 +255,17 @@ def _back(count: int, unit: str, now: datetime) -> datetime | None:
     return found[0] if found else None
 
 
-def _unit_ago(count: int, unit: str, now: datetime) -> Part | None:
+def _unit_ago(count: int, unit: str, now: datetime) -> CalendarSpan | None:
     moment = _back(count, unit, now)
     if moment is None:
         return None
     if unit in ("hour", "minute"):
         width = timedelta(hours=1) if unit == "hour" else timedelta(minutes=1)
-        return Part(moment - width, moment + width)
+        return CalendarSpan(moment - width, moment + width)
     return period(moment, unit)
 
 
-def _zh_date(groups: _Groups, now: datetime) -> list[Part]:
+def _zh_date(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """A month, or a day of it, with or without a year."""
     month, day = number(groups["month"] or "") or 0, number(groups["day"]) or 0 if groups["day"] else 0
     if groups["year"] or groups["relative"]:
@@ -274,7 +274,7 @@ def _zh_date(groups: _Groups, now: datetime) -> list[Part]:
     return in_latest_years(month, day, now)
 
 
-def _zh_month_day(groups: _Groups, now: datetime) -> list[Part]:
+def _zh_month_day(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     month = months(now.year, now.month + _ups(groups), 1)
     if not groups["day"]:
         return [month]
@@ -282,10 +282,10 @@ def _zh_month_day(groups: _Groups, now: datetime) -> list[Part]:
     return [period(day, "day")] if day < month.end else []
 
 
-def _zh_week(groups: _Groups, now: datetime) -> list[Part]:
+def _zh_week(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     monday = period(now, "week").start + 7 * _ups(groups) * DAY
     if groups["weekday"] == "末":
-        return [Part(monday + 5 * DAY, monday + 7 * DAY)]
+        return [CalendarSpan(monday + 5 * DAY, monday + 7 * DAY)]
     if groups["weekday"]:
         return [period(monday + WEEKDAYS[groups["weekday"]] * DAY, "day")]
     return [period(monday, "week")]
@@ -297,7 +297,7 @@ def _ups(groups: _Groups) -> int:
     return -len(ups) if "上" in ups else int(ups == "下")
 
 
-_READERS: dict[str, Callable[[_Groups, datetime], list[Part]]] = {
+_READERS: dict[str, Callable[[_Groups, datetime], list[CalendarSpan]]] = {
     "exact": _library,
     "library": _library,
     "dated": _dated,

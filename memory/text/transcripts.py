@@ -37,7 +37,7 @@ _LOCOMO_SESSION = re.compile(r"session_(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TranscriptFault:
     """What cannot be taken in: `place` is its place in the file (`line 7`), `turns` how many turns it stands for."""
 
     place: str
@@ -58,7 +58,7 @@ class Transcript:
 
     format: str
     conversations: dict[str, list[NewMemory]] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[TranscriptFault] = field(default_factory=list)
 
 
 class _Unreadable(Exception):
@@ -105,9 +105,11 @@ def parse_jsonl(data: bytes, *, session: str) -> Transcript:
             conversation = _name(entry, "namespace", default="")
             memory = _turn(entry, session=session)
         except orjson.JSONDecodeError as error:
-            transcript.faults.append(Fault(f"line {number}", f"is not valid JSON ({error.msg}, column {error.colno})"))
+            transcript.faults.append(
+                TranscriptFault(f"line {number}", f"is not valid JSON ({error.msg}, column {error.colno})")
+            )
         except _Unreadable as fault:
-            transcript.faults.append(Fault(f"line {number}", str(fault)))
+            transcript.faults.append(TranscriptFault(f"line {number}", str(fault)))
         else:
             transcript.conversations.setdefault(conversation, []).append(memory)
     return transcript
@@ -123,20 +125,22 @@ def parse_locomo(data: bytes) -> Transcript:
     try:
         whole = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
-        transcript.faults.append(Fault(f"line {error.lineno}", f"is not valid JSON ({error.msg})"))
+        transcript.faults.append(TranscriptFault(f"line {error.lineno}", f"is not valid JSON ({error.msg})"))
         return transcript
     entries = whole if isinstance(whole, list) else [whole]
     for number, entry in enumerate(entries, start=1):
         conversation = entry.get("conversation") if isinstance(entry, dict) else None
         if not isinstance(conversation, dict):
             transcript.faults.append(
-                Fault(f"conversation {number}", "has no `conversation`: this is not LoCoMo (use --format jsonl?)")
+                TranscriptFault(
+                    f"conversation {number}", "has no `conversation`: this is not LoCoMo (use --format jsonl?)"
+                )
             )
             continue
         name = str(entry.get("sample_id") or number)
         turns = transcript.conversations.setdefault(name, [])
         for part in _locomo_turns(conversation, place=name):
-            if isinstance(part, Fault):
+            if isinstance(part, TranscriptFault):
                 transcript.faults.append(part)
             else:
                 turns.append(part)
@@ -177,20 +181,20 @@ def namespaces_of(transcript: Transcript, *, wanted: str, fallback: str) -> dict
     return {name: name or fallback for name in names}
 
 
-def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[NewMemory | Fault]:
+def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[NewMemory | TranscriptFault]:
     roles = {str(conversation.get("speaker_a")): Role.USER, str(conversation.get("speaker_b")): Role.AGENT}
     numbers = sorted(int(match[1]) for key in conversation if (match := _LOCOMO_SESSION.fullmatch(key)))
     for number in numbers:
         session = f"session_{number}"
         entries = conversation[session]
         if not isinstance(entries, list):
-            yield Fault(f"{place} {session}", "is not a list of turns")
+            yield TranscriptFault(f"{place} {session}", "is not a list of turns")
             continue
         if not entries:
             continue
         start = locomo_moment(str(conversation.get(f"{session}_date_time", "")))
         if start is None:
-            yield Fault(
+            yield TranscriptFault(
                 f"{place} {session}",
                 f"{session}_date_time is not a date such as `1:56 pm on 8 May, 2023`",
                 turns=len(entries),
@@ -200,7 +204,7 @@ def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[Ne
             try:
                 yield _locomo_turn(entry, roles, session=session, occurred_at=start + timedelta(seconds=order))
             except _Unreadable as fault:
-                yield Fault(f"{place} {session} turn {order + 1}", str(fault))
+                yield TranscriptFault(f"{place} {session} turn {order + 1}", str(fault))
 
 
 def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurred_at: datetime) -> NewMemory:

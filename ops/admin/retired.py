@@ -33,7 +33,7 @@ HOLDS = "It holds."
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RetiredPart:
     """One part that holds no longer. `start` names it in the form; None: the whole memory."""
 
     start: int | None
@@ -91,8 +91,8 @@ def struck_out(text: str, pairs: Iterable[Pair]) -> SafeString:
     return format_html("{}{}", format_html_join("", "{}<del>{}</del>", pieces), text[at:])
 
 
-def _part(pair: Pair, *, readable: bool) -> Part:
-    return Part(
+def _part(pair: Pair, *, readable: bool) -> RetiredPart:
+    return RetiredPart(
         start=pair.start,
         old=pair.old_words if readable else masked(len(pair.old_words)),
         new=_newer(pair.newer, pair.new_words, readable=readable),
@@ -102,7 +102,7 @@ def _part(pair: Pair, *, readable: bool) -> Part:
     )
 
 
-def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> Part:
+def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> RetiredPart:
     """The memory itself, which another one supersedes."""
     newer = Memory.objects.filter(namespace_id=memory.namespace_id, pk=newer_id).first()
     link = MemoryLink.objects.filter(
@@ -111,7 +111,7 @@ def _whole(memory: Memory, newer_id: uuid.UUID, *, readable: bool) -> Part:
         other_id=memory.pk,
         kind=LinkKind.SUPERSEDES,
     ).first()
-    return Part(
+    return RetiredPart(
         start=None,
         old=_("All of it"),
         new=_newer(newer, newer.text if newer else "", readable=readable),

@@ -42,7 +42,7 @@ class BuiltIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class ViewChip:
     """One view as it is shown; `own` is its id when it may be deleted."""
 
     name: Any
@@ -68,12 +68,13 @@ class SavedViewsMixin(LargeTableAdmin):
         if arrives and default and default.querystring:
             return HttpResponseRedirect(f"{request.path}?{default.querystring}")
         here = normal(request.GET.urlencode())
-        chips = [Chip(_("All"), request.path, selected=not here)]
+        chips = [ViewChip(_("All"), request.path, selected=not here)]
         chips += [
-            Chip(view.name, f"?{view.querystring}", here == normal(view.querystring)) for view in self.built_in_views
+            ViewChip(view.name, f"?{view.querystring}", here == normal(view.querystring))
+            for view in self.built_in_views
         ]
         chips += [
-            Chip(
+            ViewChip(
                 view.name,
                 f"?{view.querystring}",
                 here == normal(view.querystring),

@@ -28,7 +28,7 @@ NEAREST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NarrowedRows:
     """The narrowed rows, and what staff should know about them."""
 
     rows: QuerySet
@@ -56,7 +56,7 @@ class Asking:
         return named
 
 
-def search(rows: QuerySet, text: str, asking: Asking) -> Found:
+def search(rows: QuerySet, text: str, asking: Asking) -> NarrowedRows:
     """Memories of `rows` that have all words of `text` (newest CAP), or the id, `session:NAME` or `speaker:NAME`.
 
     After `~` those that mean it, nearest first. The postings hold searchable memories only; in a list of archived ones
@@ -64,43 +64,45 @@ def search(rows: QuerySet, text: str, asking: Asking) -> Found:
     """
     text = text.strip().replace("\0", "")
     try:
-        return Found(rows.filter(pk=uuid.UUID(text)))
+        return NarrowedRows(rows.filter(pk=uuid.UUID(text)))
     except ValueError:
         pass
     namespace_ids = asking.namespace_ids()
     prefix, _colon, rest = text.partition(":")
     if prefix == "session" and rest:
-        return Found(_in_session(rows, rest.strip(), namespace_ids))
+        return NarrowedRows(_in_session(rows, rest.strip(), namespace_ids))
     speaker = rest.strip() if prefix == "speaker" and rest else ""
     if not asking.by_text:
-        return Found(rows.none(), _("Searching by what memories say needs the permission to read it."))
+        return NarrowedRows(rows.none(), _("Searching by what memories say needs the permission to read it."))
     if text.startswith(MEANING):
         return _by_meaning(rows, text.removeprefix(MEANING).strip(), asking, namespace_ids)
     wanted = list(dict.fromkeys(terms(speaker or text)))[:MAX_TERMS]
     if speaker:
         rows = rows.filter(speaker=speaker)
     if not wanted:
-        return Found(rows.none(), _("There is no word in it to search for: very common words are not in the index."))
+        return NarrowedRows(
+            rows.none(), _("There is no word in it to search for: very common words are not in the index.")
+        )
     if asking.archived:
-        return Found(rows.filter(terms__contains=wanted))
+        return NarrowedRows(rows.filter(terms__contains=wanted))
     ids = with_all_terms(wanted, namespace_ids=namespace_ids)
     if len(ids) > CAP:
         found = rows.filter(pk__in=ids)
         many = _("More than %(most)s memories match: these are among the newest %(most)s.")
-        return Found(found, many % {"most": f"{CAP:,}"})
+        return NarrowedRows(found, many % {"most": f"{CAP:,}"})
     note = "" if ids else _("Nothing matches. Archived memories are searched when the list is filtered by that state.")
-    return Found(rows.filter(pk__in=ids), note)
+    return NarrowedRows(rows.filter(pk__in=ids), note)
 
 
-def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[int] | None) -> Found:
+def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[int] | None) -> NarrowedRows:
     if not text:
-        return Found(rows.none(), _("Say after ~ what they should mean."))
+        return NarrowedRows(rows.none(), _("Say after ~ what they should mean."))
     names = Namespace.objects.order_by("pk")
     if namespace_ids is not None:
         names = names.filter(pk__in=namespace_ids)
     found = list(names.values_list("pk", "name")[: MAX_NAMESPACES + 1])
     if len(found) > MAX_NAMESPACES:
-        return Found(
+        return NarrowedRows(
             rows.none(),
             _("A search by meaning looks through up to %(most)s namespaces: filter the list by one first.")
             % {"most": MAX_NAMESPACES},
@@ -109,14 +111,14 @@ def _by_meaning(rows: QuerySet, text: str, asking: Asking, namespace_ids: list[i
     try:
         ids = near_text(scopes, text=text, limit=NEAREST, now=asking.now)
     except MemosError as error:
-        return Found(rows.none(), error.message)
+        return NarrowedRows(rows.none(), error.message)
     place = Func(
         Value(ids, output_field=ArrayField(UUIDField())),
         F("pk"),
         function="array_position",
         output_field=IntegerField(),
     )
-    return Found(
+    return NarrowedRows(
         rows.filter(pk__in=ids).order_by(place),
         _("The %(count)s nearest in meaning, nearest first.") % {"count": len(ids)},
     )

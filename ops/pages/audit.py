@@ -19,7 +19,7 @@ from memory.enums import JobState
 from memory.models import AuditLog
 from memory.services.audit import chain as audit_chain
 from memory.services.audit import trail
-from memory.services.audit.trail import COUNTED_AT_MOST, Wanted
+from memory.services.audit.trail import COUNTED_AT_MOST, AuditFilter
 from memory.services.jobs import schedules
 from memory.services.monitoring import request_stats
 from memory.services.monitoring.request_stats import RecentRequest
@@ -29,13 +29,13 @@ from ops.charts import Histogram, histogram
 from ops.moments import read_moment
 from ops.pages.overview import VERIFY
 from ops.pages.pipeline import names_of
-from ops.pages.window import WINDOWS, Window
+from ops.pages.window import WINDOWS, TimeWindow
 from ops.words import Words
 
 PAGE = 50
 COLUMNS = 48
 NEW_AT_MOST = 1_000
-ALL_TIME = Window("all", gettext_lazy("All time"), timedelta(days=365 * 200), timedelta(days=1))
+ALL_TIME = TimeWindow("all", gettext_lazy("All time"), timedelta(days=365 * 200), timedelta(days=1))
 AUDIT_WINDOWS = (*WINDOWS, ALL_TIME)
 # Filters that an address carries under these names; `from` and `to` are moments in ISO 8601.
 TEXTS = {"event": "event", "actor": "actor", "session": "session", "subject": "subject", "request": "request_id"}
@@ -64,7 +64,7 @@ class EventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EventGroup:
     """Events of one request that stand together (one alone, of no request, has an empty `request_id`)."""
 
     request_id: str
@@ -85,7 +85,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FieldComparison:
     """A field before and after."""
 
     name: str
@@ -103,17 +103,17 @@ class RequestRow:
     events: str
 
 
-def window_of(query: QueryDict) -> Window:
+def window_of(query: QueryDict) -> TimeWindow:
     """The window that the address names; 7 days when it names none."""
     return next((one for one in AUDIT_WINDOWS if one.name == query.get("window")), WINDOWS[2])
 
 
-def wanted_of(query: QueryDict, *, now: datetime) -> Wanted:
+def wanted_of(query: QueryDict, *, now: datetime) -> AuditFilter:
     """What the address narrows the log to. Raises ValueError for a moment that is none."""
     texts = {field: query.get(name, "").strip()[:200] for name, field in TEXTS.items()}
     window = window_of(query)
     since = _moment(query.get("from", "")) or (None if window is ALL_TIME else window.since(now))
-    return Wanted(**texts, since=since, until=_moment(query.get("to", "")))
+    return AuditFilter(**texts, since=since, until=_moment(query.get("to", "")))
 
 
 def _moment(text: str) -> datetime | None:
@@ -151,18 +151,18 @@ def _without(query: QueryDict, *names: str) -> str:
     return f"?{left.urlencode()}"
 
 
-def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[Group]:
+def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[EventGroup]:
     """The page's events; `by_request`: those of one request together, where its newest stands.
 
     Without `readable` what people typed is masked.
     """
     shown = [event_row(row, query, readable=readable) for row in rows]
     if not by_request:
-        return [Group("", shown)] if shown else []
+        return [EventGroup("", shown)] if shown else []
     groups: dict[str, list[EventRow]] = {}
     for place, row in enumerate(shown):
         groups.setdefault(row.event.request_id or f"\0{place}", []).append(row)
-    return [Group("" if key.startswith("\0") else key, found) for key, found in groups.items()]
+    return [EventGroup("" if key.startswith("\0") else key, found) for key, found in groups.items()]
 
 
 def event_row(event: AuditLog, query: QueryDict, *, readable: bool) -> EventRow:
@@ -193,14 +193,14 @@ def _short(value: Any) -> str:
     return str(value)[:80]
 
 
-def compared(details: dict[str, Any]) -> list[Compared]:
+def compared(details: dict[str, Any]) -> list[FieldComparison]:
     """`before` and `after` of an event side by side, as far as it tells them."""
     before, after = details.get("before"), details.get("after")
     if not isinstance(before, dict) and not isinstance(after, dict):
         return []
     old, new = (one if isinstance(one, dict) else {} for one in (before, after))
     return [
-        Compared(
+        FieldComparison(
             name, _text(old.get(name)), _text(new.get(name)), name in old and name in new and old[name] != new[name]
         )
         for name in dict.fromkeys([*old, *new])
@@ -224,7 +224,7 @@ def pretty(details: Any) -> str:
     return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True)
 
 
-def over_time(access: Access, wanted: Wanted, query: QueryDict, *, now: datetime) -> tuple[Histogram | None, int]:
+def over_time(access: Access, wanted: AuditFilter, query: QueryDict, *, now: datetime) -> tuple[Histogram | None, int]:
     """How many events there were when, each column with the address that narrows the log to it; and how many in all.
 
     Counts the newest COUNTED_AT_MOST events: of more, the picture begins where those begin.
@@ -334,7 +334,7 @@ def _request_row(one: RecentRequest, names: dict[int, str]) -> RequestRow:
     return RequestRow(one, names.get(one.namespace_id, ""), tone, word, events)
 
 
-class _Echo:
+class Echo:
     """Where the csv writer writes: it hands back what it is given."""
 
     def write(self, line: str) -> str:
@@ -348,7 +348,7 @@ def guarded(value: str) -> str:
 
 def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
     """Lines of CSV, with a heading."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     # The mark by which spreadsheets know UTF-8.
     yield "\ufeff" + writer.writerow(FIELDS)
     for event in events:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from memory.enums import ARMS, Verdict
-from memory.services.recall.probe import Seen, Source
+from memory.services.recall.probe import MemoryOrigin, Seen
 from ops.words import Words
 
 PART_WORDS: dict[str, Words] = {
@@ -49,7 +49,7 @@ VERDICTS: dict[str, tuple[Words, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScoreShare:
     """What one arm or signal gave: its own value, its place in the arm, its weight, and its share of the score."""
 
     name: str
@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateRow:
     """One row of the table and one dot of the plot.
 
     `place` is its place among those listed, `place_raw` the place that meaning and words alone would give it there;
@@ -78,11 +78,11 @@ class Candidate:
     score: float
     relevance: float | None
     raw: float
-    parts: list[Part]
+    parts: list[ScoreShare]
     verdict: str
     reason: str
     other: str
-    source: Source | None
+    source: MemoryOrigin | None
     text: str
     changed: bool
     marked: bool | None
@@ -115,23 +115,23 @@ class Candidate:
         return abs(self.delta)
 
     @property
-    def dense(self) -> Part | None:
+    def dense(self) -> ScoreShare | None:
         return self._part("dense")
 
     @property
-    def lexical(self) -> Part | None:
+    def lexical(self) -> ScoreShare | None:
         return self._part("lexical")
 
     @property
-    def signals(self) -> list[Part]:
+    def signals(self) -> list[ScoreShare]:
         """What else spoke for it or against it, the strongest first."""
         return sorted((part for part in self.parts if part.name not in ARMS), key=lambda part: -abs(part.share))
 
-    def _part(self, name: str) -> Part | None:
+    def _part(self, name: str) -> ScoreShare | None:
         return next((part for part in self.parts if part.name == name), None)
 
 
-def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[Candidate]:
+def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[CandidateRow]:
     """The hits, best first, then what did not come back, best first."""
     rows: list[tuple[Mapping[str, Any], bool, str]] = []
     for hit, explained in zip(seen.found.hits, seen.found.explanations, strict=True):
@@ -147,7 +147,7 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[Candidate]:
         source = seen.sources.get(identity)
         now = source.text if source else ""
         found.append(
-            Candidate(
+            CandidateRow(
                 id=identity,
                 returned=returned,
                 place=index + 1,
@@ -169,17 +169,17 @@ def candidates(seen: Seen, marks: Mapping[uuid.UUID, bool]) -> list[Candidate]:
     return found
 
 
-def parts_of(row: Mapping[str, Any]) -> list[Part]:
+def parts_of(row: Mapping[str, Any]) -> list[ScoreShare]:
     """The parts of a score, as `memory.retrieval.explain.parts` gives them: arms first."""
     return [
-        Part(name, PART_WORDS.get(name, name), part["raw"], part.get("rank"), part["weight"], part["weighted"])
+        ScoreShare(name, PART_WORDS.get(name, name), part["raw"], part.get("rank"), part["weight"], part["weighted"])
         for group in (row["arms"], row["signals"])
         for name, part in group.items()
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class PlaceChange:
     """A memory in two lists: its place and score in each (None: it is not in that list)."""
 
     id: uuid.UUID
@@ -207,12 +207,12 @@ class Moved:
         return abs((self.before or 0) - (self.after or 0))
 
 
-def compared(before: Sequence[Candidate], after: Sequence[Candidate]) -> list[Moved]:
+def compared(before: Sequence[CandidateRow], after: Sequence[CandidateRow]) -> list[PlaceChange]:
     """What two settings bring back: those of the second in their order, then those that only the first has."""
     first = {row.id: row for row in before if row.returned}
     second = {row.id: row for row in after if row.returned}
     return [
-        Moved(
+        PlaceChange(
             identity,
             one.rank if (one := first.get(identity)) else None,
             other.rank if (other := second.get(identity)) else None,

@@ -69,7 +69,7 @@ class VersionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ItemSource:
     """A memory behind an item. `there`: it has not been erased."""
 
     turn: int | None
@@ -79,19 +79,19 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SummaryItem:
     text: str
-    sources: list[Source]
+    sources: list[ItemSource]
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
     title: Words
-    items: list[Item]
+    items: list[SummaryItem]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WordDiff:
     """Words that both versions have (`same`), that came (`added`) or went (`removed`)."""
 
     kind: str
@@ -99,16 +99,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SummaryVersion:
     """One link of a session's chain. `changes` compares with the version before (empty for the first)."""
 
     row: Condensation
     trigger: Words
     details: list[tuple[str, str]]
     saved: Saved
-    sources: list[Source]
+    sources: list[ItemSource]
     buckets: list[Bucket]
-    changes: list[Change]
+    changes: list[WordDiff]
     added: int
     removed: int
     items: int
@@ -134,7 +134,7 @@ def newest(access: Access, *, session: str, cursor: uuid.UUID | None) -> tuple[l
     return shown, page[PAGE - 1].pk if len(page) > PAGE else None
 
 
-def chain(namespace: Namespace, session: str, user: Staff) -> list[Version]:
+def chain(namespace: Namespace, session: str, user: Staff) -> list[SummaryVersion]:
     """The newest versions of one session's summary, newest first."""
     rows = Condensation.objects.filter(namespace=namespace, session=session).order_by("-number")
     found = list(rows[: VERSIONS_SHOWN + 1])
@@ -160,11 +160,13 @@ def _is_uuid(text: str) -> bool:
     return True
 
 
-def _version(row: Condensation, before: Condensation | None, turns: dict[uuid.UUID, int], user: Staff) -> Version:
+def _version(
+    row: Condensation, before: Condensation | None, turns: dict[uuid.UUID, int], user: Staff
+) -> SummaryVersion:
     buckets = card_buckets(row, turns, user)
     sources = [_source(str(one), turns, user) for one in row.source_memory_ids]
     changes = word_changes(lines_of(before), lines_of(row)) if before is not None else []
-    return Version(
+    return SummaryVersion(
         row=row,
         trigger=TRIGGERS.get(row.trigger_reason, row.trigger_reason),
         details=[
@@ -193,7 +195,7 @@ def card_buckets(row: Condensation, turns: dict[uuid.UUID, int], user: Staff) ->
             found.append(
                 Bucket(
                     BUCKETS.get(name, name.capitalize()),
-                    [Item(text, _sources_at(told, place, turns, user)) for place, text in enumerate(texts)],
+                    [SummaryItem(text, _sources_at(told, place, turns, user)) for place, text in enumerate(texts)],
                 )
             )
     return found
@@ -205,14 +207,14 @@ def sources_of(row: Condensation) -> dict[uuid.UUID, int]:
     return dict(Memory.objects.filter(namespace_id=row.namespace_id, pk__in=named).values_list("pk", "turn"))
 
 
-def _sources_at(told: Any, place: int, turns: dict[uuid.UUID, int], user: Staff) -> list[Source]:
+def _sources_at(told: Any, place: int, turns: dict[uuid.UUID, int], user: Staff) -> list[ItemSource]:
     ids = told[place] if isinstance(told, list) and place < len(told) and isinstance(told[place], list) else []
     return [_source(one, turns, user) for one in ids if isinstance(one, str) and _is_uuid(one)]
 
 
-def _source(identity: str, turns: dict[uuid.UUID, int], user: Staff) -> Source:
+def _source(identity: str, turns: dict[uuid.UUID, int], user: Staff) -> ItemSource:
     turn = turns.get(uuid.UUID(identity))
-    return Source(turn, identity, row_link(user, "memory", identity) if turn is not None else "", turn is not None)
+    return ItemSource(turn, identity, row_link(user, "memory", identity) if turn is not None else "", turn is not None)
 
 
 def card_of(row: Condensation) -> dict[str, Any]:
@@ -235,19 +237,19 @@ def lines_of(row: Condensation | None) -> str:
     return "\n".join(lines)
 
 
-def word_changes(before: str, after: str) -> list[Change]:
+def word_changes(before: str, after: str) -> list[WordDiff]:
     """What changed, word by word; Chinese by character. Spaces go with the word before them."""
     old, new = _words(before), _words(after)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    changes: list[Change] = []
+    changes: list[WordDiff] = []
     for tag, first, last, begin, end in matcher.get_opcodes():
         if tag == "equal":
-            changes.append(Change("same", "".join(old[first:last])))
+            changes.append(WordDiff("same", "".join(old[first:last])))
             continue
         if first < last:
-            changes.append(Change("removed", "".join(old[first:last])))
+            changes.append(WordDiff("removed", "".join(old[first:last])))
         if begin < end:
-            changes.append(Change("added", "".join(new[begin:end])))
+            changes.append(WordDiff("added", "".join(new[begin:end])))
     return changes
 
 

@@ -58,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StrengthBand:
     """A band of strength; `below_floor`: the sweep archives what is in it, unless it is exempt."""
 
     label: str
@@ -101,7 +101,7 @@ class Decay:
 
     tiles: list[Tile]
     ages: list[str]
-    rows: list[Row]
+    rows: list[StrengthBand]
     totals: list[Cell]
     active: int
     active_link: str
@@ -127,7 +127,7 @@ def decay(scope: Scope, counted: strength_counts.Faded, *, is_kept: bool) -> Dec
     grid = counted.grid
     ages, strengths = forecast.bands(grid.ages), forecast.bands(grid.strengths)
     rows = [
-        Row(
+        StrengthBand(
             _strength_label(band),
             policy.decay and band[1] is not None and band[1] <= policy.floor,
             [_cell(scope, grid, row, column) for column in range(len(ages))],

@@ -11,18 +11,18 @@ from memory.services.monitoring.deltas import Came, Movement
 from memory.services.monitoring.request_stats import Figures
 from ops.charts import milliseconds
 from ops.pages.tiles import Delta
-from ops.pages.window import Window
+from ops.pages.window import TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TotalsMovement:
     """How far totals have moved in the window."""
 
-    window: Window
+    window: TimeWindow
     all: Movement
 
 
-def more(came: Came, window: Window) -> Delta | None:
+def more(came: Came, window: TimeWindow) -> Delta | None:
     if not came.now:
         return None
     words = _("%(now)s came in the last %(window)s, %(before)s in the same time before")
@@ -30,7 +30,7 @@ def more(came: Came, window: Window) -> Delta | None:
     return Delta(_capped(came.now), "off", True, words % values)
 
 
-def saved_more(now: stats.Tokens, moved: Moved) -> Delta | None:
+def saved_more(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
     gain = now.saved - _former(now, moved).saved
     if not gain:
         return None
@@ -41,7 +41,7 @@ def saved_more(now: stats.Tokens, moved: Moved) -> Delta | None:
     return Delta(shown, "good" if gain > 0 else "bad", gain > 0, words % values)
 
 
-def denser(now: stats.Tokens, moved: Moved) -> Delta | None:
+def denser(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
     tokens = _former(now, moved)
     if tokens.original <= 0 or not now.original or not moved.all.tokens.original:
         return None
@@ -50,13 +50,13 @@ def denser(now: stats.Tokens, moved: Moved) -> Delta | None:
     return _points(now.condensed / now.original - former, words)
 
 
-def _former(now: stats.Tokens, moved: Moved) -> stats.Tokens:
+def _former(now: stats.Tokens, moved: TotalsMovement) -> stats.Tokens:
     """What the summaries of the window's beginning stood for."""
     gained = moved.all.tokens
     return stats.Tokens(now.sessions, now.original - gained.original, now.condensed - gained.condensed)
 
 
-def slower(now: float | None, before: float | None, window: Window) -> Delta | None:
+def slower(now: float | None, before: float | None, window: TimeWindow) -> Delta | None:
     if now is None or not before:
         return None
     change = now / before - 1
@@ -64,7 +64,7 @@ def slower(now: float | None, before: float | None, window: Window) -> Delta | N
     return Delta(f"{abs(change):.0%}", tone, change > 0, _before(milliseconds(before), window))
 
 
-def emptier(now: Figures, before: Figures, window: Window) -> Delta | None:
+def emptier(now: Figures, before: Figures, window: TimeWindow) -> Delta | None:
     if not now.count or not before.count:
         return None
     former = before.empty_recalls / before.count
@@ -78,7 +78,7 @@ def _points(change: float, words: str) -> Delta:
     return Delta(_("%(points)s points") % {"points": f"{abs(points):.1f}"}, tone, points > 0, words)
 
 
-def _before(value: str, window: Window) -> str:
+def _before(value: str, window: TimeWindow) -> str:
     return _("it was %(value)s in the %(window)s before") % {"value": value, "window": window.title}
 
 

@@ -67,7 +67,7 @@ PREDICATES: dict[str, Words] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EntityRow:
     """An entity in the list."""
 
     id: str
@@ -81,13 +81,13 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    rows: list[Row]
+class EntityList:
+    rows: list[EntityRow]
     next: str
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RelationRow:
     """One row of the table behind the graph. `evidence` is the sentence that shows it, `memories` lead to more."""
 
     number: int
@@ -104,7 +104,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
+class OtherName:
     """A name of the entity. `merged`: it was another entity's before a person merged the two."""
 
     id: str
@@ -117,7 +117,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class UndoableMerge:
     """A merge or split that can be taken back with `undo`, the names that still stand for this entity."""
 
     words: Words
@@ -142,7 +142,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EntityPage:
     """One entity."""
 
     id: uuid.UUID
@@ -150,15 +150,15 @@ class Shown:
     name: str
     kind_word: Words
     mentions: int
-    aliases: list[Alias]
+    aliases: list[OtherName]
     drawings: list[tuple[str, Drawing]]
-    relations: list[Relation]
+    relations: list[RelationRow]
     timeline: Histogram | None
     earlier_months: int
     listed: list[Mention]
     next: str
     month: str
-    changes: list[Change]
+    changes: list[UndoableMerge]
 
 
 def namespaces(access: Access) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ def listing(
     cursor: uuid.UUID | Rank | None,
     readable: bool,
     limit: int = PAGE,
-) -> Listing:
+) -> EntityList:
     """A page of the namespace's entities: the newest first, or the most mentioned. `cursor` is of the same order."""
     following: uuid.UUID | Rank | None
     if by_mentions:
@@ -190,7 +190,7 @@ def listing(
             scope, search="", begins=begins, kind=kind, cursor=newest, limit=limit
         )
     rows = [
-        Row(
+        EntityRow(
             one["id"],
             mask_text(one["name"], readable=readable),
             one["kind"],
@@ -203,8 +203,8 @@ def listing(
         for one in found
     ]
     if isinstance(following, Rank):
-        return Listing(rows, f"{following.mentions}_{following.id}")
-    return Listing(rows, str(following) if following else "")
+        return EntityList(rows, f"{following.mentions}_{following.id}")
+    return EntityList(rows, str(following) if following else "")
 
 
 def entity_url(entity_id: uuid.UUID | str, namespace: str) -> str:
@@ -213,7 +213,7 @@ def entity_url(entity_id: uuid.UUID | str, namespace: str) -> str:
 
 def build_entity(
     scope: Scope, entity: Entity, *, user: Staff, readable: bool, month: datetime | None, cursor: Cursor | None
-) -> Shown:
+) -> EntityPage:
     """One entity that is not merged into another."""
     edges = [
         *entity_listing.relations(scope, {entity.id}, limit=entity_listing.NEIGHBOURS),
@@ -230,7 +230,7 @@ def build_entity(
     name = mask_text(entity.name, readable=readable)
     neighbours = _neighbours(scope, entity, numbered, found, readable=readable)
     middle = mask_text(entity.name, readable=readable, brief=True)
-    return Shown(
+    return EntityPage(
         id=entity.id,
         namespace=scope.namespace,
         name=name,
@@ -264,7 +264,7 @@ def build_entity(
     )
 
 
-def candidates(scope: Scope, *, entity: Entity, begins: str) -> list[Row]:
+def candidates(scope: Scope, *, entity: Entity, begins: str) -> list[EntityRow]:
     """Entities that one could merge this one into: their names begin so."""
     found = listing(scope, kind=None, begins=begins, cursor=None, readable=True, limit=CANDIDATES + 1)
     return [row for row in found.rows if row.id != str(entity.id)][:CANDIDATES]
@@ -282,7 +282,7 @@ def _relations(
     *,
     user: Staff,
     readable: bool,
-) -> list[Relation]:
+) -> list[RelationRow]:
     numbered = list(numbered)
     wanted = [(edge.evidence[0], found[_other(edge, entity.id)].name) for _number, edge in numbered if edge.evidence]
     sentences = browse.sentences(scope, wanted) if readable else {}
@@ -291,7 +291,7 @@ def _relations(
         other = found[_other(edge, entity.id)]
         first = edge.evidence[0] if edge.evidence else None
         rows.append(
-            Relation(
+            RelationRow(
                 number=number,
                 words=PREDICATES.get(edge.predicate, edge.predicate),
                 outward=edge.source == entity.id,
@@ -344,10 +344,12 @@ def _arrowed(edge: Edge, entity_id: uuid.UUID) -> str:
     return f"{word} →" if edge.source == entity_id else f"← {word}"
 
 
-def _aliases(scope: Scope, aliases: list[EntityAlias], entity: Entity, *, user: Staff, readable: bool) -> list[Alias]:
+def _aliases(
+    scope: Scope, aliases: list[EntityAlias], entity: Entity, *, user: Staff, readable: bool
+) -> list[OtherName]:
     counts = entity_listing.mention_counts(scope, [alias.id for alias in aliases])
     return [
-        Alias(
+        OtherName(
             id=str(alias.id),
             name=mask_text(alias.name, readable=readable),
             kind_word=KINDS[alias.kind],
@@ -379,13 +381,13 @@ def _timeline(months: list[tuple[datetime, int]], url: str) -> Histogram | None:
     )
 
 
-def _changes(scope: Scope, entity: Entity, present: set[str], *, whole: int) -> list[Change]:
+def _changes(scope: Scope, entity: Entity, present: set[str], *, whole: int) -> list[UndoableMerge]:
     rows = []
     for one in browse.changes(scope, entity_id=entity.id):
         merged = one.event == AuditEvent.ENTITY_MERGE
         movable = [str(alias) for alias in one.aliases if str(alias) in present] if merged else []
         rows.append(
-            Change(
+            UndoableMerge(
                 words=_("Merged another into this one") if merged else _("Split names off into another"),
                 reason=one.reason,
                 actor=one.actor,

@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import EvaluationStatus
-from memory.evaluation.comparison import Comparison, Moved, list_moved
+from memory.evaluation.comparison import Comparison, QuestionMovement, list_moved
 from memory.evaluation.metrics import NAMES
 from memory.models import EvaluationResult, EvaluationRun
 from memory.models.paging import page_of
 from memory.services.evaluation import judgements
 from memory.types import Access, Scope
-from ops.charts import BarChart, LineChart, Part, Series, bar_chart, line_chart
+from ops.charts import BarChart, LineChart, Series, Slice, bar_chart, line_chart
 from ops.pages.rows import mask_text
 from ops.pages.tiles import Tile
 from ops.words import Words
@@ -52,7 +52,7 @@ MEANINGS: Mapping[str, Words] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRow:
     """A run in the list. Shares are from 0 to 1, None while there are no figures."""
 
     id: uuid.UUID
@@ -83,8 +83,8 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    runs: list[Run]
+class RunList:
+    runs: list[RunRow]
     next: str
     sets: list[Set]
     trend: LineChart | None
@@ -101,7 +101,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionRow:
     """One question of a run or of two; `text` is what it says or, where that is not known, its id in the dataset."""
 
     text: str
@@ -113,10 +113,10 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RunPage:
     """One run."""
 
-    run: Run
+    run: RunRow
     tiles: list[Tile]
     by_type: list[Scored]
     type_chart: BarChart | None
@@ -125,11 +125,11 @@ class Shown:
     weights: BarChart | None
     configuration: list[tuple[Words, str]]
     notes: list[str]
-    worst: list[Question]
+    worst: list[QuestionRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class FigureInterval:
     """A figure in both runs with the interval of the difference; the others place it on an axis, in percent."""
 
     name: str
@@ -147,22 +147,22 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    base: Run
-    run: Run
+class RunComparison:
+    base: RunRow
+    run: RunRow
     questions: int
     only_in_base: int
     only_in_run: int
     same_content: bool
-    figures: list[Figure]
+    figures: list[FigureInterval]
     reach: float
-    better: list[Question]
-    worse: list[Question]
+    better: list[QuestionRow]
+    worse: list[QuestionRow]
     better_count: int
     worse_count: int
 
 
-def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -> Listing:
+def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -> RunList:
     """A page of the runs, newest first, and the trend of one set (`chosen`, else that of the newest finished run)."""
     rows = EvaluationRun.objects.reachable_by(access)
     page = rows.order_by("-id")
@@ -175,7 +175,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
     )
     chosen = chosen if chosen in known else (known[0] if known else "")
     sets = [Set(name, name.partition(":")[2], name == chosen, _url(ns, set=name)) for name in known[:SETS]]
-    return Listing(
+    return RunList(
         runs=[_run(row, ns) for row in found],
         next=str(following.pk) if following else "",
         sets=sets,
@@ -184,7 +184,7 @@ def listing(access: Access, *, ns: str, chosen: str, cursor: uuid.UUID | None) -
     )
 
 
-def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> Shown:
+def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) -> RunPage:
     """One run, with its figures as far as it has some."""
     metrics, configuration = run.metrics, run.configuration
     by_type = [
@@ -196,7 +196,7 @@ def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) ->
     arms.sort(key=_by_part)
     if overall and arms:
         arms.insert(0, Scored(_("everything"), None, [overall[one] for one in NAMES]))
-    return Shown(
+    return RunPage(
         run=_run(run, ns),
         tiles=_tiles(metrics) if overall else [],
         by_type=by_type,
@@ -214,7 +214,7 @@ def build_run(access: Access, run: EvaluationRun, *, ns: str, readable: bool) ->
     )
 
 
-def build_comparison(found: Comparison, *, ns: str, readable: bool) -> Compared:
+def build_comparison(found: Comparison, *, ns: str, readable: bool) -> RunComparison:
     """Two runs beside each other; questions are told apart by R@10, then by MRR."""
     reach = max((max(abs(one.interval.low), abs(one.interval.high)) for one in found.figures.values()), default=0.0)
     reach = max(reach * 1.1, 0.01)
@@ -222,7 +222,7 @@ def build_comparison(found: Comparison, *, ns: str, readable: bool) -> Compared:
     better = [one for one in changed if one.run > one.base]
     worse = [one for one in changed if one.run < one.base]
     texts = _texts(found.run, [one.query_id for one in (*better[:MOVED], *worse[:MOVED])])
-    return Compared(
+    return RunComparison(
         base=_run(found.base, ns),
         run=_run(found.run, ns),
         questions=found.questions,
@@ -251,11 +251,11 @@ def _set_of(dataset: str, namespace: str) -> str:
     return f"dataset:{dataset}" if dataset else f"namespace:{namespace}"
 
 
-def _run(row: EvaluationRun, ns: str) -> Run:
+def _run(row: EvaluationRun, ns: str) -> RunRow:
     tone, word = STATUS[row.status]
     metrics = row.metrics
     overall = metrics.get("overall", {})
-    return Run(
+    return RunRow(
         id=row.pk,
         what=row.dataset or row.namespace,
         of_namespace=not row.dataset,
@@ -334,7 +334,7 @@ def _file(run: EvaluationRun, ns: str, name: str) -> str:
 
 
 def _recall_bars(title: Words, rows: Sequence[Scored], tone: str, csv: str) -> BarChart:
-    parts = [Part(row.title, row.figures[NAMES.index("R@10")], tone) for row in rows]
+    parts = [Slice(row.title, row.figures[NAMES.index("R@10")], tone) for row in rows]
     return bar_chart(title, parts, show=lambda value: f"{value:.1%}", csv=csv)
 
 
@@ -345,7 +345,7 @@ def _weights(configuration: Mapping[str, Any], csv: str) -> BarChart | None:
         return None
     return bar_chart(
         _("Weights"),
-        [Part(name, value, "green") for name, value in sorted(numbers.items(), key=lambda one: -one[1])],
+        [Slice(name, value, "green") for name, value in sorted(numbers.items(), key=lambda one: -one[1])],
         description=_("Of the search arms, as a mean over the questions, and of the signals"),
         show=lambda value: f"{value:.3g}",
         csv=csv,
@@ -369,14 +369,14 @@ def _configuration(run: EvaluationRun) -> list[tuple[Words, str]]:
     return rows
 
 
-def _worst(run: EvaluationRun, *, readable: bool) -> list[Question]:
+def _worst(run: EvaluationRun, *, readable: bool) -> list[QuestionRow]:
     rows = EvaluationResult.objects.filter(namespace_id=run.namespace_id, run_id=run.pk)
     found = sorted(
         rows.values_list("query_id", "type", "metrics__R@10", "metrics__MRR"), key=lambda row: (row[2], row[3], row[0])
     )[:WORST]
     texts = _texts(run, [row[0] for row in found])
     return [
-        Question(*_says(identity, texts, readable), kind, recall, mrr, better=False)
+        QuestionRow(*_says(identity, texts, readable), kind, recall, mrr, better=False)
         for identity, kind, recall, mrr in found
         if recall < 1
     ]
@@ -395,11 +395,11 @@ def _says(identity: str, texts: Mapping[str, str], readable: bool) -> tuple[str,
     return (identity[:12] if len(identity) == HASH_CHARS else identity), False
 
 
-def _moved(one: Moved, texts: Mapping[str, str], readable: bool) -> Question:
-    return Question(*_says(one.query_id, texts, readable), one.type, one.base, one.run, better=one.run > one.base)
+def _moved(one: QuestionMovement, texts: Mapping[str, str], readable: bool) -> QuestionRow:
+    return QuestionRow(*_says(one.query_id, texts, readable), one.type, one.base, one.run, better=one.run > one.base)
 
 
-def _figure(name: str, one: Any, reach: float) -> Figure:
+def _figure(name: str, one: Any, reach: float) -> FigureInterval:
     low, high, difference = one.interval.low, one.interval.high, one.interval.difference
     if low > 0:
         tone, word = "good", _("Better")
@@ -407,7 +407,7 @@ def _figure(name: str, one: Any, reach: float) -> Figure:
         tone, word = "bad", _("Worse")
     else:
         tone, word = "off", _("No clear difference")
-    return Figure(
+    return FigureInterval(
         name,
         MEANINGS[name],
         one.base,

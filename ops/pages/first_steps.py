@@ -20,7 +20,7 @@ NEWEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """One of the first steps: whether it is done, and what to do, type or open."""
 
     title: str
@@ -31,7 +31,7 @@ class Step:
     link_text: str = ""
 
 
-def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, now: datetime) -> list[Step]:
+def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, now: datetime) -> list[FirstStep]:
     """From a key to a stored and recalled memory, a summary, and a look at why it came back."""
     usable = ApiKey.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None).exists()
     header = '-H "Authorization: Bearer $MEMOS_KEY" -H "Content-Type: application/json"'
@@ -42,21 +42,21 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
     by_itself = _("The worker does it by itself, about a minute after the first messages.")
     or_demo = _("Or fill the server with a demo:")
     found = [
-        Step(
+        FirstStep(
             _("Issue an API key"),
             usable,
             _("It is shown once, here or in the terminal at the first start. Then: export MEMOS_KEY=mos_…"),
             link=reverse("admin:memory_apikey_add") if may_issue else "",
             link_text=_("Issue a key"),
         ),
-        Step(
+        FirstStep(
             _("Store a memory"),
             _stored(access),
             _("The key must reach the namespace demo and have the write scope."),
             command=f"curl -sS {server}/v1/ingest {header} \\\n  "
             '-d \'{"namespace": "demo", "session_id": "first", "role": "user", "text": "Ann prefers window seats."}\'',
         ),
-        Step(
+        FirstStep(
             _("Ask for it"),
             asked,
             _("The answer holds the memory, and why it was found."),
@@ -65,7 +65,7 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
             link=inspector,
             link_text=_("Look at what was handed over"),
         ),
-        Step(
+        FirstStep(
             _("Get a session condensed"),
             condensed,
             by_itself if condensed else f"{by_itself} {or_demo}",
@@ -79,7 +79,7 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
     text = _("Ask the radar the same question: it shows each candidate, and what lifted or sank it.")
     return [
         *found,
-        Step(
+        FirstStep(
             _("See why it came back"), asked and _looked(access, now), text, link=radar, link_text=_("Open the radar")
         ),
     ]

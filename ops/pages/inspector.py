@@ -15,14 +15,14 @@ from django.utils.translation import gettext_lazy
 from memory.enums import CutReason, PackSection
 from memory.models import ContextPack, Memory, QuarantinedItem, Session
 from memory.models.scoped import ScopedQuerySet
-from memory.services.recall.probe import Source
-from memory.services.recall.query import Answer
+from memory.services.recall.probe import MemoryOrigin
+from memory.services.recall.query import QueryAnswer
 from memory.services.recall.replay import Replay, hit_ids
 from memory.text.card import SECTIONS, card_of, section_items
 from memory.types import Outcome, Scope
-from ops.charts import Part as Bar
+from ops.charts import Slice as Bar
 from ops.charts import StackedBar, stacked_bar
-from ops.pages.candidates import Moved, Part, parts_of
+from ops.pages.candidates import PlaceChange, ScoreShare, parts_of
 from ops.pages.links import Staff, page_link, row_link
 from ops.words import Words
 
@@ -56,7 +56,7 @@ _STATUS: dict[str, tuple[Words, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class PackList:
     """Packs, newest first. `newer` and `older` are cursors, empty at the ends."""
 
     rows: list[ContextPack]
@@ -65,7 +65,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ItemStatus:
     """What became of an item in the final text: its tokens, and a status with its tone."""
 
     word: Words
@@ -82,11 +82,11 @@ class Message:
     role: str
     text: str
     occurred_at: datetime | None
-    kept: Kept | None
+    kept: ItemStatus | None
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RetrievedRow:
     """A retrieved memory. `parts` and `reason` are known only of an answer that was made now."""
 
     number: int
@@ -101,8 +101,8 @@ class Chunk:
     overlap: float | None
     relevance: float | None
     score: float | None
-    kept: Kept | None
-    parts: list[Part]
+    kept: ItemStatus | None
+    parts: list[ScoreShare]
     reason: str
 
 
@@ -112,7 +112,7 @@ class CardItem:
 
     text: str
     sources: list[str]
-    kept: Kept | None
+    kept: ItemStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Pack:
     namespace: str
     session: str
     window: list[Message]
-    chunks: list[Chunk]
+    chunks: list[RetrievedRow]
     card: list[CardSection]
     text: str
     budget: StackedBar | None
@@ -154,7 +154,7 @@ class Pack:
         return self.saved / self.original if self.original else 0.0
 
 
-def listed(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> Listed:
+def listed(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> PackList:
     """A page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the newest."""
     if session:
         rows = rows.filter(session=session)
@@ -169,8 +169,8 @@ def listed(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> L
         shown = found[:PER_PAGE]
         newer, older = bool(edge), len(found) > PER_PAGE
     if not shown:
-        return Listed([], "first" if edge else "", "")
-    return Listed(shown, f"-{shown[0].pk}" if newer else "", str(shown[-1].pk) if older else "")
+        return PackList([], "first" if edge else "", "")
+    return PackList(shown, f"-{shown[0].pk}" if newer else "", str(shown[-1].pk) if older else "")
 
 
 def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
@@ -181,7 +181,7 @@ def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> 
     )  # fmt: skip
 
 
-def answered(answer: Answer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
+def answered(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
     """The pack that a dry run would hand over, with the parts of each score."""
     explained = {entry["id"]: entry for entry in answer.explanations}
     pack = answer.pack
@@ -230,7 +230,7 @@ def reset_link(scope: Scope, session: str, *, user: Staff) -> str:
     return page_link("ops:session_reset", ns=scope.namespace, session=session)
 
 
-def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, Source]) -> list[Moved]:
+def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, MemoryOrigin]) -> list[PlaceChange]:
     """What a pack brought back and what its question brings today: today's in their order, then what went."""
     before = {uuid.UUID(str(chunk["id"])): chunk for chunk in _chunks(row.pack)}
     places = {identity: place for place, identity in enumerate(before, start=1)}
@@ -241,7 +241,7 @@ def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, 
         source = sources.get(identity)
         metadata = chunk.get("metadata") or {}
         found.append(
-            Moved(
+            PlaceChange(
                 id=identity,
                 before=places.get(identity),
                 after=hit.rank if hit else None,
@@ -322,7 +322,7 @@ def _budget(manifest: Mapping[str, Any]) -> StackedBar | None:
     )
 
 
-def _message(one: Mapping[str, Any], kept: Mapping[tuple[str, str], Kept]) -> Message:
+def _message(one: Mapping[str, Any], kept: Mapping[tuple[str, str], ItemStatus]) -> Message:
     identity = str(one.get("memory_id", ""))
     return Message(
         identity,
@@ -337,12 +337,12 @@ def _message(one: Mapping[str, Any], kept: Mapping[tuple[str, str], Kept]) -> Me
 def _chunk(
     number: int,
     one: Mapping[str, Any],
-    kept: Mapping[tuple[str, str], Kept],
+    kept: Mapping[tuple[str, str], ItemStatus],
     explained: Mapping[str, Any] | None,
-) -> Chunk:
+) -> RetrievedRow:
     metadata = one.get("metadata") or {}
     identity = str(one["id"])
-    return Chunk(
+    return RetrievedRow(
         number=number,
         id=identity,
         text=str(one.get("text", "")),
@@ -376,7 +376,7 @@ def _summary_card(summary: Any) -> Mapping[str, Any]:
 def _card(
     card: Mapping[str, Any],
     sources: Mapping[str, Sequence[Sequence[str]]],
-    kept: Mapping[tuple[str, str], Kept],
+    kept: Mapping[tuple[str, str], ItemStatus],
 ) -> list[CardSection]:
     sections = []
     for name in SECTIONS:
@@ -399,10 +399,10 @@ def _card(
     return sections
 
 
-def _kept(item: Mapping[str, Any]) -> Kept:
+def _kept(item: Mapping[str, Any]) -> ItemStatus:
     status = str(item["status"])
     word, tone = _STATUS.get(status, (status, "off"))
-    return Kept(_CUT.get(str(item.get("reason")), word), tone, item.get("tokens"))
+    return ItemStatus(_CUT.get(str(item.get("reason")), word), tone, item.get("tokens"))
 
 
 def _chunks(pack: Mapping[str, Any]) -> list[Mapping[str, Any]]:

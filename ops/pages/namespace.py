@@ -15,7 +15,7 @@ from memory.services.monitoring import namespaces
 from memory.services.monitoring.namespaces import Held, Used
 from memory.services.sessions import listing
 from memory.services.tenancy import policy
-from ops.charts import Histogram, Part, StackedBar, histogram, stacked_bar
+from ops.charts import Histogram, Slice, StackedBar, histogram, stacked_bar
 from ops.navigation import GROUPS
 from ops.pages.links import Staff, list_link, page_link, row_link
 from ops.pages.tiles import Tile
@@ -151,11 +151,11 @@ def _states(held: Held, user: Staff, ns: str) -> StackedBar:
     return stacked_bar(
         _("Memories by state"),
         [
-            Part(_("Active"), held.active, "green", list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE)),
-            Part(
+            Slice(_("Active"), held.active, "green", list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE)),
+            Slice(
                 _("Archived"), held.archived, "grey", list_link(user, "memory", ns, state__exact=MemoryState.ARCHIVED)
             ),
-            Part(
+            Slice(
                 _("In quarantine"),
                 held.quarantined,
                 "amber",

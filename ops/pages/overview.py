@@ -25,13 +25,13 @@ from memory.services.tenancy import quota
 from memory.types import Access
 from ops.charts import LineChart, Series, line_chart, milliseconds, sparkline
 from ops.pages import deltas, retired
-from ops.pages.deltas import Moved
+from ops.pages.deltas import TotalsMovement
 from ops.pages.links import list_link, page_link
 from ops.pages.namespace import QUOTAS
 from ops.pages.parts import Card, model_cards, tier_cards, worker_cards
 from ops.pages.retired import Recent
 from ops.pages.tiles import Tile
-from ops.pages.window import Window
+from ops.pages.window import TimeWindow
 
 Staff = AbstractUser | AnonymousUser
 VERIFY = "memos: verify the audit chain"
@@ -49,7 +49,7 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class OverviewBoard:
     """The fragment of the Overview that is renewed while one looks."""
 
     status: str
@@ -63,18 +63,18 @@ class Board:
     charts: list[LineChart]
 
 
-def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime) -> Board:
+def board(access: Access, user: Staff, *, ns: str, window: TimeWindow, now: datetime) -> OverviewBoard:
     """Everything that is live, counted now."""
     report = health.report()
     if report.status == "unavailable":
-        return Board(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
+        return OverviewBoard(report.status, [], _of_health(report.checks), None, [], [], [], [], [])
     waiting, since = standing.waiting(access, now=now), window.since(now)
     moments = request_stats.by_step(access, since=since, until=now, step=window.step)
     before = request_stats.by_step(access, since=since - window.length, until=since, step=window.length)
     condensed = standing.condensed_by_step(access, since=since, until=now, step=window.step)
     memories = stats.searchable_memories(access)
     backlog = stats.recent_backlog(access)
-    return Board(
+    return OverviewBoard(
         status=report.status,
         tiles=_tiles(
             access,
@@ -86,7 +86,7 @@ def board(access: Access, user: Staff, *, ns: str, window: Window, now: datetime
             waiting=waiting,
             moments=moments,
             before=before,
-            moved=Moved(window, movement.recent(access, length=window.length, now=now)),
+            moved=TotalsMovement(window, movement.recent(access, length=window.length, now=now)),
         ),
         concerns=[
             *_of_health(report.checks),
@@ -114,7 +114,7 @@ def _tiles(
     waiting: Waiting,
     moments: list[Moment],
     before: list[Moment],
-    moved: Moved,
+    moved: TotalsMovement,
 ) -> list[Tile]:
     summaries = stats.recent_summary_tokens(access)
     condensations, requests = page_link("ops:pipeline_condensations", ns=ns), page_link("ops:audit_requests", ns=ns)
@@ -315,7 +315,7 @@ def _of_schedules(access: Access, now: datetime) -> list[Concern]:
     return found
 
 
-def _charts(ns: str, window: Window, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
+def _charts(ns: str, window: TimeWindow, moments: list[Moment], condensed: list[Condensed]) -> list[LineChart]:
     def file(name: str) -> str:
         return page_link("ops:overview", ns=ns, window=window.name, csv=name)
 

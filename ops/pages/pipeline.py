@@ -44,7 +44,7 @@ STATES: dict[str, tuple[Words, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StageColumn:
     """A stage. `value` is what waits there (of Accepted and Stored: what came, what is there); `bar` is the share of
     the hour's turns that have passed, in percent of those that came.
     """
@@ -82,7 +82,7 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class StageChip:
     title: Words
     name: str
     count: int
@@ -90,7 +90,7 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LinkedRow:
     """A row that a number counts, with its page."""
 
     kind: Words
@@ -102,7 +102,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultLink:
     what: str
     at: datetime
     link: str
@@ -110,14 +110,14 @@ class Result:
 
 def columns(
     access: Access, *, backlog: stats.Backlog, memories: int, memories_link: str, ns: str, now: datetime
-) -> list[Column]:
+) -> list[StageColumn]:
     """The stages now. `memories` are those in retrieval; `memories_link` is the list of all that are kept."""
     found = {state.stage: state for state in stages.states(access, backlog=backlog, now=now)}
     came = found[Stage.ACCEPTED].hour
     return [_column(state, came, (memories + backlog.archived, memories_link), ns) for state in found.values()]
 
 
-def _column(state: StageState, came: int, stored: tuple[int, str], ns: str) -> Column:
+def _column(state: StageState, came: int, stored: tuple[int, str], ns: str) -> StageColumn:
     title, note, icon = STAGES[state.stage]
     value: int | None = state.waiting
     hour_link = page_link("ops:pipeline_rows", stage=state.stage, show="hour", ns=ns)
@@ -131,7 +131,7 @@ def _column(state: StageState, came: int, stored: tuple[int, str], ns: str) -> C
     waits = bool(state.waiting)
     tone = "bad" if waits and state.stage is Stage.FAILED else "weak" if waits and state.stage is Stage.SCREENED else ""
     share = min(1.0, state.hour / came) if came and state.stage is not Stage.FAILED else 0.0
-    return Column(
+    return StageColumn(
         name=state.stage,
         title=title,
         note=note,
@@ -153,13 +153,13 @@ def _count(value: int | None, *, capped: bool = True) -> str:
     return f"{value:,}+" if capped and value >= COUNTED_AT_MOST else f"{value:,}"
 
 
-def chips(access: Access, chosen: str) -> list[Chip]:
+def chips(access: Access, chosen: str) -> list[StageChip]:
     """The states by which jobs are narrowed, with their counts."""
     counts = stages.job_counts(access)
     some = [(_("Open"), OPEN, counts[JobState.QUEUED] + counts[JobState.RUNNING] + counts[JobState.FAILED])]
     some += [(str(title), state, counts[state]) for state, (title, _tone) in STATES.items()]
     some.append((_("All"), ALL, min(COUNTED_AT_MOST, sum(counts.values()))))
-    return [Chip(title, name, count, name == chosen) for title, name, count in some]
+    return [StageChip(title, name, count, name == chosen) for title, name, count in some]
 
 
 def jobs(
@@ -202,12 +202,12 @@ def arguments(job: Job) -> str:
     return json.dumps(job.arguments, ensure_ascii=False, indent=2)
 
 
-def results(job: Job, user: Staff, namespace: str) -> list[Result]:
+def results(job: Job, user: Staff, namespace: str) -> list[ResultLink]:
     """The rows that came of it, with their pages."""
-    return [Result(_named(one), one.at, _result_link(one, user, namespace)) for one in job_results.results(job)]
+    return [ResultLink(_named(one), one.at, _result_link(one, user, namespace)) for one in job_results.results(job)]
 
 
-def _named(one: job_results.Result) -> str:
+def _named(one: job_results.JobResult) -> str:
     words = {
         "condensation": _("Summary %(what)s of “%(session)s”"),
         "evaluation": _("Evaluation (%(what)s)"),
@@ -217,14 +217,14 @@ def _named(one: job_results.Result) -> str:
     return words[one.kind] % {"what": one.what, "session": one.session}
 
 
-def _result_link(one: job_results.Result, user: Staff, namespace: str) -> str:
+def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
     models = {"evaluation": "evaluationrun", "link": "memory", "erasure": "erasure"}
     return row_link(user, models[one.kind], one.id)
 
 
-def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[Found], int]:
+def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[LinkedRow], int]:
     """What a column's number counts, at most ROWS_SHOWN of it, and the number."""
     if hour:
         found, count = stages.list_passed(access, stage, now=now, limit=ROWS_SHOWN)
@@ -234,7 +234,7 @@ def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime
     return [_found(row, names.get(row.namespace_id, ""), user) for row in found], count
 
 
-def _found(row: stages.Row, namespace: str, user: Staff) -> Found:
+def _found(row: stages.CountedRow, namespace: str, user: Staff) -> LinkedRow:
     note = row.session
     if row.kind == "session":
         title, kind = row.session, _("Session")
@@ -248,4 +248,4 @@ def _found(row: stages.Row, namespace: str, user: Staff) -> Found:
         title, kind, note, link = row.id, _("Document"), "", ""
     else:
         title, kind, link = row.id, _("Memory"), row_link(user, "memory", row.id)
-    return Found(kind, title, namespace, row.since, note, link)
+    return LinkedRow(kind, title, namespace, row.since, note, link)

@@ -17,7 +17,7 @@ from memory.errors import InvalidInput
 from memory.governance.policy import nest
 from memory.models import Memory
 from memory.policy_values import BY_KEY, KNOBS, Knob, Value
-from memory.services.retention.policy_history import SweepResult, Version
+from memory.services.retention.policy_history import SweepResult, VersionOfPolicy
 from memory.services.tenancy.policy import Governing
 from memory.text.translatable import translate
 from memory.types import Scope
@@ -100,14 +100,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FieldGroup:
     title: Words
     fields: list[Field]
     open: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PolicyDifference:
     label: Words
     key: str
     before: str
@@ -115,11 +115,11 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PolicyVersionRow:
     """One version and what it changed; `current` is in force."""
 
     number: int
-    differences: list[Difference]
+    differences: list[PolicyDifference]
     reason: str
     actor: str
     at: datetime
@@ -138,7 +138,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class PreviewCount:
     """One number of the preview: under the policy typed, and as things are."""
 
     title: Words
@@ -150,8 +150,8 @@ class Count:
 class Preview:
     """What saving would do. `share` is of the active memories."""
 
-    differences: list[Difference]
-    counts: list[Count]
+    differences: list[PolicyDifference]
+    counts: list[PreviewCount]
     archived: int
     active: int
     share: float
@@ -178,7 +178,7 @@ def groups(
     inherited: Mapping[str, Value],
     texts: Mapping[str, str],
     problems: Mapping[str, str],
-) -> list[Group]:
+) -> list[FieldGroup]:
     """Every value as a field, in groups; `texts` is what the form has typed, by key."""
     found = []
     for title, prefixes in GROUPS:
@@ -187,7 +187,7 @@ def groups(
             for knob in KNOBS
             if knob.key.startswith(prefixes)
         ]
-        found.append(Group(title, fields, any(field.typed or field.problem for field in fields)))
+        found.append(FieldGroup(title, fields, any(field.typed or field.problem for field in fields)))
     return found
 
 
@@ -215,13 +215,13 @@ def refusal(error: InvalidInput) -> str:
     return first + " " + ngettext("(and %(count)s more)", "(and %(count)s more)", more) % {"count": more}
 
 
-def history(versions: list[Version], *, current: int) -> list[History]:
+def history(versions: list[VersionOfPolicy], *, current: int) -> list[PolicyVersionRow]:
     """The versions with what each of them changed."""
     return [
-        History(
+        PolicyVersionRow(
             one.number,
             [
-                Difference(LABELS.get(key, key), key, _worded(before), _worded(after))
+                PolicyDifference(LABELS.get(key, key), key, _worded(before), _worded(after))
                 for key, (before, after) in one.changed.items()
             ],
             one.reason,
@@ -249,11 +249,11 @@ def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, 
     active = found["active_memories"]
     return Preview(
         differences=[
-            Difference(LABELS[key], key, _worded(before[key]), _worded(after[key]))
+            PolicyDifference(LABELS[key], key, _worded(before[key]), _worded(after[key]))
             for key in BY_KEY
             if before[key] != after[key]
         ],
-        counts=[Count(title, would[name], now[name]) for name, title in titles],
+        counts=[PreviewCount(title, would[name], now[name]) for name, title in titles],
         archived=would["archive"],
         active=active,
         share=would["archive"] / active if active else 0.0,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.enums import Role, Tier
 from memory.models import Namespace
-from memory.services.recall.probe import DEFAULT_TOP_K, Probe, Setting, check_filter
+from memory.services.recall.probe import DEFAULT_TOP_K, Probe, ProbeSetting, check_filter
 from memory.types import NewMemory, Scope
 from ops.access import reachable_namespaces, reads_text, request_id, staff_actor
 
@@ -120,7 +120,7 @@ class RadarForm(QuestionForm):
 
 
 class SettingForm(forms.Form):
-    """One setting of the radar: the fields of `Setting`."""
+    """One setting of the radar: the fields of `ProbeSetting`."""
 
     session = forms.CharField(
         label=_("Session"), required=False, max_length=128, widget=forms.TextInput(attrs={"placeholder": _("any")})
@@ -160,8 +160,8 @@ class SettingForm(forms.Form):
         """Whether one of the folded fields is filled in."""
         return any(field.value() not in (None, "", {}) or field.errors for field in self.more_fields())
 
-    def setting(self, *, show_dropped: bool) -> Setting:
-        return Setting(**self.cleaned_data, show_dropped=show_dropped)
+    def setting(self, *, show_dropped: bool) -> ProbeSetting:
+        return ProbeSetting(**self.cleaned_data, show_dropped=show_dropped)
 
 
 class TryForm(QuestionForm):
@@ -195,8 +195,8 @@ class TryForm(QuestionForm):
         given = self.cleaned_data
         return NewMemory(given["session"], Role.USER.value, given["text"], metadata={"from": "console"})
 
-    def setting(self) -> Setting:
-        return Setting(top_k=self.cleaned_data["top_k"], as_of=self.cleaned_data["as_of"], show_dropped=False)
+    def setting(self) -> ProbeSetting:
+        return ProbeSetting(top_k=self.cleaned_data["top_k"], as_of=self.cleaned_data["as_of"], show_dropped=False)
 
 
 def radar_forms(request: HttpRequest, probe: Probe | None = None, *, quote: bool = True) -> list[forms.Form]:
@@ -215,7 +215,7 @@ def radar_forms(request: HttpRequest, probe: Probe | None = None, *, quote: bool
         asked = {"namespace": request.GET.get("ns", ""), "show_dropped": True}
         return [RadarForm(request, initial=asked),
                 SettingForm(readable=readable, prefix="a"), SettingForm(readable=readable, prefix="b")]  # fmt: skip
-    settings = [{one.name: getattr(setting, one.name) for one in fields(Setting)} for setting in probe.settings]
+    settings = [{one.name: getattr(setting, one.name) for one in fields(ProbeSetting)} for setting in probe.settings]
     asked = {
         "text": probe.text if quote else "",
         "namespace": probe.scope.namespace,

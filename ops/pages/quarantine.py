@@ -18,7 +18,7 @@ from memory.models import Memory
 from memory.services.memories import review_list
 from memory.services.memories.review_list import Doubted, Quarantine
 from memory.types import Access
-from ops.charts import BarChart, Histogram, Part, bar_chart, histogram
+from ops.charts import BarChart, Histogram, Slice, bar_chart, histogram
 from ops.pages.links import page_link
 from ops.pages.rows import Staff, row_link
 from ops.words import Words
@@ -42,7 +42,7 @@ BADGES: Mapping[str, tuple[str, Words]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QuarantinedText:
     """A text that was kept apart."""
 
     rule: str
@@ -55,7 +55,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ConflictSide:
     """One side: a memory, who said it when, and its page."""
 
     id: uuid.UUID
@@ -70,7 +70,7 @@ class Statement:
 class Against:
     """The other side and what was said of the two."""
 
-    statement: Statement
+    statement: ConflictSide
     reason: str
     confidence: float
     actor: str
@@ -80,7 +80,7 @@ class Against:
 class Case:
     """A memory that waits; `revision` is what is decided about."""
 
-    statement: Statement
+    statement: ConflictSide
     namespace: str
     revision: int
     tone: str
@@ -90,7 +90,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class QuarantineBoard:
     """The quarantine: numbers, charts (None for nothing) and the newest items."""
 
     counted: Quarantine
@@ -99,26 +99,26 @@ class Board:
     by_rule: BarChart | None
     by_namespace: BarChart | None
     by_age: Histogram | None
-    newest: list[Item]
+    newest: list[QuarantinedText]
 
 
-def board(access: Access, user: Staff, *, ns: str, now: datetime) -> Board:
+def board(access: Access, user: Staff, *, ns: str, now: datetime) -> QuarantineBoard:
     """The queue as it stands."""
     counted = review_list.quarantine(access, now=now)
     if not counted.waiting:
-        return Board(counted, queue_link(user, ns), list_link(user, ns), None, None, None, [])
-    return Board(
+        return QuarantineBoard(counted, queue_link(user, ns), list_link(user, ns), None, None, None, [])
+    return QuarantineBoard(
         counted=counted,
         review_link=queue_link(user, ns),
         list_link=list_link(user, ns),
         by_rule=bar_chart(
             _("By rule"),
-            [Part(rule, count, "amber", queue_link(user, ns, rule=rule)) for rule, count in counted.by_rule[:BARS]],
+            [Slice(rule, count, "amber", queue_link(user, ns, rule=rule)) for rule, count in counted.by_rule[:BARS]],
             csv=page_link("ops:quarantine", ns=ns, csv="rules"),
         ),
         by_namespace=bar_chart(
             _("By namespace"),
-            [Part(name, count, "blue", queue_link(user, name)) for name, count in counted.by_namespace[:BARS]],
+            [Slice(name, count, "blue", queue_link(user, name)) for name, count in counted.by_namespace[:BARS]],
             csv=page_link("ops:quarantine", ns=ns, csv="namespaces"),
         ),
         by_age=histogram(
@@ -130,7 +130,7 @@ def board(access: Access, user: Staff, *, ns: str, now: datetime) -> Board:
             csv=page_link("ops:quarantine", ns=ns, csv="ages"),
         ),
         newest=[
-            Item(
+            QuarantinedText(
                 item.rule,
                 _says(item.reasons),
                 item.text,
@@ -197,8 +197,8 @@ def _case(one: Doubted, user: Staff) -> Case:
     )
 
 
-def _statement(memory: Memory, user: Staff) -> Statement:
-    return Statement(
+def _statement(memory: Memory, user: Staff) -> ConflictSide:
+    return ConflictSide(
         memory.pk,
         memory.text,
         memory.speaker,

@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import Role
-from memory.services.recall.probe import Probe, Seen, Setting, Source
+from memory.services.recall.probe import MemoryOrigin, Probe, ProbeSetting, Seen
 from memory.services.recall.why import Diagnosis
 from ops.access import MASK
 from ops.charts import BarChart, bar_chart
-from ops.charts import Part as Bar
-from ops.pages.candidates import PART_WORDS, VERDICTS, Candidate, Moved, candidates, compared, parts_of
-from ops.pages.candidates import Part as ScorePart
+from ops.charts import Slice as Bar
+from ops.pages.candidates import PART_WORDS, VERDICTS, CandidateRow, PlaceChange, candidates, compared, parts_of
+from ops.pages.candidates import ScoreShare as ScorePart
 from ops.pages.polar import Dot, Point, Polar, polar, top_of
 from ops.words import Words
 
@@ -49,7 +49,7 @@ _STEPS: dict[str, Words] = {
 class Blip:
     """A candidate with its dot."""
 
-    candidate: Candidate
+    candidate: CandidateRow
     dot: Dot
 
 
@@ -60,11 +60,11 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RadarAnswer:
     """What one setting (`label` A or B) brings."""
 
     label: str
-    setting: Setting
+    setting: ProbeSetting
     narrowed: list[tuple[Words, str]]
     plot: Polar
     blips: list[Blip]
@@ -92,8 +92,8 @@ class WhyNot:
 class Radar:
     """The answers, one or two; `moved` is what differs between two."""
 
-    answers: list[Answer]
-    moved: list[Moved]
+    answers: list[RadarAnswer]
+    moved: list[PlaceChange]
     legend: list[tuple[Words, str, str]]
 
 
@@ -126,7 +126,7 @@ def reranker() -> str:
     return " ".join(filter(None, (settings.MEMOS_RERANK_PROVIDER, settings.MEMOS_RERANK_MODEL)))
 
 
-def request_body(probe: Probe, setting: Setting) -> dict[str, Any]:
+def request_body(probe: Probe, setting: ProbeSetting) -> dict[str, Any]:
     """The same question as the API takes it."""
     return {
         "namespace": probe.scope.namespace,
@@ -140,14 +140,14 @@ def request_body(probe: Probe, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: str, readable: bool) -> Answer:
+def _answer(label: str, seen: Seen, rows: list[CandidateRow], *, top: float, by: str, readable: bool) -> RadarAnswer:
     plot = polar(
         [Point(row.id, row.score, row.raw, _sector(row.source, by, readable=readable)) for row in rows],
         top=top,
         others=_("Others"),
     )
     retrieval = seen.found.retrieval
-    return Answer(
+    return RadarAnswer(
         label=label,
         setting=seen.setting,
         narrowed=narrowed(seen.setting, readable=readable),
@@ -167,7 +167,7 @@ def _answer(label: str, seen: Seen, rows: list[Candidate], *, top: float, by: st
     )
 
 
-def narrowed(setting: Setting, *, readable: bool) -> list[tuple[Words, str]]:
+def narrowed(setting: ProbeSetting, *, readable: bool) -> list[tuple[Words, str]]:
     """What narrows a setting, in words: (name, value)."""
     moments = ((_("From"), setting.since), (_("Before"), setting.until), (_("As of"), setting.as_of))
     plain = (
@@ -182,7 +182,7 @@ def narrowed(setting: Setting, *, readable: bool) -> list[tuple[Words, str]]:
     return [(name, value) for name, value in plain if value]
 
 
-def _sector(source: Source | None, by: str, *, readable: bool) -> str:
+def _sector(source: MemoryOrigin | None, by: str, *, readable: bool) -> str:
     if source is None:
         return _("Gone meanwhile")
     if by == "role":

@@ -19,7 +19,7 @@ ON_OVERVIEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RetiredPair:
     """One pair. `key` names it in a form; the words are the texts' own, to be masked where they are shown."""
 
     key: str
@@ -44,7 +44,7 @@ class Recent:
 
     count: str
     many: int
-    rows: list[Row]
+    rows: list[RetiredPair]
     link: str
 
 
@@ -59,15 +59,15 @@ def recent(access: Access, user: Staff, *, ns: str, now: datetime) -> Recent | N
     return Recent(count, many, [row(pair, user) for pair in pairs], page_link("ops:retired", ns=ns))
 
 
-def listed(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[Row], str]:
+def listed(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[RetiredPair], str]:
     """A page of the pairs since then, newest first, and where the next one begins."""
     pairs, following = retired.recent(access, since=since, cursor=cursor, limit=PAGE)
     return [row(pair, user) for pair in pairs], f"{following[0].isoformat()}~{following[1]}" if following else ""
 
 
-def row(pair: Pair, user: Staff) -> Row:
+def row(pair: Pair, user: Staff) -> RetiredPair:
     """A pair as it is shown."""
-    return Row(
+    return RetiredPair(
         key=key_of(pair.memory.pk, None if pair.whole else pair.start),
         namespace=pair.memory.namespace.name,
         old_words=pair.old_words,

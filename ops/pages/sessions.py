@@ -12,7 +12,7 @@ from memory.errors import WindowUnavailable
 from memory.models import Condensation, Memory, Namespace, Session
 from memory.services.memories.retired import count_parts
 from memory.services.sessions import listing
-from memory.services.sessions.listing import Cursor, Listed
+from memory.services.sessions.listing import Cursor, SessionEntry
 from memory.services.sessions.reset import Deleted
 from memory.types import Access, WindowMessage
 from ops.moments import read_moment
@@ -29,7 +29,7 @@ TURNS = 50
 class SessionRow:
     """One session of the list. `tone` and `word`: what its summary covers."""
 
-    listed: Listed
+    listed: SessionEntry
     namespace: str
     tone: str
     word: str
@@ -47,7 +47,7 @@ class TurnRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class LinkedNumber:
     """A number with where its rows are."""
 
     title: Words
@@ -61,7 +61,7 @@ class Closely:
     """One session. `window` is None when Redis does not answer."""
 
     session: Session
-    figures: list[Figure]
+    figures: list[LinkedNumber]
     window: list[WindowMessage] | None
     window_tokens: int
     card: Condensation | None
@@ -72,7 +72,7 @@ class Closely:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class StoreCount:
     """One store and how much a reset takes from it."""
 
     store: Words
@@ -87,7 +87,7 @@ def listed(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[
     return [_row(row, names[row.namespace_id]) for row in found], older
 
 
-def _row(row: Listed, namespace: str) -> SessionRow:
+def _row(row: SessionEntry, namespace: str) -> SessionRow:
     tone, word = summary_state(row.summary, row.unsummarised, row.requested)
     return SessionRow(row, namespace, tone, word, page_link("ops:session", ns=namespace, session=row.name))
 
@@ -114,11 +114,13 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
     return Closely(
         session=session,
         figures=[
-            Figure(_("Messages"), session.message_count, _covered(session), "#turns"),
-            Figure(_("Tokens"), counts.tokens, _("of all turns"), ""),
-            Figure(_("Summaries"), counts.summaries, _("versions"), page_link("ops:pipeline_condensations", **where)),
-            Figure(_("Packs"), counts.packs, _("handed over for questions"), page_link("ops:inspector", **where)),
-            Figure(
+            LinkedNumber(_("Messages"), session.message_count, _covered(session), "#turns"),
+            LinkedNumber(_("Tokens"), counts.tokens, _("of all turns"), ""),
+            LinkedNumber(
+                _("Summaries"), counts.summaries, _("versions"), page_link("ops:pipeline_condensations", **where)
+            ),
+            LinkedNumber(_("Packs"), counts.packs, _("handed over for questions"), page_link("ops:inspector", **where)),
+            LinkedNumber(
                 _("Quarantine"),
                 counts.quarantined,
                 _("waiting for a decision"),
@@ -164,9 +166,9 @@ STORES: tuple[tuple[str, Words, Words], ...] = (
 )
 
 
-def counted(deleted: Deleted, *, audit: bool) -> list[Count]:
+def counted(deleted: Deleted, *, audit: bool) -> list[StoreCount]:
     """What a reset takes (or took) from every store; of audit events only when they are hidden."""
-    return [Count(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
+    return [StoreCount(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
 
 
 def encoded(cursor: Cursor | None) -> str:

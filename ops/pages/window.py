@@ -12,7 +12,7 @@ from ops.words import Words
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimeWindow:
     """`length` back from now, drawn in steps of `step`."""
 
     name: str
@@ -29,14 +29,14 @@ class Window:
 
 
 WINDOWS = (
-    Window("1h", _("1 hour"), timedelta(hours=1), timedelta(minutes=1)),
-    Window("24h", _("24 hours"), timedelta(hours=24), timedelta(minutes=30)),
-    Window("7d", _("7 days"), timedelta(days=7), timedelta(hours=3)),
-    Window("30d", _("30 days"), timedelta(days=30), timedelta(hours=12)),
+    TimeWindow("1h", _("1 hour"), timedelta(hours=1), timedelta(minutes=1)),
+    TimeWindow("24h", _("24 hours"), timedelta(hours=24), timedelta(minutes=30)),
+    TimeWindow("7d", _("7 days"), timedelta(days=7), timedelta(hours=3)),
+    TimeWindow("30d", _("30 days"), timedelta(days=30), timedelta(hours=12)),
 )
 
 
-def chosen_window(request: HttpRequest) -> Window:
+def chosen_window(request: HttpRequest) -> TimeWindow:
     """The window that the address names; an unknown name counts as none: 24 hours."""
     name = request.GET.get("window", "")
     return next((window for window in WINDOWS if window.name == name), WINDOWS[1])

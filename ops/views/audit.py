@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from memory.enums import AuditEvent
 from memory.errors import RedisAway
 from memory.services.audit import trail
-from memory.services.audit.trail import Wanted
+from memory.services.audit.trail import AuditFilter
 from ops.access import masked_details, page_access, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import audit as page
@@ -135,7 +135,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     return cast(HttpResponse, response)
 
 
-def _wanted(query: QueryDict) -> Wanted:
+def _wanted(query: QueryDict) -> AuditFilter:
     try:
         return page.wanted_of(query, now=timezone.now())
     except ValueError:

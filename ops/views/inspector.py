@@ -16,7 +16,7 @@ from memory.models import ContextPack
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall import probe as probing
 from memory.services.recall import replay
-from memory.services.recall.probe import Setting
+from memory.services.recall.probe import ProbeSetting
 from memory.services.recall.query import query
 from memory.types import Scope
 from ops.access import page_access, reads_text, request_id, staff_access, staff_actor
@@ -102,7 +102,7 @@ def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
         replay.record_read(scope, row, now=timezone.now())
     shown = page.stored(row, replay.card_sources(scope, row.session_summary_id))
     terms = replay.terms_of(scope, row)
-    setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
+    setting = ProbeSetting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     body = _body(scope, row.session, row.query_text, setting, terms.max_tokens)
     code = _snippets(request, {**body, "dry_run": True}) if reads else None
     reset = page.reset_link(scope, row.session, user=request.user)
@@ -119,7 +119,7 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
         replayed = replay.replay(scope, row, as_of_then=then, now=now)
     except MemosError as error:
         return _detail(request, "ops/inspector/replay.html", problem=error.message, status=UNAVAILABLE, **context)
-    setting = Setting(as_of=replayed.terms.as_of, valid_at=replayed.terms.valid_at)
+    setting = ProbeSetting(as_of=replayed.terms.as_of, valid_at=replayed.terms.valid_at)
     about = {"page": "replay", "context_pack_id": str(row.pk)}
     answers = [(setting, replayed.answer.retrieval)]
     probing.record(scope, text=row.query_text, about=about, answers=answers, now=now)
@@ -137,7 +137,7 @@ def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     """Takes a pack's question to the radar."""
     row, scope = _row(request, pack_id)
     terms = replay.terms_of(scope, row)
-    setting = Setting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
+    setting = ProbeSetting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     try:
         # Asked by the agent: who may not read texts must not read it here either.
         asked = Scope(scope.namespace_id, scope.namespace, f"pack:{row.pk}", scope.request_id)
@@ -156,7 +156,7 @@ def _row(request: HttpRequest, pack_id: uuid.UUID) -> tuple[ContextPack, Scope]:
     return row, Scope(row.namespace_id, row.namespace.name, staff_actor(request), request_id(request))
 
 
-def _body(scope: Scope, session: str, text: str, setting: Setting, max_tokens: int | None) -> dict[str, Any]:
+def _body(scope: Scope, session: str, text: str, setting: ProbeSetting, max_tokens: int | None) -> dict[str, Any]:
     return {
         "namespace": scope.namespace,
         "session_id": session,

@@ -17,7 +17,7 @@ VERSION = "X-Fragment-Version"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Fragment:
     """A part of a page as it is sent, and the name of what it shows."""
 
     version: str
@@ -36,12 +36,12 @@ def live(request: HttpRequest, template: str, context: Mapping[str, Any], versio
     return _answer(html, version)
 
 
-def live_part(request: HttpRequest, part: Part) -> HttpResponse:
+def live_part(request: HttpRequest, part: Fragment) -> HttpResponse:
     """As `live`, of what is rendered already."""
     return _answer(None if _has(request, part.version) else part.html, part.version)
 
 
-def live_parts(request: HttpRequest, parts: Mapping[str, Part]) -> HttpResponse:
+def live_parts(request: HttpRequest, parts: Mapping[str, Fragment]) -> HttpResponse:
     """Several parts, by the ids of their elements, for one request of the page: those that changed, out of band.
 
     `v=` names the versions that the page shows as `versions` does; 204 when all are those of now.
@@ -54,7 +54,7 @@ def live_parts(request: HttpRequest, parts: Mapping[str, Part]) -> HttpResponse:
     return _answer(html, versions(parts))
 
 
-def versions(parts: Mapping[str, Part]) -> str:
+def versions(parts: Mapping[str, Fragment]) -> str:
     """The versions of several parts as one name."""
     return ".".join(part.version for part in parts.values())
 

@@ -11,9 +11,9 @@ from ops.access import page_access, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.navigation import kept_query
 from ops.pages.first_steps import steps
-from ops.pages.overview import Board, board
-from ops.pages.window import WINDOWS, Window, chosen_window
-from ops.views.live import Part, live_part
+from ops.pages.overview import OverviewBoard, board
+from ops.pages.window import WINDOWS, TimeWindow, chosen_window
+from ops.views.live import Fragment, live_part
 from ops.views.page import console_page
 from ops.views.shared import Look, shared_part
 
@@ -48,7 +48,7 @@ def overview_live(request: HttpRequest) -> HttpResponse:
     return live_part(request, _part(request, chosen_window(request)))
 
 
-def _part(request: HttpRequest, window: Window, *, anew: bool = False) -> Part:
+def _part(request: HttpRequest, window: TimeWindow, *, anew: bool = False) -> Fragment:
     def look(asked: HttpRequest) -> Look:
         shown = _board(asked, window)
         return Look({"board": shown}, repr(shown))
@@ -63,6 +63,6 @@ def _part(request: HttpRequest, window: Window, *, anew: bool = False) -> Part:
     )
 
 
-def _board(request: HttpRequest, window: Window) -> Board:
+def _board(request: HttpRequest, window: TimeWindow) -> OverviewBoard:
     ns = request.GET.get("ns", "")
     return board(page_access(request), request.user, ns=ns, window=window, now=timezone.now())

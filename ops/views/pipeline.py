@@ -24,7 +24,7 @@ from ops.access import page_access, request_id, staff_access
 from ops.pages import pipeline as page
 from ops.pages.links import list_link
 from ops.pages.tabs import pipeline_tabs
-from ops.views.live import Part, live_parts, versions
+from ops.views.live import Fragment, live_parts, versions
 from ops.views.page import back, console_action, console_page, is_fragment
 from ops.views.shared import Look, shared_part
 
@@ -128,7 +128,7 @@ def _job(request: HttpRequest) -> Job:
         raise Http404(_("There is no such job.")) from None
 
 
-def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Part]:
+def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Fragment]:
     """By the ids of their elements."""
     shared = partial(shared_part, request, seconds=SHARED_SECONDS, anew=anew)
     return {

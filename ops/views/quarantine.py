@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.enums import Review
 from memory.errors import MemosError
-from memory.services.memories.review import Decision, decide
+from memory.services.memories.review import ReviewDecision, decide
 from memory.types import ChangeTerms
 from ops.access import page_access, permission_title, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
@@ -24,10 +24,10 @@ from ops.views.page import back, console_action, console_page
 
 CHANGE = "memory.change_memory"
 DONE = {
-    Decision.KEEP: gettext_lazy("Kept: it holds, and no longer waits for review."),
-    Decision.SUPERSEDE: gettext_lazy("Superseded: the other memory holds in its place."),
-    Decision.OUTDO: gettext_lazy("Superseded: this memory holds in place of the other."),
-    Decision.ARCHIVE: gettext_lazy("Archived: it takes no part in retrieval. The admin restores it."),
+    ReviewDecision.KEEP: gettext_lazy("Kept: it holds, and no longer waits for review."),
+    ReviewDecision.SUPERSEDE: gettext_lazy("Superseded: the other memory holds in its place."),
+    ReviewDecision.OUTDO: gettext_lazy("Superseded: this memory holds in place of the other."),
+    ReviewDecision.ARCHIVE: gettext_lazy("Archived: it takes no part in retrieval. The admin restores it."),
 }
 
 
@@ -60,14 +60,14 @@ def quarantine_decide(request: HttpRequest) -> HttpResponse:
     """Carries out what was decided about a memory, if it is still as it was looked at."""
     memory_id, decision = _uuid(request.POST.get("memory", "")), request.POST.get("decision", "")
     revision = request.POST.get("revision", "")
-    if memory_id is None or decision not in set(Decision) or not revision.isdecimal() or len(revision) > 9:
+    if memory_id is None or decision not in set(ReviewDecision) or not revision.isdecimal() or len(revision) > 9:
         messages.error(request, _("The form was damaged. Decide again."))
         return back(request, "ops:quarantine")
     try:
         decide(
             staff_access(request),
             memory_id=memory_id,
-            decision=Decision(decision),
+            decision=ReviewDecision(decision),
             other_id=_uuid(request.POST.get("other", "")),
             reason=request.POST.get("reason", ""),
             now=timezone.now(),
@@ -76,7 +76,7 @@ def quarantine_decide(request: HttpRequest) -> HttpResponse:
     except MemosError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, DONE[Decision(decision)])
+        messages.success(request, DONE[ReviewDecision(decision)])
     return back(request, "ops:quarantine")
 
 

@@ -25,7 +25,7 @@ from memory.errors import RedisAway
 from memory.stores.redis import call
 from memory.types import Access
 from ops.access import page_access
-from ops.views.live import Part, version_of
+from ops.views.live import Fragment, version_of
 
 log = logging.getLogger("memos.ops")
 
@@ -49,7 +49,7 @@ class Look:
 class _Kept:
     """`until`: the moment (seconds since 1970) up to which the part serves others as well."""
 
-    part: Part
+    part: Fragment
     until: float
 
     def serves(self, seconds: float) -> bool:
@@ -69,7 +69,7 @@ def shared_part(
     parameters: Sequence[str],
     seconds: float,
     anew: bool = False,
-) -> Part:
+) -> Fragment:
     """The part, as someone with the same reach and rights saw it with the same `parameters` less than `seconds` ago.
 
     Else, and where it is wanted `anew`, it is looked up and kept for the others. Look and template get the request with
@@ -91,7 +91,7 @@ def shared_part(
     if not anew and mine is not None and mine.part.version == version:
         part = mine.part
     else:
-        part = Part(version, render_to_string(template, dict(found.context), asked))
+        part = Fragment(version, render_to_string(template, dict(found.context), asked))
     kept = _Kept(part, time.time() + seconds)
     _keep(key, kept)
     _write(key, kept, seconds)
@@ -149,7 +149,7 @@ def _read(key: str) -> _Kept | None:
     except (BadSignature, UnicodeDecodeError):
         log.warning("a part of a page in Redis was not written by this server and is not shown")
         return None
-    return _Kept(Part(version, mark_safe(html)), until)  # noqa: S308 - signed: what a template of ours gave
+    return _Kept(Fragment(version, mark_safe(html)), until)  # noqa: S308 - signed: what a template of ours gave
 
 
 def _write(key: str, kept: _Kept, seconds: float) -> None:

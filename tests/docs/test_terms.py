@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from tests.docs.pages import DOCS, ROOT
@@ -28,3 +30,21 @@ def test_modules_are_named_by_the_terms_and_what_is_not_is_listed():
 
     assert {"settle", "handover", "deed"} <= unwanted()
     assert set(re.findall(r"`((?:memory|ops|memos_site)/[\w/]+\.py)`", PAGE)) == named
+
+
+# Django looks for these names itself.
+OF_THE_FRAMEWORK = {"Meta", "Command"}
+
+
+def test_a_class_name_stands_for_one_thing():
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in modules():
+        if path.parts[0] == "memos_site":
+            continue
+        for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path}:{node.lineno}")
+    shared = {name: found for name, found in places.items() if len(found) > 1 and name not in OF_THE_FRAMEWORK}
+
+    assert len(places) > 500
+    assert shared == {}

@@ -75,7 +75,7 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
 def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched, theme, width):
     watched.expected += ["503"]
     now = timezone.now()
-    kept = probe.keep(world.harbour, text="pilot", settings=[probe.Setting()], now=now).id
+    kept = probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=now).id
     page = open_page("/ops/inspector/", client=root, theme=theme, width=width)
     redis_away()
     for name, path, words in (

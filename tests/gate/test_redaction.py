@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from memory.gate.redaction import Found, redact, without_overlaps
+from memory.gate.redaction import Detection, redact, without_overlaps
 
 
 def test_marks_stand_where_the_finds_stood():
-    found = [Found("password", 10, 14, 0.9), Found("api key", 0, 3, 0.9)]
+    found = [Detection("password", 10, 14, 0.9), Detection("api key", 0, 3, 0.9)]
 
     assert redact("abc and a pass!", found) == "[redacted: api key] and a [redacted: password]!"
 
 
 def test_of_overlapping_finds_the_surest_names_the_whole():
-    found = [Found("password", 2, 6, 0.5), Found("api key", 0, 4, 0.9), Found("password", 6, 8, 0.5)]
+    found = [Detection("password", 2, 6, 0.5), Detection("api key", 0, 4, 0.9), Detection("password", 6, 8, 0.5)]
 
-    assert without_overlaps(found) == [Found("api key", 0, 6, 0.9), Found("password", 6, 8, 0.5)]
+    assert without_overlaps(found) == [Detection("api key", 0, 6, 0.9), Detection("password", 6, 8, 0.5)]
     assert redact("0123456789", found) == "[redacted: api key][redacted: password]89"
 
 

@@ -47,7 +47,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "memory_id": world.ids[0],
         "name": "harbour",
         "user_id": User.objects.get_or_create(username="someone", is_staff=True)[0].pk,
-        "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.Setting()], now=timezone.now()).id,
+        "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}
     for pattern in urls.urlpatterns:

@@ -157,8 +157,8 @@ def redis_away(settings) -> Iterator[Callable[[], None]]:
     """Calling it takes Redis away until the test ends."""
 
     def take() -> None:
-        here = settings.CACHES["default"]
-        settings.CACHES = {"default": {**here, "LOCATION": "redis://127.0.0.1:1/0"}}
+        nobody = "redis://127.0.0.1:1/0"
+        settings.CACHES = {name: {**cache, "LOCATION": nobody} for name, cache in settings.CACHES.items()}
         forget_kept()
 
     yield take

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.template import Context, Template
 
-from ops.charts import HEIGHT, Part, Series, bar_chart, histogram, line_chart, nice_top, sparkline, stacked_bar
+from ops.charts import HEIGHT, Series, Slice, bar_chart, histogram, line_chart, nice_top, sparkline, stacked_bar
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -43,7 +43,7 @@ def test_nothing_is_said_not_drawn():
 
 
 def test_parts_fill_their_whole():
-    figure = stacked_bar("Tokens", [Part("a", 1), Part("b", 3, "green"), Part("c", 0)])
+    figure = stacked_bar("Tokens", [Slice("a", 1), Slice("b", 3, "green"), Slice("c", 0)])
     assert [(one.x, one.width, one.share) for one in figure.segments] == [
         ("0.00%", "25.00%", "25%"),
         ("25.00%", "75.00%", "75%"),
@@ -53,7 +53,7 @@ def test_parts_fill_their_whole():
 
 
 def test_the_longest_bar_fills_the_width_and_leads_to_its_rows():
-    figure = bar_chart("By kind", [Part("a", 2, link="/a"), Part("b", 4)])
+    figure = bar_chart("By kind", [Slice("a", 2, link="/a"), Slice("b", 4)])
     assert [bar.percent for bar in figure.bars] == ["50.00%", "100.00%"]
     assert '<a href="/a">a</a>' in drawn(figure)
 

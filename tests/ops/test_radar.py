@@ -13,7 +13,7 @@ from django.utils import timezone
 from memory import audit
 from memory.models import AuditLog, RelevanceJudgement
 from memory.services.recall import probe as probing
-from memory.services.recall.probe import Setting
+from memory.services.recall.probe import ProbeSetting
 from memory.services.recall.search import Ask, find
 from memory.services.recall.why import why
 from memory.stores import redis as redis_store
@@ -111,7 +111,7 @@ class TestNumbers:
             assert f"<strong>{row.score:.4f}</strong>" in answer.content.decode()
 
     def test_places_before_and_after_the_signals(self, world):
-        probe = probing.keep(world.harbour, text=QUESTION, settings=[Setting(top_k=2)], now=NOW)
+        probe = probing.keep(world.harbour, text=QUESTION, settings=[ProbeSetting(top_k=2)], now=NOW)
         rows = candidates(probing.look(probe, probe.settings[0], now=NOW), {})
         assert [row.place for row in rows] == list(range(1, len(rows) + 1))
         assert sorted(row.place_raw for row in rows) == [row.place for row in rows]
@@ -276,7 +276,7 @@ def test_the_page_costs_a_bounded_number_of_queries(staff, world, django_assert_
 
 def test_a_kept_question_is_of_its_namespace(world):
     probe = probing.keep(
-        world.harbour, text="x", settings=[Setting(as_of=NOW), Setting(filter={"role": "user"})], now=NOW
+        world.harbour, text="x", settings=[ProbeSetting(as_of=NOW), ProbeSetting(filter={"role": "user"})], now=NOW
     )
     kept = probing.get_probe(system_access("someone"), probe.id)
     assert (kept.settings, kept.asked_by, kept.scope.actor) == (probe.settings, "key:test", "someone")

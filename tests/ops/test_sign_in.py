@@ -1,16 +1,14 @@
-"""Sessions and accounts as Django keeps them, read by statements of our own."""
+"""Sessions in Redis and the database, and accounts as Django keeps them."""
 
 from __future__ import annotations
-
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
-from django.utils import timezone
 
-from ops.models import StaffSession
+from memory.stores.redis import call
+from ops.logins import end_logins
 from ops.sign_in import AccountBackend, SessionStore
 
 URL = "/ops/overview/live/"
@@ -81,15 +79,71 @@ def test_a_new_password_ends_the_sessions(clerk):
     assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
 
 
+def cached() -> list[bytes]:
+    """The names in Redis of all sessions that are kept there."""
+    return call(lambda client: list(client.scan_iter("memos:session:*")))
+
+
 def test_a_session_that_has_run_out_is_none(clerk):
     client = Client()
     client.force_login(clerk)
-    assert SessionStore(client.session.session_key).load()["_auth_user_id"] == str(clerk.pk)
-    StaffSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    session = client.session
+    assert SessionStore(session.session_key).load()["_auth_user_id"] == str(clerk.pk)
+    session.set_expiry(-1)
+    session.save()
     assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
     store = SessionStore("no-such-session")
     assert store.load() == {}
     assert store.session_key is None
+
+
+def test_a_session_is_read_from_redis_for_a_minute_and_never_longer_than_it_lasts(clerk, django_assert_num_queries):
+    client = Client()
+    client.force_login(clerk)
+    client.get(URL)
+    with django_assert_num_queries(0):
+        assert client.get(URL).status_code == 200
+    [name] = cached()
+    assert client.session.session_key not in name.decode()
+    assert 0 < call(lambda redis: redis.ttl(name)) <= 60
+    session = client.session
+    session.set_expiry(5)
+    session.save()
+    assert 0 < call(lambda redis: redis.ttl(name)) <= 5
+    call(lambda redis: redis.delete(name))
+    with django_assert_num_queries(1):
+        assert client.get(URL).status_code == 200
+    assert cached() == [name]
+
+
+def test_a_login_that_was_ended_is_in_redis_no_more(clerk):
+    client = Client()
+    client.force_login(clerk)
+    assert client.get(URL).status_code == 200
+    assert end_logins(clerk) == 1
+    assert cached() == []
+    assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
+
+
+def test_an_account_that_is_deleted_opens_nothing_though_redis_knows_its_login(clerk):
+    client = Client()
+    client.force_login(clerk)
+    assert client.get(URL).status_code == 200
+    clerk.delete()
+    assert len(cached()) == 1
+    assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
+
+
+def test_without_redis_logins_begin_go_on_and_end(clerk, redis_away):
+    redis_away()
+    client, other = Client(), Client()
+    for one in (client, other):
+        assert one.login(username="clerk", password="a long password")
+        assert one.get(URL).status_code == 200
+    other.logout()
+    assert other.get(URL, headers={"HX-Request": "true"}).status_code == 401
+    assert end_logins(clerk) == 1
+    assert client.get(URL, headers={"HX-Request": "true"}).status_code == 401
 
 
 def test_a_hostile_cookie_is_no_session(db):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
-from memory.retrieval.fusion import SIGNALS, Candidate, Part
+from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.left_out import list_dropped
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
-from memory.retrieval.restated import Said
+from memory.retrieval.restated import SpokenHit
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, questions
 from memory.types import NewMemory
@@ -160,12 +160,12 @@ def test_without_an_arm_there_is_nothing_to_ask(alice, remember, arms):
 
 
 def candidate(identity: uuid.UUID, score: float) -> Candidate:
-    return Candidate(identity, {"dense": Part(score, 1, score)})
+    return Candidate(identity, {"dense": Contribution(score, 1, score)})
 
 
 def test_what_is_left_out_says_what_it_would_have_needed():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7), candidate(D, 0.2)]
-    said = [Said("Ann", "red green"), Said("Ann", "red green."), Said("Ann", "ship dock")]
+    said = [SpokenHit("Ann", "red green"), SpokenHit("Ann", "red green."), SpokenHit("Ann", "ship dock")]
 
     restated, outranked = list_dropped(listed, said, again={1: 0}, shown={0: listed[0], 2: listed[2]}, variety=0.0)
 
@@ -177,19 +177,19 @@ def test_what_is_left_out_says_what_it_would_have_needed():
 
 def test_a_restatement_of_what_did_not_come_back_says_so():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7)]
-    said = [Said("Ann", "red"), Said("Ann", "ship"), Said("Ann", "ship!")]
+    said = [SpokenHit("Ann", "red"), SpokenHit("Ann", "ship"), SpokenHit("Ann", "ship!")]
     _, restated = list_dropped(listed, said, again={2: 1}, shown={0: listed[0]}, variety=0.0)
     assert restated.reason == f"It says again what {B} says, which did not come back either."
 
 
 def test_too_like_a_hit_is_told_from_a_low_score():
     listed = [candidate(A, 0.9), candidate(B, 0.85), candidate(C, 0.84), candidate(D, 0.5)]
-    said = [Said("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
+    said = [SpokenHit("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
 
     alike, low = list_dropped(listed, said, again={}, shown={0: listed[0], 2: listed[2]}, variety=0.1)
 
     assert (alike.verdict, alike.other) == (Verdict.VARIETY, A)
-    assert alike.candidate.parts["variety"] == Part(pytest.approx(0.05), None, pytest.approx(-0.05))
+    assert alike.candidate.parts["variety"] == Contribution(pytest.approx(0.05), None, pytest.approx(-0.05))
     assert "too like" in alike.reason
     assert "from 0.8500 to 0.8000" in alike.reason
     assert (low.verdict, low.candidate) == (Verdict.OUTRANKED, listed[3])
@@ -197,8 +197,22 @@ def test_too_like_a_hit_is_told_from_a_low_score():
 
 
 def test_differences_sum_to_that_of_the_scores_largest_first():
-    above = Candidate(A, {"dense": Part(0.5, 1, 0.5), "session": Part(0.1, None, 0.1), "question": Part(1, None, -0.1)})
-    below = Candidate(B, {"dense": Part(0.4, 2, 0.4), "lexical": Part(2.0, 1, 0.3), "question": Part(1, None, -0.1)})
+    above = Candidate(
+        A,
+        {
+            "dense": Contribution(0.5, 1, 0.5),
+            "session": Contribution(0.1, None, 0.1),
+            "question": Contribution(1, None, -0.1),
+        },
+    )
+    below = Candidate(
+        B,
+        {
+            "dense": Contribution(0.4, 2, 0.4),
+            "lexical": Contribution(2.0, 1, 0.3),
+            "question": Contribution(1, None, -0.1),
+        },
+    )
 
     found = differences(above, below)
 
@@ -207,7 +221,7 @@ def test_differences_sum_to_that_of_the_scores_largest_first():
     assert sum(found.values()) == pytest.approx(above.score - below.score)
 
 
-def hit(found: dict[str, Part], **options: Any) -> Hit:
+def hit(found: dict[str, Contribution], **options: Any) -> Hit:
     return Hit(
         A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1, 0.0, 1, Candidate(A, found), **options
     )  # fmt: skip
@@ -217,16 +231,26 @@ def hit(found: dict[str, Part], **options: Any) -> Hit:
     ("found", "sentence"),
     [
         (
-            {"dense": Part(0.8, 2, 0.4), "lexical": Part(3.5, 1, 0.5)},
+            {"dense": Contribution(0.8, 2, 0.4), "lexical": Contribution(3.5, 1, 0.5)},
             "Found by meaning (2nd of 74) and by its words (1st of 74).",
         ),
-        ({"dense": Part(0.2, None, 0.1), "lexical": Part(3.5, 4, 0.5)}, "Found by its words (4th of 74)."),
-        ({"dense": Part(0.2, None, 0.1)}, "Found next to memories that match."),
         (
-            {"dense": Part(0.8, 1, 0.4), "session": Part(0.5, None, 0.1), "dated": Part(1.0, None, 0.25)},
+            {"dense": Contribution(0.2, None, 0.1), "lexical": Contribution(3.5, 4, 0.5)},
+            "Found by its words (4th of 74).",
+        ),
+        ({"dense": Contribution(0.2, None, 0.1)}, "Found next to memories that match."),
+        (
+            {
+                "dense": Contribution(0.8, 1, 0.4),
+                "session": Contribution(0.5, None, 0.1),
+                "dated": Contribution(1.0, None, 0.25),
+            },
             "Found by meaning (1st of 74); it says when, its conversation matches.",
         ),
-        ({"dense": Part(0.8, 1, 0.4), "importance": Part(-0.5, None, -0.05)}, "Found by meaning (1st of 74)."),
+        (
+            {"dense": Contribution(0.8, 1, 0.4), "importance": Contribution(-0.5, None, -0.05)},
+            "Found by meaning (1st of 74).",
+        ),
     ],
 )
 def test_the_sentence_says_who_found_it_and_what_helped(found, sentence):
@@ -234,16 +258,16 @@ def test_the_sentence_says_who_found_it_and_what_helped(found, sentence):
 
 
 def test_the_sentence_counts_restatements():
-    said = hit({"dense": Part(0.8, 1, 0.4)}, restated_by=[B, C])
+    said = hit({"dense": Contribution(0.8, 1, 0.4)}, restated_by=[B, C])
     assert reason(said, considered=9).endswith("; said again by 2 more.")
 
 
 def test_what_gave_less_than_a_twentieth_of_the_score_is_not_named():
     found = {
-        "dense": Part(0.8, 1, 0.8),
-        "lexical": Part(0.1, 3, 0.04),
-        "session": Part(0.2, None, 0.06),
-        "importance": Part(0.1, None, 0.01),
+        "dense": Contribution(0.8, 1, 0.8),
+        "lexical": Contribution(0.1, 3, 0.04),
+        "session": Contribution(0.2, None, 0.06),
+        "importance": Contribution(0.1, None, 0.01),
     }
     assert reason(hit(found), considered=21) == "Found by meaning (1st of 21); its conversation matches."
 
@@ -256,7 +280,7 @@ def test_places_are_ordinals(number, shown):
 
 
 def test_an_arm_that_found_nothing_is_there_with_nothing():
-    listed = parts(Candidate(A, {"lexical": Part(3.5, 1, 0.5)}), {"dense": 0.5, "lexical": 0.5})
+    listed = parts(Candidate(A, {"lexical": Contribution(3.5, 1, 0.5)}), {"dense": 0.5, "lexical": 0.5})
     assert listed["arms"]["dense"] == {"raw": 0.0, "rank": None, "weight": 0.5, "weighted": 0.0}
     assert listed["arms"]["lexical"] == {"raw": 3.5, "rank": 1, "weight": 0.5, "weighted": 0.5}
     assert listed["signals"] == {}

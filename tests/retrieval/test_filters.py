@@ -16,9 +16,9 @@ from memory.retrieval.arms import dense, lexical
 from memory.retrieval.filters import (
     All,
     AnyOf,
-    Column,
     Condition,
     FilterError,
+    MemoryField,
     MetadataPath,
     Not,
     Operator,
@@ -102,7 +102,7 @@ def test_what_cannot_be_used_is_refused_by_its_place(data, place, problem):
 
 def test_a_filter_becomes_a_tree():
     assert parse({}) is None
-    assert parse({"role": "user"}) == Condition(Column.ROLE, Operator.EQ, "user")
+    assert parse({"role": "user"}) == Condition(MemoryField.ROLE, Operator.EQ, "user")
     assert parse({"metadata.a.b": {"gt": 1, "lte": 5}}) == All(
         (
             Condition(MetadataPath(("a", "b")), Operator.GT, 1),
@@ -111,8 +111,8 @@ def test_a_filter_becomes_a_tree():
     )
     assert parse({"or": [{"tier": "L2"}, {"not": {"speaker": {"in": ["Ann", "Bo"]}}}]}) == AnyOf(
         (
-            Condition(Column.TIER, Operator.EQ, "L2"),
-            Not(Condition(Column.SPEAKER, Operator.IN, ("Ann", "Bo"))),
+            Condition(MemoryField.TIER, Operator.EQ, "L2"),
+            Not(Condition(MemoryField.SPEAKER, Operator.IN, ("Ann", "Bo"))),
         )
     )
     assert parse(nested("and", 5)) == All((All((All((All((All((parse({"role": "user"}),)),)),)),)),))
@@ -125,7 +125,7 @@ def test_a_dot_in_a_key_is_escaped():
 
 
 def test_a_moment_without_an_offset_is_utc():
-    expected = Condition(Column.OCCURRED, Operator.GTE, DAY)
+    expected = Condition(MemoryField.OCCURRED, Operator.GTE, DAY)
     for text in ("2026-05-08T00:00:00Z", "2026-05-08T00:00:00", "2026-05-08", "2026-05-08T02:00:00+02:00"):
         assert parse({"occurred_at": {"gte": text}}) == expected
 

@@ -19,7 +19,7 @@ from memory.retrieval.fusion import (
     CHANCE,
     SIGNALS,
     Candidate,
-    Part,
+    Contribution,
     Ranking,
     beyond_chance,
     dense_weight,
@@ -119,10 +119,10 @@ def test_a_score_is_the_weighted_sum_of_both_arms():
     assert order(found) == [0, 1]
     first, second = found.candidate(0), found.candidate(1)
     assert first.parts == {
-        "dense": Part(0.6, None, pytest.approx(0.75 * meaning)),
-        "lexical": Part(80.0, None, pytest.approx(words)),
+        "dense": Contribution(0.6, None, pytest.approx(0.75 * meaning)),
+        "lexical": Contribution(80.0, None, pytest.approx(words)),
     }
-    assert second.parts["dense"] == Part(0.8, 1, pytest.approx(meaning))
+    assert second.parts["dense"] == Contribution(0.8, 1, pytest.approx(meaning))
     assert second.score == pytest.approx(meaning + words / 4)
     assert [found.place_of(identity(number)) for number in (0, 1, 7)] == [0, 1, None]
 
@@ -190,8 +190,8 @@ def test_a_signal_that_takes_no_part_counts_nothing():
 
 
 def test_a_part_more_leaves_the_candidate_as_it_was():
-    before = Candidate(identity(1), {"dense": Part(0.5, 1, 0.4)})
-    after = before.with_part("dated", Part(1.0, None, 0.25))
+    before = Candidate(identity(1), {"dense": Contribution(0.5, 1, 0.4)})
+    after = before.with_part("dated", Contribution(1.0, None, 0.25))
     assert (before.score, after.score) == (0.4, pytest.approx(0.65))
     assert set(before.parts) == {"dense"}
 

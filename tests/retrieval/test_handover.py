@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
-from memory.retrieval.handover import NOTHING_FITS, Handover, Window, handover
+from memory.retrieval.handover import NOTHING_FITS, Handover, WindowMessages, handover
 from memory.retrieval.pipeline import Hit
 from memory.text.card import SECTIONS, card_tokens
 from memory.text.tokens import TOKENIZERS, count_tokens
@@ -51,7 +51,7 @@ def handed(
     *,
     procedural: dict[str, Any] | None = None,
     card: dict[str, Any] | None = None,
-    window: Window | None = None,
+    window: WindowMessages | None = None,
     hits: list[Hit] | None = None,
     max_tokens: int | None = None,
     tokenizer: str = "o200k_base",
@@ -61,7 +61,7 @@ def handed(
     return handover(
         procedural={} if procedural is None else procedural,
         card=card,
-        window=window or Window(),
+        window=window or WindowMessages(),
         hits=hits or [],
         max_tokens=max_tokens,
         tokenizer=tokenizer,
@@ -92,7 +92,7 @@ TEXTS = st.one_of(
 def worlds(draw: st.DrawFn) -> dict[str, Any]:
     spoken = draw(st.lists(TEXTS, max_size=8))
     before = draw(st.integers(0, 30))
-    window = Window(
+    window = WindowMessages(
         [message(text, number=number, speaker=draw(TEXTS)) for number, text in enumerate(spoken)],
         before,
         draw(st.integers(0, before + len(spoken))),
@@ -215,7 +215,7 @@ def test_sections_come_in_their_order_and_nothing_is_cut_without_a_budget():
     done = handed(
         procedural=PROCEDURAL,
         card=CARD | {"commands": ["make kiln"], "pitfalls": ["told as risks"]},
-        window=Window([message("Hello there.", number=1), message("Second\nline.", number=2)]),
+        window=WindowMessages([message("Hello there.", number=1), message("Second\nline.", number=2)]),
         hits=[hit("It was fired in May."), hit("Hello there.", identity=uuid.UUID(int=1))],
     )
 
@@ -275,7 +275,7 @@ def test_a_card_costs_what_its_lines_are_counted_as():
 
 
 def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
-    window = Window(messages(1, 6))
+    window = WindowMessages(messages(1, 6))
     done = handed(procedural=PROCEDURAL, card=CARD, window=window, hits=[hit("Why? " * 100)], max_tokens=130)
 
     assert statuses(done, "procedural") == ["kept", "kept"]
@@ -287,14 +287,16 @@ def test_the_summary_is_cut_by_importance_and_the_window_from_the_oldest():
 
 
 def test_a_newest_message_that_is_too_long_is_trimmed():
-    done = handed(window=Window([message("Old.", number=1), message("Now this. " * 90, number=2)]), max_tokens=30)
+    done = handed(
+        window=WindowMessages([message("Old.", number=1), message("Now this. " * 90, number=2)]), max_tokens=30
+    )
 
     assert statuses(done, "window") == ["over_budget", "trimmed"]
     assert done.text.endswith("Now this. …\n")
 
 
 def test_a_hit_whose_message_was_cut_from_the_window_is_told():
-    window = Window([message("The answer is blue.", number=1), *messages(2, 9)])
+    window = WindowMessages([message("The answer is blue.", number=1), *messages(2, 9)])
     wanted = hit("The answer is blue.", identity=uuid.UUID(int=1))
     assert statuses(handed(window=window, hits=[wanted]), "hits") == ["in_window"]
 
@@ -306,7 +308,7 @@ def test_a_hit_whose_message_was_cut_from_the_window_is_told():
 
 def test_a_budget_too_small_for_anything_gives_an_empty_text_and_says_so():
     done = handed(
-        procedural=PROCEDURAL, card=CARD, window=Window(messages(1, 2)), hits=[hit("It was May.")], max_tokens=3
+        procedural=PROCEDURAL, card=CARD, window=WindowMessages(messages(1, 2)), hits=[hit("It was May.")], max_tokens=3
     )
 
     assert (done.text, done.tokens) == ("", 0)
@@ -317,7 +319,7 @@ def test_a_budget_too_small_for_anything_gives_an_empty_text_and_says_so():
 
 def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None) -> Handover:
     """What a question is answered with when the session has `turn` messages, of which the window keeps 20."""
-    window = Window(messages(max(1, turn - 19), turn), max(0, turn - 20), covered, 6)
+    window = WindowMessages(messages(max(1, turn - 19), turn), max(0, turn - 20), covered, 6)
     hits = [hit(f"{words} {number}.", number=number) for number in range(3)]
     return handed(
         procedural=PROCEDURAL, card=CARD if covered else None, window=window, hits=hits, max_tokens=max_tokens

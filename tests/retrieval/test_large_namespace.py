@@ -15,8 +15,8 @@ from memory.models import MemoryVector, VectorMap
 from memory.models.sql import fetch, limit_statements
 from memory.retrieval import cells, size
 from memory.retrieval.arms import ArmHit, dense, lexical, near_cells, rare_terms
-from memory.retrieval.filters import Column, Condition, Not, Operator
-from memory.retrieval.predicate import Predicate, predicate
+from memory.retrieval.filters import Condition, MemoryField, Not, Operator
+from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index import common_terms, ivf
 from memory.services.index.embedding import active_model
@@ -62,7 +62,7 @@ def _ingest(items: list) -> list[uuid.UUID]:
     return ingest_batch(items, now=NOW).memory_ids
 
 
-def asked(text: str, *, among: Predicate | None = None) -> Question:
+def asked(text: str, *, among: SqlCondition | None = None) -> Question:
     model = active_model()
     vector = model.provider.embed([text])[0]
     return question(text, vector=vector, model_id=model.id, familiarity=1.0, now=NOW, predicate=among)
@@ -175,11 +175,11 @@ def test_a_filter_is_exact_in_a_large_namespace(alice):
     wanted = fill(alice, ["a bicycle", "a harbor", "the violin stays"], session="rare")
     keep_up(now=NOW)
     caches.forget_all()
-    among = predicate(Condition(Column.SESSION, Operator.EQ, "rare"))
+    among = predicate(Condition(MemoryField.SESSION, Operator.EQ, "rare"))
     question_ = asked("harbor bakery violin", among=among)
     assert sorted(ids_of(dense.search(alice.scope, question_, limit=10))) == wanted
     assert set(ids_of(lexical.search(alice.scope, question_, limit=10).hits)) == set(wanted[1:])
-    others = predicate(Not(Condition(Column.SESSION, Operator.EQ, "rare")))
+    others = predicate(Not(Condition(MemoryField.SESSION, Operator.EQ, "rare")))
     found = dense.search(alice.scope, asked("harbor bakery violin", among=others), limit=10)
     assert len(found) == 10
     assert not set(ids_of(found)) & set(wanted)

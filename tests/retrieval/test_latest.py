@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.retrieval.latest import MOST_CHARS, Found, asks_for_value, change_first, latest_first
+from memory.retrieval.latest import MOST_CHARS, DatedHit, asks_for_value, change_first, latest_first
 from memory.text.utterances import statements
 
 
-def hit(text: str, day: int, *, by_agent: bool = False, speaker: str = "") -> Found:
-    return Found(statements(text, by_agent=by_agent, speaker=speaker), datetime(2025, 6, day, tzinfo=UTC))
+def hit(text: str, day: int, *, by_agent: bool = False, speaker: str = "") -> DatedHit:
+    return DatedHit(statements(text, by_agent=by_agent, speaker=speaker), datetime(2025, 6, day, tzinfo=UTC))
 
 
 OLD = hit("My weekly word target is 1,200 words.", 1)
@@ -65,7 +65,7 @@ MOVED = hit("They moved Wen's desk to the mezzanine.", 9)
         ),
     ],
 )
-def test_a_change_of_what_is_asked_comes_before_what_was_so(question: str, before: Found, change: Found) -> None:
+def test_a_change_of_what_is_asked_comes_before_what_was_so(question: str, before: DatedHit, change: DatedHit) -> None:
     assert change_first(question, [before, OTHER, change]) == [2, 0, 1]
 
 
@@ -108,7 +108,7 @@ def test_the_newest_of_several_changes_is_first_and_the_others_keep_their_places
         ),
     ],
 )
-def test_what_is_no_change_of_it_moves_nothing(question: str, before: Found, later: Found) -> None:
+def test_what_is_no_change_of_it_moves_nothing(question: str, before: DatedHit, later: DatedHit) -> None:
     assert change_first(question, [before, later]) == [0, 1]
 
 

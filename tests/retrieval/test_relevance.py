@@ -14,10 +14,10 @@ from memory.policy_values import RELEVANCE_FLOOR
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, idf
 from memory.retrieval.question import question
-from memory.retrieval.relevance import MOST_MEMORIES, OWN, USUAL_COSINE, WEIGHTS, Evidence, evidence_of
+from memory.retrieval.relevance import MOST_MEMORIES, OWN, USUAL_COSINE, WEIGHTS, AnswerEvidence, evidence_of
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
-USUAL = Evidence(nearest=0.5, mean=0.2, bm25=8.0, asked=20.0, rarest=6.0, memories=100, familiarity=1.0)
+USUAL = AnswerEvidence(nearest=0.5, mean=0.2, bm25=8.0, asked=20.0, rarest=6.0, memories=100, familiarity=1.0)
 
 cosines = st.floats(-1, 1)
 scores = st.floats(0, 200)
@@ -31,7 +31,7 @@ def evidence(
     memories: float = 100.0,
     holding: dict[str, int] | None = None,
     familiarity: float = 1.0,
-) -> Evidence:
+) -> AnswerEvidence:
     asked = question(text, vector=np.zeros(3), model_id=1, familiarity=familiarity, now=NOW)
     by_words = WordHits([], memories, holding or {})
     return evidence_of(asked, np.array(values, dtype=float), np.array(bm25, dtype=float), by_words)

@@ -7,7 +7,7 @@ import json
 import orjson
 import pytest
 
-from memory.text.json_values import MOST_WHOLE, Fault, encode, fault_of
+from memory.text.json_values import MOST_WHOLE, JsonFault, encode, fault_of
 
 NUMBER = "holds a number that cannot be stored"
 
@@ -42,7 +42,7 @@ def test_the_first_fault_is_named_with_its_place(value, place, problem):
 def test_levels_are_counted_however_deep_they_go():
     value = json.loads("[" * 900 + "]" * 900)
 
-    assert fault_of(value, most_levels=16) == Fault("", "is nested more than 16 levels deep.")
+    assert fault_of(value, most_levels=16) == JsonFault("", "is nested more than 16 levels deep.")
     assert fault_of([[[]]], most_levels=3) is None
     assert fault_of({"a": [{}]}, most_levels=2) is not None
 

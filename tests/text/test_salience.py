@@ -1,7 +1,7 @@
 import pytest
 
 from memory.text.salience import (
-    Candidate,
+    SentenceCandidate,
     content_terms,
     duplicate_of,
     is_light,
@@ -13,7 +13,7 @@ from memory.text.salience import (
 
 
 def _candidate(words, relevance=1.0, cost=10):
-    return Candidate(terms=frozenset(words.split()), relevance=relevance, cost=cost)
+    return SentenceCandidate(terms=frozenset(words.split()), relevance=relevance, cost=cost)
 
 
 def test_content_terms_keep_chinese_pairs_without_function_characters():
@@ -52,7 +52,7 @@ def test_selection_prefers_what_is_new_and_keeps_to_the_budget():
 
 def test_each_further_sentence_of_a_turn_gains_less():
     candidates = [
-        Candidate(frozenset(words.split()), relevance, 10, turn)
+        SentenceCandidate(frozenset(words.split()), relevance, 10, turn)
         for words, relevance, turn in (("a b", 1.0, "one"), ("c d", 0.9, "one"), ("e f", 0.6, "two"), ("g h", 0.4, ""))
     ]
     assert select(candidates, dict.fromkeys("abcdefgh", 1.0), 40) == [0, 2, 1, 3]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import MetadataField, MomentField, StrictCharField
-from memory.api.serializers.ingest import ReasonSerializer
+from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import DocumentFormat, GateDecision
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.types import NewDocument
@@ -77,7 +77,7 @@ class StoredDocumentSerializer(serializers.Serializer):
     characters = serializers.IntegerField()
     accepted = serializers.BooleanField(help_text="Whether this version is in force now")
     verdict = serializers.ChoiceField(GateDecision.choices, help_text="What the gate says of it, as a whole")
-    reasons = ReasonSerializer(many=True, help_text="Why, the strongest first")
+    reasons = GateReasonSerializer(many=True, help_text="Why, the strongest first")
     quarantine_id = serializers.UUIDField(allow_null=True, help_text="Of its item in the quarantine")
     degraded = serializers.ListField(
         child=serializers.CharField(), help_text="embedding_delayed: found by words until the worker has embedded it"

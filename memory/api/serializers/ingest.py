@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from memory.api.fields import MetadataField, MomentField, StrictCharField
@@ -129,7 +130,9 @@ class IngestBatchSerializer(serializers.Serializer):
         return items
 
 
-class ReasonSerializer(serializers.Serializer):
+# Its name in the published schema.
+@extend_schema_serializer(component_name="Reason")
+class GateReasonSerializer(serializers.Serializer):
     rule = serializers.CharField(help_text="Its family before the first dot: secret.password")
     says = serializers.CharField(help_text="In a sentence, without the text")
 
@@ -144,7 +147,7 @@ class OutcomeSerializer(serializers.Serializer):
     verdict = serializers.ChoiceField(
         GateDecision.choices, help_text="What the gate says of it; of messages, the strictest verdict"
     )
-    reasons = ReasonSerializer(many=True, help_text="Why, the strongest first; also what was noted and let through")
+    reasons = GateReasonSerializer(many=True, help_text="Why, the strongest first; also what was noted and let through")
 
     @staticmethod
     def to_dict(outcome: Outcome) -> dict[str, Any]:

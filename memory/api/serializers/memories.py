@@ -16,7 +16,7 @@ from memory.enums import Feedback, LinkKind, MemoryState, Review, Role, Tier
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.memories.edit import MAX_TEXT_CHARS
 from memory.services.memories.feedback import MAX_NOTE_CHARS
-from memory.services.memories.read import Wanted
+from memory.services.memories.read import MemoryFilter
 
 ANY = "any"
 
@@ -44,9 +44,9 @@ class MemoryListingSerializer(serializers.Serializer):
     cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
 
     @staticmethod
-    def wanted_of(values: dict) -> Wanted:
+    def wanted_of(values: dict) -> MemoryFilter:
         """The validated parameters as services take them."""
-        return Wanted(
+        return MemoryFilter(
             session=values["session_id"] or None,
             speaker=values["speaker"] or None,
             role=values["role"] or None,

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictCharField
 from memory.api.serializers.documents import MAX_TEXT_CHARS
-from memory.api.serializers.ingest import ReasonSerializer
+from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import GateDecision
 from memory.services.recall.protocol import COLD, HOT
 
@@ -25,7 +25,7 @@ class TakenInSerializer(serializers.Serializer):
         allow_null=True, help_text="Of what is quarantined the item's; null for a document and when rejected"
     )
     document_id = serializers.CharField(allow_null=True, help_text="null for a turn and when rejected")
-    reasons = ReasonSerializer(many=True)
+    reasons = GateReasonSerializer(many=True)
     degraded = serializers.ListField(child=serializers.CharField())
 
 

@@ -36,7 +36,7 @@ class JobViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(JobListingSerializer, request.query_params)
-        wanted = manage.Wanted(
+        wanted = manage.JobFilter(
             namespace=values["namespace"] or None,
             kind=values["kind"] or None,
             state=JobState(values["state"]) if values["state"] else None,

@@ -17,7 +17,7 @@ from memory.api.serializers.quarantine import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, QuarantineState
 from memory.services.ingestion import quarantine
-from memory.services.ingestion.quarantine import Reviewed, Wanted
+from memory.services.ingestion.quarantine import QuarantineFilter, Reviewed
 
 
 class QuarantineViewSet(MemosViewSet):
@@ -38,7 +38,7 @@ class QuarantineViewSet(MemosViewSet):
     )
     def recent(self, request: Request) -> Response:
         values = self.valid(QuarantineListingSerializer, request.query_params)
-        wanted = Wanted(
+        wanted = QuarantineFilter(
             namespace=values["namespace"] or None,
             state=QuarantineState(values["state"]) if values["state"] else None,
             rule=values["rule"] or None,

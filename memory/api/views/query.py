@@ -11,7 +11,7 @@ from memory.api.views.base import MemosViewSet
 from memory.api.views.search import build_ask
 from memory.enums import AccessScope, Tier
 from memory.retrieval.explain import debug_entry
-from memory.services.recall.query import Answer, answer_of_no_namespace, query
+from memory.services.recall.query import QueryAnswer, answer_of_no_namespace, query
 from memory.types import session_of_day
 
 
@@ -39,7 +39,7 @@ class QueryViewSet(MemosViewSet):
         return Response(_body(answer, dry_run=ask.dry_run))
 
 
-def _body(answer: Answer, *, dry_run: bool) -> dict[str, object]:
+def _body(answer: QueryAnswer, *, dry_run: bool) -> dict[str, object]:
     pack_id = str(answer.pack_id) if answer.pack_id else None
     summary_id = str(answer.summary.id) if answer.summary else None
     found = bool(answer.retrieval.hits)

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.retrieval.filters import Column, Condition, Operator
+from memory.retrieval.filters import Condition, MemoryField, Operator
 from memory.retrieval.pipeline import Hit
 from memory.services.recall.search import Ask, find
 from memory.services.tenancy.namespaces import scope_of_existing
@@ -42,7 +42,7 @@ class Command(BaseCommand):
             raise CommandError(f"A question has 1 to {MAX_QUESTION_CHARS} characters.")
         try:
             scope = scope_of_existing(namespace, actor="command:ask")
-            where = None if session is None else Condition(Column.SESSION, Operator.EQ, session)
+            where = None if session is None else Condition(MemoryField.SESSION, Operator.EQ, session)
             asked = Ask(question, top_k, timezone.now(), where=where, dry_run=True)
             answer = find(scope, asked)
         except MemosError as error:

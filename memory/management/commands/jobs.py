@@ -47,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
 
     def _list(self, *, namespace: str | None, kind: str | None, state: str | None, limit: int, **_: Any) -> None:
-        wanted = manage.Wanted(namespace=namespace, kind=kind, state=JobState(state) if state else None, limit=limit)
+        wanted = manage.JobFilter(namespace=namespace, kind=kind, state=JobState(state) if state else None, limit=limit)
         rows, cursor = manage.list_jobs(ACCESS, wanted=wanted)
         for row in rows:
             progress = f"  {row['progress']['done']}/{row['progress']['total']}" if row["progress"] else ""

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memory.errors import MemosError
-from memory.services.backup.restore import Terms, restore
+from memory.services.backup.restore import RestoreTerms, restore
 
 ACTOR = "command:restore"
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         other_secret: bool,
         **_: Any,
     ) -> None:
-        terms = Terms(replace, without_ledger, other_secret, trial, keep_former)
+        terms = RestoreTerms(replace, without_ledger, other_secret, trial, keep_former)
         try:
             done = restore(
                 file, key=settings.MEMOS_BACKUP_KEY, ledger_path=ledger, terms=terms, actor=ACTOR, now=timezone.now

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memory.services.retention import sweep
-from memory.services.retention.sweep import Swept, Tally
+from memory.services.retention.sweep import SweepTally, Swept
 
 
 class Command(BaseCommand):
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         self.stdout.write(f"together: {_sentence(swept.total, verb)}")
 
 
-def _sentence(tally: Tally, verb: str) -> str:
+def _sentence(tally: SweepTally, verb: str) -> str:
     rated = f", {tally.rated} rated anew" if tally.rated else ""
     return (
         f"{tally.decayed} decayed and {tally.expired} expired memories {verb} archived, "

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from memory.services.audit.verify import Fault, holds_at, verify
+from memory.services.audit.verify import SealFault, holds_at, verify
 
 
 def note(value: str) -> tuple[int, str]:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         end = f"; keep this elsewhere: {proof.head[0]}:{proof.head[1]}" if proof.head else ""
         self.stdout.write(f"The audit log holds{end}")
 
-    def _show(self, fault: Fault) -> None:
+    def _show(self, fault: SealFault) -> None:
         self.stdout.write(f"seal {fault.number}: {fault.what}")
         for word, ids in (("missing", fault.missing), ("changed", fault.changed), ("slipped in", fault.added)):
             for identity in ids:

@@ -28,7 +28,7 @@ class WordHits(NamedTuple):
     holding: dict[str, int]
 
 
-class Standing(NamedTuple):
+class ArmStanding(NamedTuple):
     """Where one memory stands in an arm, exactly: its score there, its place (1 is first) and of how many."""
 
     score: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, Standing, near_cells
+from memory.retrieval.arms import ArmHit, ArmStanding, near_cells
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
@@ -72,7 +72,7 @@ FROM near own, near WHERE own.memory_id = %(memory_id)s::uuid GROUP BY own.dista
 """
 
 
-def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
+def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> ArmStanding | None:
     """Where a memory stands among all that have a vector and meet the predicate; None if it is not one of them."""
     parameters = {
         "vector": halfvec_literal(question.vector),
@@ -83,4 +83,4 @@ def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing 
     }
     statement = _STANDING.format(narrowing=narrowing(question.predicate, "memory_id"))
     rows = fetch(statement, parameters, prepared=False)
-    return Standing(*rows[0]) if rows else None
+    return ArmStanding(*rows[0]) if rows else None

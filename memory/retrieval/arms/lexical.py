@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, Standing, WordHits, rare_terms
+from memory.retrieval.arms import ArmHit, ArmStanding, WordHits, rare_terms
 from memory.retrieval.arms.bm25 import weight
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
@@ -82,7 +82,7 @@ SELECT score, place, found FROM (
 """
 
 
-def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing | None:
+def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> ArmStanding | None:
     """Where a memory stands among all that share a word with the question and meet the predicate; None if it shares
     none."""
     if not question.terms:
@@ -90,7 +90,7 @@ def rank_of(scope: Scope, question: Question, memory_id: uuid.UUID) -> Standing 
     scored = (_STATISTICS + _SCORED).format(narrowing=narrowing(question.predicate, "h.memory_id", gathered=True))
     parameters = _parameters(scope, question, None) | {"memory_id": str(memory_id)}
     rows = fetch(_STANDING.format(scored=scored), parameters, prepared=False)
-    return Standing(*rows[0]) if rows else None
+    return ArmStanding(*rows[0]) if rows else None
 
 
 def _parameters(scope: Scope, question: Question, limit: int | None) -> dict[str, Any]:

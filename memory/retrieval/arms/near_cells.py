@@ -14,7 +14,7 @@ from memory.caches import Cache, up_to
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import cells
 from memory.retrieval.arms import ArmHit
-from memory.retrieval.cells import Candidates, CellMap
+from memory.retrieval.cells import CellMap, ListMembers
 from memory.retrieval.question import Question
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
@@ -99,7 +99,7 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     return [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered, start=1)]
 
 
-def _candidates(scope: Scope, question: Question, *, depth: int) -> Candidates | None:
+def _candidates(scope: Scope, question: Question, *, depth: int) -> ListMembers | None:
     """The members of the cells nearest to the question, `depth` or a few more; None where there are no cells."""
     key = (scope.namespace_id, question.model_id)
     place = {"namespace_id": scope.namespace_id, "model_id": question.model_id}

@@ -48,7 +48,7 @@ Place = tuple[int, uuid.UUID]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SealedRow:
     """A sealed event, or one to be sealed."""
 
     id: uuid.UUID
@@ -118,12 +118,12 @@ def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
     return made.digest()
 
 
-def rows_between(after: Place, last: Place) -> list[Row]:
+def rows_between(after: Place, last: Place) -> list[SealedRow]:
     """The events after `after` up to `last`, that one included, in order; of very many the first RANGE_ROWS."""
     return _fetched("(xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", [*after, *last], limit=RANGE_ROWS)
 
 
-def rows_named(ids: Sequence[uuid.UUID]) -> list[Row]:
+def rows_named(ids: Sequence[uuid.UUID]) -> list[SealedRow]:
     """The events with these ids, in order."""
     return _fetched("id = ANY(%s)", [list(ids)])
 
@@ -173,20 +173,22 @@ def _number(statement: str, *parameters: int | uuid.UUID) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _rows(after: Place, *, before: int) -> list[Row]:
+def _rows(after: Place, *, before: int) -> list[SealedRow]:
     return _fetched("(xact, id) > (%s, %s) AND xact < %s", [*after, before], limit=SEAL_ROWS)
 
 
-def _fetched(where: str, parameters: list, *, limit: int | None = None) -> list[Row]:
+def _fetched(where: str, parameters: list, *, limit: int | None = None) -> list[SealedRow]:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id, xact, {_DIGEST} FROM memory_auditlog WHERE {where} ORDER BY xact, id LIMIT %s",  # noqa: S608
             [*parameters, limit],
         )
-        return [Row(identity, xact, bytes(digest)) for identity, xact, digest in cursor.fetchall()]
+        return [SealedRow(identity, xact, bytes(digest)) for identity, xact, digest in cursor.fetchall()]
 
 
-def _add_seal(last: AuditSeal | None, rows: Sequence[Row], era: Era, *, now: datetime, late: bool = False) -> AuditSeal:
+def _add_seal(
+    last: AuditSeal | None, rows: Sequence[SealedRow], era: Era, *, now: datetime, late: bool = False
+) -> AuditSeal:
     """Writes the next seal. Late rows, and none, leave the place that the chain has reached where it is."""
     reached = _place(last)
     first, end = ((rows[0].xact, rows[0].id), (rows[-1].xact, rows[-1].id)) if rows and not late else (reached, reached)
@@ -249,10 +251,10 @@ def _highest() -> int:
     return _number("SELECT coalesce(max(xact), 0) FROM memory_auditlog")
 
 
-def _unsealed_among_sealed(below: int) -> list[Row]:
+def _unsealed_among_sealed(below: int) -> list[SealedRow]:
     """The rows numbered below `below` that lie in a seal's range and are not of it, nor of a late seal."""
     known, after = late_ids(), BEFORE_ALL
-    found: list[Row] = []
+    found: list[SealedRow] = []
     for seal in seals_after(0):
         if after[0] >= below:
             break

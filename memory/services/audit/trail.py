@@ -27,7 +27,7 @@ _SLACK = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditFilter:
     """What the log is narrowed to; empty is all. `until` is not of the time any more."""
 
     event: str = ""
@@ -40,14 +40,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EventStep:
     """How many events a step of time has, from `at` on."""
 
     at: datetime
     count: int
 
 
-def events(access: Access, wanted: Wanted) -> ScopedQuerySet[AuditLog]:
+def events(access: Access, wanted: AuditFilter) -> ScopedQuerySet[AuditLog]:
     """The events that the caller reaches, newest first. Those of no namespace are for who reaches all."""
     rows = AuditLog.objects.reachable_by(access)
     exact = {"event_type": wanted.event, "actor": wanted.actor, "session": wanted.session,
@@ -62,7 +62,7 @@ def events(access: Access, wanted: Wanted) -> ScopedQuerySet[AuditLog]:
 
 
 def page(
-    access: Access, wanted: Wanted, *, before: uuid.UUID | None, limit: int
+    access: Access, wanted: AuditFilter, *, before: uuid.UUID | None, limit: int
 ) -> tuple[list[AuditLog], uuid.UUID | None]:
     """One page, and the id that the page after begins before."""
     rows = events(access, wanted)
@@ -72,7 +72,7 @@ def page(
     return page, page[-1].pk if following else None
 
 
-def newer(access: Access, wanted: Wanted, *, than: uuid.UUID, at_most: int) -> int:
+def newer(access: Access, wanted: AuditFilter, *, than: uuid.UUID, at_most: int) -> int:
     """How many events came after one."""
     return int(events(access, wanted).filter(pk__gt=than).order_by()[:at_most].count())
 
@@ -82,7 +82,7 @@ def find(access: Access, *, event_id: uuid.UUID) -> AuditLog | None:
     return AuditLog.objects.reachable_by(access).filter(pk=event_id).first()
 
 
-def span(access: Access, wanted: Wanted) -> tuple[datetime, datetime, int] | None:
+def span(access: Access, wanted: AuditFilter) -> tuple[datetime, datetime, int] | None:
     """From when to when the newest COUNTED_AT_MOST events are, and how many; None without any."""
     newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
     sql, parameters = newest.query.sql_with_params()
@@ -92,7 +92,9 @@ def span(access: Access, wanted: Wanted) -> tuple[datetime, datetime, int] | Non
     return (first, last, count) if count else None
 
 
-def by_step(access: Access, wanted: Wanted, *, since: datetime, until: datetime, step: timedelta) -> list[Step]:
+def by_step(
+    access: Access, wanted: AuditFilter, *, since: datetime, until: datetime, step: timedelta
+) -> list[EventStep]:
     """The newest COUNTED_AT_MOST events by time, a Step for every step, also the empty ones."""
     newest = events(access, wanted)[:COUNTED_AT_MOST].values("created_at")
     sql, parameters = newest.query.sql_with_params()
@@ -102,10 +104,10 @@ def by_step(access: Access, wanted: Wanted, *, since: datetime, until: datetime,
             [step, since, *parameters],  # type: ignore[list-item]
         )
         found = dict(cursor.fetchall())
-    return [Step(since + step * n, found.get(since + step * n, 0)) for n in range(-((since - until) // step))]
+    return [EventStep(since + step * n, found.get(since + step * n, 0)) for n in range(-((since - until) // step))]
 
 
-def actors(access: Access, wanted: Wanted, *, limit: int) -> list[str]:
+def actors(access: Access, wanted: AuditFilter, *, limit: int) -> list[str]:
     """Who acted in the newest COUNTED_AT_MOST events, by name."""
     newest = events(access, wanted)[:COUNTED_AT_MOST].values("actor")
     sql, parameters = newest.query.sql_with_params()
@@ -117,7 +119,9 @@ def actors(access: Access, wanted: Wanted, *, limit: int) -> list[str]:
         return [actor for (actor,) in cursor.fetchall()]
 
 
-def export_events(access: Access, wanted: Wanted, *, form: str, now: datetime, request_id: str) -> Iterator[AuditLog]:
+def export_events(
+    access: Access, wanted: AuditFilter, *, form: str, now: datetime, request_id: str
+) -> Iterator[AuditLog]:
     """The newest MAX_EXPORTED events, one by one; that they were taken out is an event itself, written before.
 
     It belongs to the namespace when there is one only, else to none.

@@ -15,7 +15,7 @@ from memory.services.audit.chain import (
     GENESIS,
     MARK_BYTES,
     Place,
-    Row,
+    SealedRow,
     late_ids,
     members,
     newest_seal,
@@ -30,7 +30,7 @@ MAX_FAULTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SealFault:
     """A seal that does not hold: what is wrong, and the events that show it (LISTED of each kind at most)."""
 
     number: int
@@ -53,7 +53,7 @@ class Proof:
     waiting: int
     waiting_since: datetime | None
     head: tuple[int, str] | None
-    faults: list[Fault]
+    faults: list[SealFault]
 
 
 def verify(*, newest: int | None = None) -> Proof:
@@ -66,7 +66,7 @@ def verify(*, newest: int | None = None) -> Proof:
     late = late_ids()
     before, after = start, _end(start)
     seals = events = 0
-    faults: list[Fault] = []
+    faults: list[SealFault] = []
     for seal in seals_after(start.number if start else 0):
         faults += _faults(seal, before, after, late)
         if len(faults) >= MAX_FAULTS:
@@ -94,22 +94,22 @@ def _end(seal: AuditSeal | None) -> Place:
     return (seal.last_xact, seal.last_id) if seal else BEFORE_ALL
 
 
-def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[uuid.UUID]) -> Iterator[Fault]:
+def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[uuid.UUID]) -> Iterator[SealFault]:
     expected = (before.number if before else 0) + 1
     if seal.number != expected:
         gone = f"seal {expected} is" if seal.number == expected + 1 else f"seals {expected} to {seal.number - 1} are"
-        yield Fault(expected, f"{gone} missing")
+        yield SealFault(expected, f"{gone} missing")
         # Where it began is not known from the seal before it.
         after = (seal.first_xact, uuid.UUID(int=max(seal.first_id.int - 1, 0)))
     elif bytes(seal.previous) != (bytes(before.hash) if before else GENESIS):
-        yield Fault(seal.number, "it does not follow the seal before it")
+        yield SealFault(seal.number, "it does not follow the seal before it")
     own = members(seal)
     rows = rows_named(list(own)) if seal.late else [r for r in rows_between(after, _end(seal)) if r.id not in late]
     if seal_hash(seal, (row.digest for row in rows)) != bytes(seal.hash):
         yield _explained(seal, own, rows)
 
 
-def _explained(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[Row]) -> Fault:
+def _explained(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[SealedRow]) -> SealFault:
     # By their ids too: one whose `xact` was changed lies elsewhere.
     there = {row.id: row.digest for row in (*rows, *rows_named(list(own)))}
     missing = [identity for identity in own if identity not in there]
@@ -117,7 +117,7 @@ def _explained(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[Row]) ->
     added = [identity for identity in there if identity not in own]
     counts = {"missing": len(missing), "changed": len(changed), "slipped in": len(added)}
     what = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return Fault(
+    return SealFault(
         seal.number,
         f"of its {seal.count} events {what}" if what else "its events are there, but the seal itself was changed",
         missing[:LISTED],

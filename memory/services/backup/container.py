@@ -58,7 +58,7 @@ class _Encrypted:
             return None
 
 
-class _Plain:
+class _Checksummed:
     def __init__(self, header: bytes) -> None:
         self._header = hashlib.blake2b(header).digest()
 
@@ -93,7 +93,7 @@ class Writer:
             fields |= {"salt": salt.hex(), "check": check.hex()}
         header = json.dumps(fields, sort_keys=True).encode()
         self._put(MAGIC + _LENGTH.pack(len(header)) + header)
-        self._sealer: _Sealer = _Encrypted(made, MAGIC + header) if key else _Plain(MAGIC + header)
+        self._sealer: _Sealer = _Encrypted(made, MAGIC + header) if key else _Checksummed(MAGIC + header)
         packed = json.dumps(manifest).encode()
         self.write(_LENGTH.pack(len(packed)) + packed)
 
@@ -146,7 +146,7 @@ class Reader:
         if self.encrypted:
             self._sealer: _Sealer = _Encrypted(self._key_of(key, salt, check), MAGIC + header)
         else:
-            self._sealer = _Plain(MAGIC + header)
+            self._sealer = _Checksummed(MAGIC + header)
         self._stream = self._open_chunks()
         self._rest = b""
         self.manifest: dict[str, Any] = self._read_manifest()

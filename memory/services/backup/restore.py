@@ -29,7 +29,7 @@ _END_LOGINS = "DELETE FROM ops_staffsession"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RestoreTerms:
     """What the operator allows: to replace what is there, to go without a ledger, another secret than the backup's.
 
     `trial`: everything is done but the last step. `keep_former`: the replaced database stays, under another name.
@@ -54,7 +54,7 @@ class Restored:
 
 
 def restore(
-    path: Path, *, key: str, ledger_path: Path | None, terms: Terms, actor: str, now: Callable[[], datetime]
+    path: Path, *, key: str, ledger_path: Path | None, terms: RestoreTerms, actor: str, now: Callable[[], datetime]
 ) -> Restored:
     """Puts the database of a backup in the place of the present one, without what was erased since it was made.
 
@@ -130,7 +130,7 @@ def _make_ready(
     return events, replayed
 
 
-def _refuse_unfit(reader: Reader, terms: Terms) -> None:
+def _refuse_unfit(reader: Reader, terms: RestoreTerms) -> None:
     """Raises RestoreRefused for a backup of a later MemOS or PostgreSQL, or made under another secret."""
     manifest = reader.manifest
     known = set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
@@ -151,7 +151,7 @@ def _refuse_unfit(reader: Reader, terms: Terms) -> None:
         )
 
 
-def _refuse_to_lose(terms: Terms) -> None:
+def _refuse_to_lose(terms: RestoreTerms) -> None:
     if not (terms.replace or terms.trial or contents.is_empty()):
         raise RestoreRefused(
             f"The database {postgres.database_name()!r} is not empty, and a restore takes its place: say --replace to "
@@ -159,7 +159,7 @@ def _refuse_to_lose(terms: Terms) -> None:
         )
 
 
-def _read_erasures(reader: Reader, ledger_path: Path | None, terms: Terms) -> Ledger:
+def _read_erasures(reader: Reader, ledger_path: Path | None, terms: RestoreTerms) -> Ledger:
     """What the ledger and, if there is one, the present database know of. Raises RestoreRefused."""
     present = ledger.read_database() if _has_erasures() else Ledger()
     where = ledger_path or ledger.path()

@@ -18,7 +18,7 @@ from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
-from memory.services.entities.mentions import Source, reading_of, store
+from memory.services.entities.mentions import MemoryToRead, reading_of, store
 from memory.types import Scope
 
 log = logging.getLogger("memos.entities")
@@ -213,7 +213,7 @@ def _index_document(work: _Work, *, now: datetime) -> int:
 def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None, now: datetime) -> set[uuid.UUID]:
     """Reads the batch and keeps the result; returns the memories that are still there. None if they are in use."""
     sources = [
-        Source(row.pk, row.session, row.role, row.speaker, row.text, bytes(row.content_hash), row.occurred_at)
+        MemoryToRead(row.pk, row.session, row.role, row.speaker, row.text, bytes(row.content_hash), row.occurred_at)
         for row in batch
         if row.state == MemoryState.ACTIVE
     ]

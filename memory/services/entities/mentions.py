@@ -12,8 +12,8 @@ from memory.enums import EntityKind, Role
 from memory.models import Entity, EntityAlias, EntityMention, EntityRelation
 from memory.models.keys import new_id
 from memory.services.entities.links import Stated, link_by_rule, link_stated
-from memory.text.names import Found, is_wide, name_key
-from memory.text.relations import SPEAKER, Alias, Relation, find_aliases, find_relations
+from memory.text.names import NameMatch, is_wide, name_key
+from memory.text.relations import SPEAKER, Alias, RelationMatch, find_aliases, find_relations
 from memory.types import Scope
 
 # Stands for a user who has no name: the subject of "I live in Berlin".
@@ -22,7 +22,7 @@ _SPOKEN = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemoryToRead:
     """A memory to be read."""
 
     id: uuid.UUID
@@ -38,13 +38,13 @@ class Source:
 class Reading:
     """What one memory says: its names in order, relations between them, and which of them are one."""
 
-    source: Source
-    found: list[Found]
-    relations: list[Relation] = field(default_factory=list)
+    source: MemoryToRead
+    found: list[NameMatch]
+    relations: list[RelationMatch] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
 
 
-def reading_of(source: Source, found: list[Found]) -> Reading:
+def reading_of(source: MemoryToRead, found: list[NameMatch]) -> Reading:
     """What is said between the names that were found in a memory. No I/O."""
     relations = find_relations(source.text, found)
     aliases = find_aliases(source.text, found)
@@ -56,7 +56,7 @@ def reading_of(source: Source, found: list[Found]) -> Reading:
         aliases = [alias for alias in aliases if alias.other != SPEAKER]
         ours = [relation for relation in relations if SPEAKER in (relation.subject, relation.object)]
         if ours and source.role == Role.USER:
-            found = [Found(*_SPOKEN, USER, EntityKind.PERSON, 3), *found]
+            found = [NameMatch(*_SPOKEN, USER, EntityKind.PERSON, 3), *found]
             relations = [_with_speaker(_shifted(relation)) for relation in relations]
             aliases = [Alias(alias.name + 1, alias.other + 1) for alias in aliases]
         else:
@@ -69,13 +69,13 @@ def reading_of(source: Source, found: list[Found]) -> Reading:
     )
 
 
-def _shifted(relation: Relation) -> Relation:
+def _shifted(relation: RelationMatch) -> RelationMatch:
     return relation._replace(
         subject=relation.subject + (relation.subject != SPEAKER), object=relation.object + (relation.object != SPEAKER)
     )
 
 
-def _with_speaker(relation: Relation) -> Relation:
+def _with_speaker(relation: RelationMatch) -> RelationMatch:
     return relation._replace(subject=max(relation.subject, 0), object=max(relation.object, 0))
 
 
@@ -131,7 +131,7 @@ def _link(scope: Scope, readings: Sequence[Reading], aliases: Mapping[str, list[
 
 def _names(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> dict[str, list[EntityAlias]]:
     """The aliases of every name in the readings, by key, first variant first; new ones are made."""
-    best: dict[str, Found] = {}
+    best: dict[str, NameMatch] = {}
     spoken: set[str] = set()
     for reading in readings:
         for named in reading.found:
@@ -161,7 +161,7 @@ def _names(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> dict[
     return found
 
 
-def _make(scope: Scope, names: Mapping[str, Found], found: dict[str, list[EntityAlias]], *, now: datetime) -> None:
+def _make(scope: Scope, names: Mapping[str, NameMatch], found: dict[str, list[EntityAlias]], *, now: datetime) -> None:
     """Makes an alias and its entity for each new name, into `found`."""
     entities = {
         key: Entity(namespace_id=scope.namespace_id, id=new_id(), name=named.name, kind=named.kind, created_at=now)
@@ -210,7 +210,7 @@ def _meant(variants: Sequence[EntityAlias], said_here: Collection[uuid.UUID]) ->
 
 
 def _mention(
-    scope: Scope, source: Source, named: Found, alias: EntityAlias, mention: EntityMention | None
+    scope: Scope, source: MemoryToRead, named: NameMatch, alias: EntityAlias, mention: EntityMention | None
 ) -> EntityMention:
     """The mention of a name: the known one at its place, or a new one."""
     if mention is None:
@@ -229,7 +229,9 @@ def _mention(
     return mention
 
 
-def _relation(scope: Scope, reading: Reading, relation: Relation, mentions: Sequence[EntityMention]) -> EntityRelation:
+def _relation(
+    scope: Scope, reading: Reading, relation: RelationMatch, mentions: Sequence[EntityMention]
+) -> EntityRelation:
     subject, object_ = mentions[relation.subject], mentions[relation.object]
     when = reading.source.occurred_at
     return EntityRelation(

@@ -79,14 +79,14 @@ def count_audit_events(erased: Erased) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ErasureProbe:
     """A memory's own words and vector as a question. It holds the memory's text: kept in this process only."""
 
     memory_id: uuid.UUID
     question: Question
 
 
-def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Probe]:
+def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[ErasureProbe]:
     """Questions of up to PROBES of the erasure's memories that are there still, spread over all of them.
 
     `after`: those up to this id are gone. Empty when no model is active, or the active one cannot be had.
@@ -106,7 +106,7 @@ def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Pr
     own = {row.memory_id: np.array(row.embedding, dtype=np.float32) for row in vectors}
     texts = Memory.objects.in_scope(erased.scope).filter(pk__in=ids).values_list("pk", "text")
     return [
-        Probe(
+        ErasureProbe(
             memory_id,
             question(
                 text[:_WORDS_CHARS],
@@ -121,7 +121,7 @@ def probes(erased: Erased, *, after: uuid.UUID | None, now: datetime) -> list[Pr
     ]
 
 
-def count_found(erased: Erased, asked: Sequence[Probe]) -> int:
+def count_found(erased: Erased, asked: Sequence[ErasureProbe]) -> int:
     """How many of the questions find an erased memory: with each search arm alone, or with both and all signals."""
     return sum(_finds(erased, probe.question) for probe in asked)
 

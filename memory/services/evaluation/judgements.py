@@ -99,7 +99,7 @@ def list_judgements(access: Access, *, wanted: ListFilter) -> list[dict[str, Any
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedQuestion:
     """One question with its marks: how many memories answer it, how many do not, and who marked last."""
 
     namespace: str
@@ -120,10 +120,10 @@ GROUP BY 1, 2 ORDER BY 7 DESC, 2 LIMIT %(limit)s
 """
 
 
-def questions(access: Access, *, limit: int) -> list[Judged]:
+def questions(access: Access, *, limit: int) -> list[JudgedQuestion]:
     """The questions that were marked last, with counts of their marks."""
     parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
-    return [Judged(*row) for row in fetch(_QUESTIONS, parameters, prepared=False)]
+    return [JudgedQuestion(*row) for row in fetch(_QUESTIONS, parameters, prepared=False)]
 
 
 def marks(access: Access) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from memory.gate.worth import worth
 from memory.models import Namespace
 from memory.models.keys import new_id
 from memory.services.index.embedding import Embedded, embed_memories, passages_to_embed
-from memory.services.index.insert import LetIn, Row, prepare_row, write
+from memory.services.index.insert import LetIn, MemoryRow, prepare_row, write
 from memory.services.tenancy.policy import in_force
 from memory.types import NewMemory, Scope
 
@@ -52,7 +52,7 @@ def scratch_namespace(
             transaction.set_rollback(True)
 
 
-def _row(scope: Scope, memory: NewMemory) -> Row:
+def _row(scope: Scope, memory: NewMemory) -> MemoryRow:
     """Rated as what is ingested is, but let in as it is: retrieval is measured, not the gate."""
     threshold = in_force(scope.namespace_id).policy.worth_threshold
     let_in = LetIn(small_talk=worth(memory.text, role=memory.role).score < threshold)

@@ -45,7 +45,7 @@ class LetIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryRow:
     """A memory ready to be written."""
 
     id: uuid.UUID
@@ -67,17 +67,17 @@ class SessionState:
     summary_due: bool
 
 
-def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[Row]:
+def prepare(items: Sequence[tuple[Scope, NewMemory]], *, let_in: LetIn | None = None) -> list[MemoryRow]:
     """Gives every item its id (in order) and its index terms. No I/O."""
     return [prepare_row(scope, memory, identity=new_id(), let_in=let_in or LetIn()) for scope, memory in items]
 
 
-def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> Row:
+def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in: LetIn) -> MemoryRow:
     """A memory that has its id and its index terms. No I/O."""
     deadline.check()
     found = terms(text_to_embed(memory.text, memory.speaker))
     tokens = count_tokens(memory.text, settings.MEMOS_TOKENIZER)
-    return Row(identity, scope, memory, Counter(found), len(found), tokens, let_in)
+    return MemoryRow(identity, scope, memory, Counter(found), len(found), tokens, let_in)
 
 
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
@@ -145,7 +145,7 @@ SELECT namespace_id, name, message_count, summary_due FROM sessions
 """
 
 
-def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
+def write(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:
     """Stores memories, their vectors (None: the worker makes them later), postings, counts and audit events.
 
     One statement: all or nothing also outside a transaction.
@@ -153,7 +153,7 @@ def write(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> l
     return [SessionState(*state) for state in fetch(_WRITE, _parameters(rows, embedded, now=now), prepared=True)]
 
 
-def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
+def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
     columns = {
         "id": [row.id for row in rows],
         "namespace_id": [row.scope.namespace_id for row in rows],
@@ -201,14 +201,14 @@ def _parameters(rows: Sequence[Row], embedded: Embedded | None, *, now: datetime
     }
 
 
-def _importance(row: Row) -> float:
+def _importance(row: MemoryRow) -> float:
     let_in = row.let_in
     return importance(
         row.memory.text, row.memory.role, row.frequencies, small_talk=let_in.small_talk, suspected=let_in.suspected
     ).value
 
 
-def _distances_from_end(rows: Sequence[Row]) -> list[int]:
+def _distances_from_end(rows: Sequence[MemoryRow]) -> list[int]:
     """For each row, how many later rows of the batch belong to the same session."""
     later: Counter[tuple[int, str]] = Counter()
     distances = []
@@ -219,7 +219,7 @@ def _distances_from_end(rows: Sequence[Row]) -> list[int]:
     return distances[::-1]
 
 
-def _audit_details(row: Row, *, embedded: bool) -> str:
+def _audit_details(row: MemoryRow, *, embedded: bool) -> str:
     return encode(
         {
             "memory_id": str(row.id),

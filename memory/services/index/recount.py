@@ -12,7 +12,7 @@ from memory.models import Namespace, NamespaceStat
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CounterDifference:
     """A namespace whose counters are wrong: (memories, terms) as counted by the counters and by the rows."""
 
     namespace: str
@@ -39,14 +39,14 @@ ORDER BY n.name
 """
 
 
-def differences(namespace_ids: Sequence[int]) -> list[Difference]:
+def differences(namespace_ids: Sequence[int]) -> list[CounterDifference]:
     """Those of the namespaces whose counters differ from their rows. Reads every memory's row of them."""
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERENCES, {"namespace_ids": list(namespace_ids), "active": MemoryState.ACTIVE.value})
-        return [Difference(row[0], (row[1], row[2]), (row[3], row[4])) for row in cursor.fetchall()]
+        return [CounterDifference(row[0], (row[1], row[2]), (row[3], row[4])) for row in cursor.fetchall()]
 
 
-def recount() -> list[Difference]:
+def recount() -> list[CounterDifference]:
     """Sets the counters of all namespaces right and returns what was wrong. Writers wait meanwhile."""
     with transaction.atomic():
         with connection.cursor() as cursor:

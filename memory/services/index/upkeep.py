@@ -16,7 +16,7 @@ from memory.services.index.ivf import Place
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UpkeepReport:
     """What a run did: vectors filed in cells, cells split, joined or compared, namespaces whose terms were counted."""
 
     filed: int = 0
@@ -24,7 +24,7 @@ class Kept:
     counted: int = 0
 
 
-def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
+def keep_up(*, now: datetime, seconds: float = float("inf")) -> UpkeepReport:
     """Brings cells and counts of every large namespace up to date; a second run finds nothing to do.
 
     Ends after about `seconds` and goes on in the next run. One run at a time, another does nothing. Searches and
@@ -34,7 +34,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
     filed = cells = counted = 0
     with try_lock(Lock.IVF_LISTS) as first:
         if not first:
-            return Kept()
+            return UpkeepReport()
         for namespace_id, memories in large():
             counted += common_terms.count(namespace_id, memories=memories)
             for model_id in _models():
@@ -43,7 +43,7 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> Kept:
                 cells += ivf.even_out(place, now=now, deadline=deadline)
             if time.monotonic() > deadline:
                 break
-    return Kept(filed, cells, counted)
+    return UpkeepReport(filed, cells, counted)
 
 
 def large() -> list[tuple[int, int]]:

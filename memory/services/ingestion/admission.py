@@ -34,7 +34,7 @@ CONFIDENT = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedTurn:
     """A turn with its id and the gate's judgement; `memory.text` is what may be kept of it, unless it is rejected."""
 
     id: uuid.UUID
@@ -56,7 +56,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class JudgedDocument:
-    """As `Judged`; `id` is that of the item, if it is quarantined."""
+    """As `JudgedTurn`; `id` is that of the item, if it is quarantined."""
 
     id: uuid.UUID
     scope: Scope
@@ -64,7 +64,7 @@ class JudgedDocument:
     judgement: Judgement
 
 
-def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
+def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTurn:
     """The turn as the policy in force lets it in, or not. No quota is counted; no I/O but for the policy.
 
     `place` ("items[3].") stands before the names of its fields. Raises InvalidInput for a session id that the gate
@@ -87,7 +87,7 @@ def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> Judged:
     )
     if judgement.decision != GateDecision.REJECT:
         memory = replace(memory, text=judgement.text, **verdict.values)
-    return Judged(new_id(), scope, memory, judgement, let_in)
+    return JudgedTurn(new_id(), scope, memory, judgement, let_in)
 
 
 def admit_text(access: Access, *, namespace_id: int, text: str, role: str, speaker: str) -> tuple[str, bool]:
@@ -167,7 +167,7 @@ def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
     return JudgedDocument(new_id(), scope, document, judgement)
 
 
-def within_quota(turns: Sequence[Judged], *, now: datetime) -> list[Judged]:
+def within_quota(turns: Sequence[JudgedTurn], *, now: datetime) -> list[JudgedTurn]:
     """The turns again; those that a quota leaves no room for are quarantined. Belongs inside the writing transaction.
 
     Of each namespace the first are let in.
@@ -193,7 +193,7 @@ def over_quota(judgement: Judgement, granted: quota.Granted) -> Judgement:
     return replace(judgement, decision=GateDecision.QUARANTINE, reasons=(reason, *judgement.reasons), confidence=1.0)
 
 
-def keep_out(turns: Iterable[Judged], *, now: datetime) -> None:
+def keep_out(turns: Iterable[JudgedTurn], *, now: datetime) -> None:
     """Stores what is quarantined, and says of it and of what is rejected that it was. Inside the transaction."""
     events = []
     items = []

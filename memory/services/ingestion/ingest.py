@@ -15,8 +15,8 @@ from memory import deadline
 from memory.enums import GateDecision
 from memory.errors import RedisAway
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
-from memory.services.index.insert import Row, SessionState, prepare_row, write
-from memory.services.ingestion.admission import Judged, judge_turn, keep_out, within_quota
+from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write
+from memory.services.ingestion.admission import JudgedTurn, judge_turn, keep_out, within_quota
 from memory.services.ingestion.second_opinion import hear_model
 from memory.services.summaries import refresh
 from memory.services.tenancy import idempotency as answers
@@ -85,7 +85,7 @@ def ingest_batch(
 
 
 def finish(
-    rows: Sequence[Row], sessions: Sequence[SessionState], embedded: Embedded | None, *, now: datetime
+    rows: Sequence[MemoryRow], sessions: Sequence[SessionState], embedded: Embedded | None, *, now: datetime
 ) -> list[str]:
     """What follows the write of memories, outside its transaction; returns what did not work fully."""
     if not rows:
@@ -102,19 +102,19 @@ def _place(number: int, count: int) -> str:
     return f"items[{number}]." if count > 1 else ""
 
 
-def _rows(turns: Sequence[Judged]) -> list[Row]:
+def _rows(turns: Sequence[JudgedTurn]) -> list[MemoryRow]:
     return [
         prepare_row(turn.scope, turn.memory, identity=turn.id, let_in=turn.let_in) for turn in turns if turn.admitted
     ]
 
 
-def _places(rows: Sequence[Row], turns: Sequence[Judged]) -> list[int]:
+def _places(rows: Sequence[MemoryRow], turns: Sequence[JudgedTurn]) -> list[int]:
     """Which of `rows` the turns still let in."""
     admitted = {turn.id for turn in turns if turn.admitted}
     return [place for place, row in enumerate(rows) if row.id in admitted]
 
 
-def ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, now: datetime) -> None:
+def ask_for_summaries(rows: Sequence[MemoryRow], sessions: Sequence[SessionState], *, now: datetime) -> None:
     """Asks for the summaries that are due. The memories are stored already: what fails here the schedule finds."""
     scopes = {row.scope.namespace_id: row.scope for row in rows}
     due = [session for session in sessions if session.summary_due]
@@ -126,7 +126,7 @@ def ask_for_summaries(rows: Sequence[Row], sessions: Sequence[SessionState], *, 
         log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
 
 
-def _remembered(turns: Sequence[Judged]) -> dict[str, Any]:
+def _remembered(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
     """What an idempotency record keeps beside the ids: verdicts and reasons, of those turns that have any."""
     told = {
         str(place): {"verdict": turn.outcome.verdict.value, "reasons": turn.outcome.reasons}
@@ -152,7 +152,7 @@ def _answered(idempotency: Idempotency) -> Ingested | None:
     return Ingested(outcomes, record.degraded, replayed=True)
 
 
-def append_to_windows(rows: Sequence[Row], *, now: datetime) -> bool:
+def append_to_windows(rows: Sequence[MemoryRow], *, now: datetime) -> bool:
     """Adds the rows to their session windows, and those that are worth it to working memory; False (logged) when Redis
     is away.
     """

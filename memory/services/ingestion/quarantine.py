@@ -41,7 +41,7 @@ RESET_NOTE = "The session was reset."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuarantineFilter:
     """What the listing is narrowed to; None is all. `cursor`: where the page begins."""
 
     namespace: str | None
@@ -59,7 +59,7 @@ class Reviewed:
     degraded: Sequence[str] = ()
 
 
-def list_items(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_items(access: Access, *, wanted: QuarantineFilter) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """Items that the caller reaches, newest first, with the beginning of their texts; and the next page's cursor.
 
     Raises NotFound for a namespace that it does not reach.

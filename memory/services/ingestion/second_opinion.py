@@ -18,7 +18,7 @@ from memory.enums import GateAction, GateDecision
 from memory.errors import LLMUnavailable
 from memory.gate.judgement import Judgement, Reason
 from memory.providers.llm_gate import configured_gate
-from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, Judged, JudgedDocument, audit_details
+from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, JudgedDocument, JudgedTurn, audit_details
 from memory.services.tenancy.policy import in_force
 
 log = logging.getLogger("memos.gate")
@@ -27,7 +27,7 @@ log = logging.getLogger("memos.gate")
 NO_SECOND_OPINION = "gate_model_unavailable"
 # Texts that one request has judged; of more the first.
 MOST_TEXTS = 8
-AnyJudged = TypeVar("AnyJudged", Judged, JudgedDocument)
+AnyJudged = TypeVar("AnyJudged", JudgedTurn, JudgedDocument)
 
 
 def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJudged], list[str]]:
@@ -51,9 +51,9 @@ def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJu
     return heard, []
 
 
-def _text_of(one: Judged | JudgedDocument) -> str:
+def _text_of(one: JudgedTurn | JudgedDocument) -> str:
     """What the model is shown: the text, and the fields that were judged with it."""
-    if isinstance(one, Judged):
+    if isinstance(one, JudgedTurn):
         text, fields = one.memory.text, {"speaker": one.memory.speaker, "metadata": one.memory.metadata}
     else:
         document = one.document
@@ -78,7 +78,7 @@ def _decided(one: AnyJudged, attempt: bool, kept: dict[str, Any]) -> AnyJudged:
     )
 
 
-def _judgement(one: Judged | JudgedDocument, attempt: bool, name: str) -> Judgement:
+def _judgement(one: JudgedTurn | JudgedDocument, attempt: bool, name: str) -> Judgement:
     judgement = one.judgement
     action = in_force(one.scope.namespace_id).gate.injection
     if not attempt:

@@ -30,7 +30,7 @@ _CLOCK_SLACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobFilter:
     """What a listing of jobs is narrowed to; None is all. `cursor` is the `next_cursor` of the page before."""
 
     namespace: str | None = None
@@ -40,7 +40,7 @@ class Wanted:
     limit: int = 50
 
 
-def list_jobs(access: Access, *, wanted: Wanted) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_jobs(access: Access, *, wanted: JobFilter) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """The newest jobs that the caller reaches, and the cursor of the next page; the system's take all namespaces.
 
     Raises NotFound for a namespace that it does not reach.

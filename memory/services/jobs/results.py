@@ -12,7 +12,7 @@ LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class JobResult:
     """A row. `kind`: condensation, evaluation, erasure, link, audit; `what` says which, `session` where."""
 
     kind: str
@@ -28,7 +28,7 @@ def arguments(job: Job) -> list[str]:
     return [str(one) for one in own]
 
 
-def results(job: Job) -> list[Result]:
+def results(job: Job) -> list[JobResult]:
     """The rows that the last attempt made: versions of a summary, links of a memory, the run or erasure itself."""
     own = arguments(job)
     if not own or job.started_at is None:
@@ -40,7 +40,7 @@ def results(job: Job) -> list[Result]:
         if job.finished_at is not None:
             made = made.filter(created_at__lte=job.finished_at)
         return [
-            Result("condensation", str(row.pk), f"#{row.number}", row.created_at, row.session)
+            JobResult("condensation", str(row.pk), f"#{row.number}", row.created_at, row.session)
             for row in made.defer("condensed_text").order_by("number")[:LISTED]
         ]
     identity = _uuid(own[0])
@@ -48,14 +48,14 @@ def results(job: Job) -> list[Result]:
         return []
     if job.kind == "evaluate":
         runs = EvaluationRun.objects.filter(namespace_id=job.namespace_id, pk=identity)
-        return [Result("evaluation", str(run.pk), str(run.status), run.created_at) for run in runs]
+        return [JobResult("evaluation", str(run.pk), str(run.status), run.created_at) for run in runs]
     if job.kind == "erase":
         erasures = Erasure.objects.filter(namespace_id=job.namespace_id, id=identity)
-        return [Result("erasure", str(one.id), str(one.status), one.created_at) for one in erasures]
+        return [JobResult("erasure", str(one.id), str(one.status), one.created_at) for one in erasures]
     if job.kind == "settle_memory":
         links = MemoryLink.objects.filter(namespace_id=job.namespace_id, memory_id=identity)
         return [
-            Result("link", str(link.other_id), str(link.kind), link.created_at)
+            JobResult("link", str(link.other_id), str(link.kind), link.created_at)
             for link in links.order_by("-created_at")[:LISTED]
         ]
     return []

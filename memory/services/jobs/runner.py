@@ -38,7 +38,7 @@ MAX_ERROR_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JobAttempt:
     """One attempt at a job. A worker that was given up for lost and comes back has another attempt's number."""
 
     namespace_id: int
@@ -46,7 +46,7 @@ class Run:
     attempt: int
 
 
-def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> Run | None:
+def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> JobAttempt | None:
     """Claims a queued job, or one whose worker is lost; None when there is nothing to do.
 
     While another worker is at it, a carrier is left that comes back later to see whether it still is. A job that has
@@ -67,7 +67,7 @@ def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> Run | None:
         return _claimed(job, now)
 
 
-def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> Run | None:
+def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> JobAttempt | None:
     """Claims the run of a schedule; None while the one before is still going on.
 
     A run after one that failed, or whose worker is lost, goes on with the same row: it has no input of its own, and its
@@ -92,7 +92,7 @@ def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> Run | None:
         return _claimed(job, now)
 
 
-def carry_out(run: Run | None, work: Callable[[], Result], *, clock: Clock) -> Result | None:
+def carry_out(run: JobAttempt | None, work: Callable[[], Result], *, clock: Clock) -> Result | None:
     """Does the work of a claimed job and records how it ended; None when it was not claimed, or failed.
 
     An error is kept with the job, which is queued again or failed; only what ends the process is raised again.
@@ -159,17 +159,17 @@ def describe_error(error: BaseException) -> tuple[str, str]:
     return type(error).__name__, line[:MAX_ERROR_CHARS]
 
 
-def _claimed(job: Job, now: datetime) -> Run:
+def _claimed(job: Job, now: datetime) -> JobAttempt:
     job.state = JobState.RUNNING
     job.attempts += 1
     job.started_at = job.heartbeat_at = now
     job.finished_at = job.done = job.total = None
     job.again = False
     job.save()
-    return Run(job.namespace_id, job.pk, job.attempts)
+    return JobAttempt(job.namespace_id, job.pk, job.attempts)
 
 
-def _record(run: Run, heart: _Heart, clock: Clock, error: BaseException | None) -> None:
+def _record(run: JobAttempt, heart: _Heart, clock: Clock, error: BaseException | None) -> None:
     try:
         _end(run, heart, clock(), error)
     except (DatabaseError, InterfaceError):
@@ -178,7 +178,7 @@ def _record(run: Run, heart: _Heart, clock: Clock, error: BaseException | None) 
         _end(run, heart, clock(), error)
 
 
-def _end(run: Run, heart: _Heart, now: datetime, error: BaseException | None) -> None:
+def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | None) -> None:
     with transaction.atomic():
         rows = Job.objects.select_for_update().filter(namespace_id=run.namespace_id, pk=run.job_id)
         job = rows.filter(state=JobState.RUNNING, attempts=run.attempt).first()
@@ -231,7 +231,7 @@ class _Heart:
     The work's own transaction may last for minutes, and nobody would see from outside what is written in it.
     """
 
-    def __init__(self, run: Run, clock: Clock) -> None:
+    def __init__(self, run: JobAttempt, clock: Clock) -> None:
         self.progress: tuple[int, int] | None = None
         self._run = run
         self._clock = clock

@@ -28,7 +28,7 @@ from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
-from memory.providers.llm_settling import LLMJudge, Said, Verdict, configured_judge
+from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement, configured_judge
 from memory.services.memories import settle
 from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from memory.services.memories.retire import ACTOR, JUDGED
@@ -169,17 +169,17 @@ def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
             yield group[first : first + AT_ONCE]
 
 
-def _excerpts(case: _Case) -> tuple[Said, Said]:
+def _excerpts(case: _Case) -> tuple[PromptStatement, PromptStatement]:
     """The older words and the newer statement as the model reads them."""
     return _said(case.older, case.words, case.pair.start), _said(case.newer, case.said.text, case.said.start)
 
 
-def _said(memory: Memory, words: str, start: int) -> Said:
+def _said(memory: Memory, words: str, start: int) -> PromptStatement:
     before = " ".join(memory.text[max(0, start - BEFORE_CHARS) : start].split())
-    return Said(memory.speaker or memory.role, memory.occurred_at.date().isoformat(), before, words)
+    return PromptStatement(memory.speaker or memory.role, memory.occurred_at.date().isoformat(), before, words)
 
 
-def _take(case: _Case, verdict: Verdict | None, judge: LLMJudge, *, now: datetime) -> bool:
+def _take(case: _Case, verdict: PairOpinion | None, judge: LLMJudge, *, now: datetime) -> bool:
     """Does what the verdict says, if it stands the check; whether the pair is decided."""
     if verdict is None:
         _ask_later([case.pair], now=now)
@@ -204,7 +204,7 @@ def _take(case: _Case, verdict: Verdict | None, judge: LLMJudge, *, now: datetim
     return True
 
 
-def _problem(case: _Case, verdict: Verdict) -> str:
+def _problem(case: _Case, verdict: PairOpinion) -> str:
     """Why a verdict is not believed; empty when it stands: its values are words of the two statements, and nothing in
     them speaks of another holder or thing."""
     if not verdict.replaces:

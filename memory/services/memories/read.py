@@ -42,7 +42,7 @@ _COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MemoryFilter:
     """What a list of memories is narrowed to; None is all. `words` must all be in it, in any of their forms.
 
     `since` and `until` bound when it happened, `until` not included. `current`: whether it still holds.
@@ -63,7 +63,9 @@ class Wanted:
     limit: int = 50
 
 
-def list_memories(scope: Scope, *, wanted: Wanted, now: datetime) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+def list_memories(
+    scope: Scope, *, wanted: MemoryFilter, now: datetime
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
     """A page of the namespace's memories, newest recorded first, and the cursor of the next one (None: there is none).
 
     Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
@@ -209,7 +211,7 @@ def _reached(access: Access, memory_id: uuid.UUID) -> Memory:
     return memory
 
 
-def _narrowed(rows: MemoryQuerySet, wanted: Wanted, *, now: datetime) -> MemoryQuerySet:
+def _narrowed(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
     """The rows of the list but for its words."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
@@ -227,7 +229,7 @@ def _narrowed(rows: MemoryQuerySet, wanted: Wanted, *, now: datetime) -> MemoryQ
     return rows
 
 
-def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: Wanted) -> MemoryQuerySet:
+def _with_words(rows: MemoryQuerySet, scope: Scope, wanted: MemoryFilter) -> MemoryQuerySet:
     """Those of the page that have all the words; part of a transaction, whose planning it changes."""
     found = set(terms(wanted.words or ""))
     if not found:

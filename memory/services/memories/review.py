@@ -13,7 +13,7 @@ from memory.services.memories import edit, lifecycle, supersede
 from memory.types import Access, ChangeTerms
 
 
-class Decision(StrEnum):
+class ReviewDecision(StrEnum):
     """`keep`: it holds. `supersede`: the other holds in its place. `outdo`: it holds in place of the other.
     `archive`: it leaves retrieval."""
 
@@ -27,7 +27,7 @@ def decide(
     access: Access,
     *,
     memory_id: uuid.UUID,
-    decision: Decision,
+    decision: ReviewDecision,
     other_id: uuid.UUID | None,
     reason: str,
     now: datetime,
@@ -37,16 +37,16 @@ def decide(
 
     Raises InvalidInput, also where `other_id` is lacking, NotFound, Conflict and PreconditionFailed as the verbs do.
     """
-    if decision in (Decision.SUPERSEDE, Decision.OUTDO) and other_id is None:
+    if decision in (ReviewDecision.SUPERSEDE, ReviewDecision.OUTDO) and other_id is None:
         raise InvalidInput("Name the memory on the other side.", detail={"field": "other"})
     then = ChangeTerms(request_id=terms.request_id)
     with transaction.atomic():
-        if decision is Decision.SUPERSEDE and other_id is not None:
+        if decision is ReviewDecision.SUPERSEDE and other_id is not None:
             supersede.supersede(access, older_id=memory_id, newer_id=other_id, reason=reason, now=now, terms=terms)
             return
         # First the memory itself, in the revision that was looked at.
         edit.edit(access, memory_id=memory_id, reason=reason, reviewed=True, now=now, terms=terms)
-        if decision is Decision.OUTDO and other_id is not None:
+        if decision is ReviewDecision.OUTDO and other_id is not None:
             supersede.supersede(access, older_id=other_id, newer_id=memory_id, reason=reason, now=now, terms=then)
-        elif decision is Decision.ARCHIVE:
+        elif decision is ReviewDecision.ARCHIVE:
             lifecycle.archive_one(access, memory_id=memory_id, reason=reason, now=now, terms=then)

@@ -66,7 +66,7 @@ _SAME = Decision(Relation.RESTATES, "Both say the same.", (), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _SettleWork:
     scope: Scope
     session: str
     turn: int
@@ -128,13 +128,13 @@ ORDER BY s.last_message_at, s.name LIMIT %(listed)s
 """
 
 
-def _works(only: int | None = None) -> list[_Work]:
+def _works(only: int | None = None) -> list[_SettleWork]:
     with connection.cursor() as cursor:
         cursor.execute(_WORKS, {"only": only, "listed": _LISTED})
-        return [_Work(Scope(row[0], row[1], ACTOR), *row[2:]) for row in cursor.fetchall()]
+        return [_SettleWork(Scope(row[0], row[1], ACTOR), *row[2:]) for row in cursor.fetchall()]
 
 
-def _settle_session(work: _Work, *, now: datetime, deadline: float = float("inf")) -> int:
+def _settle_session(work: _SettleWork, *, now: datetime, deadline: float = float("inf")) -> int:
     """Looks at the session's next BATCH of turns, as far as it comes until the deadline, and marks how far that was."""
     rows = Memory.objects.in_scope(work.scope).in_session(work.session)
     turns = list(rows.filter(turn__gt=work.turn).order_by("turn").values_list("turn", flat=True)[:BATCH])

@@ -53,7 +53,7 @@ class StageState:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CountedRow:
     """One thing that a number counts. `kind`: memory, quarantine, session, document, job; `id` is the row's, or a name.
 
     Of a job `session` is what kind of job it is.
@@ -168,11 +168,11 @@ def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[Sta
     return [StageState(stage, *waiting[stage], passed[stage]) for stage in Stage]
 
 
-def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row], int]:
+def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[CountedRow], int]:
     """What waits at a stage, the oldest first, and how many there are. Of jobs there are none."""
     if stage in _WAITING_SESSIONS:
         rows = [
-            Row(*values)
+            CountedRow(*values)
             for values in fetch(
                 f"{_WAITING_SESSIONS[stage]} ORDER BY since, id LIMIT %(limit)s",
                 {**_reach(access), "prefix": SESSION_PREFIX, "limit": limit},
@@ -183,33 +183,33 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Row]
     if stage is Stage.SCREENED:
         items = QuarantinedItem.objects.reachable_by(access).pending().order_by("created_at", "pk")
         found = items.values_list("pk", "namespace_id", "session", "created_at")[:limit]
-        rows = [Row("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found]
+        rows = [CountedRow("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found]
         return rows, capped_counts(items, most=COUNTED_AT_MOST)[0]
     if stage is Stage.EMBEDDED:
         lacking = Memory.objects.reachable_by(access).awaiting_vector()
         waiting = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
-        rows = [Row("memory", str(pk), owner, session, at) for pk, owner, session, at in waiting]
+        rows = [CountedRow("memory", str(pk), owner, session, at) for pk, owner, session, at in waiting]
         return rows, capped_counts(lacking, most=COUNTED_AT_MOST)[0]
     return [], 0
 
 
-def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[Row], int]:
+def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[CountedRow], int]:
     """What came within the hour and has passed a stage, the newest first, and how many there are; jobs that failed."""
     if stage is Stage.FAILED:
         failed = _failed_in_hour(access, now)
         jobs = failed.order_by("-finished_at").values_list("pk", "namespace_id", "kind", "finished_at")[:limit]
-        return [Row("job", str(pk), *rest) for pk, *rest in jobs], failed.order_by()[:COUNTED_AT_MOST].count()
+        return [CountedRow("job", str(pk), *rest) for pk, *rest in jobs], failed.order_by()[:COUNTED_AT_MOST].count()
     found = fetch(
         f"{_CAME} SELECT 'memory', id::text, namespace_id, session, created_at FROM judged "  # noqa: S608 - constants
         f"WHERE {_PASSED[stage]} ORDER BY id DESC LIMIT %(limit)s",
         {**_parameters(access, now), "limit": limit},
         prepared=False,
     )
-    rows = [Row(*values) for values in found]
+    rows = [CountedRow(*values) for values in found]
     if stage is Stage.ACCEPTED:
         apart = _apart_in_hour(access, now).order_by("-pk")
         items = apart.values_list("pk", "namespace_id", "session", "created_at")[:limit]
-        rows += [Row("quarantine", str(pk), *rest) for pk, *rest in items]
+        rows += [CountedRow("quarantine", str(pk), *rest) for pk, *rest in items]
     return rows[:limit], count_passed(access, now=now)[stage]
 
 

@@ -20,7 +20,7 @@ from memory.models.evaluation import normal_question, query_hash
 from memory.models.memory import spans_of
 from memory.retrieval.filters import Filter, parse
 from memory.retrieval.pipeline import Retrieval
-from memory.services.recall.search import Ask, Found, search
+from memory.services.recall.search import Ask, SearchResult, search
 from memory.stores import probes
 from memory.text.utterances import live_text
 from memory.types import Access, Scope
@@ -29,7 +29,7 @@ DEFAULT_TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ProbeSetting:
     """How a question is asked: how many are wanted, which memories are searched, and as of when.
 
     Empty texts and None narrow nothing. `since` and `until` bound when it happened. `filter` is in the filter language.
@@ -88,13 +88,13 @@ class Probe:
     asked_by: str
     asked_at: datetime
     text: str
-    settings: tuple[Setting, ...]
+    settings: tuple[ProbeSetting, ...]
     session: str = ""
     max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemoryOrigin:
     """Where a memory comes from. `document` is the name of the document that it is a chunk of, empty for a turn.
 
     `text` is what the memory says now, but for what holds no longer.
@@ -113,16 +113,16 @@ class Source:
 class Seen:
     """What a question finds, and where all that it names comes from."""
 
-    setting: Setting
-    found: Found
-    sources: dict[uuid.UUID, Source]
+    setting: ProbeSetting
+    found: SearchResult
+    sources: dict[uuid.UUID, MemoryOrigin]
 
 
 def keep(
     scope: Scope,
     *,
     text: str,
-    settings: Sequence[Setting],
+    settings: Sequence[ProbeSetting],
     session: str = "",
     max_tokens: int | None = None,
     now: datetime,
@@ -164,14 +164,14 @@ def get_probe(access: Access, probe_id: str, *, request_id: str = "") -> Probe |
     )
 
 
-def look(probe: Probe, setting: Setting, *, now: datetime) -> Seen:
+def look(probe: Probe, setting: ProbeSetting, *, now: datetime) -> Seen:
     """Answers the question in one setting, a dry run. Raises EmbeddingUnavailable, SearchTimedOut."""
     found = search(probe.scope, setting.ask(probe.text, now=now))
     ids = [hit.id for hit in found.hits] + [uuid.UUID(entry["id"]) for entry in found.dropped]
     return Seen(setting, found, sources(probe.scope, ids))
 
 
-def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Source]:
+def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, MemoryOrigin]:
     """Where memories come from, those that are still there."""
     rows = list(
         Memory.objects.in_scope(scope)
@@ -180,7 +180,7 @@ def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, So
     )
     documents = _documents(scope, {row.session for row in rows if row.turn < 0})
     return {
-        row.pk: Source(
+        row.pk: MemoryOrigin(
             row.session,
             row.role,
             row.speaker,
@@ -204,7 +204,7 @@ def record(
     *,
     text: str,
     about: Mapping[str, Any],
-    answers: Sequence[tuple[Setting, Retrieval]],
+    answers: Sequence[tuple[ProbeSetting, Retrieval]],
     now: datetime,
 ) -> None:
     """One audit event that staff looked: figures, and a hash that joins it to other events of the same question."""
@@ -255,9 +255,9 @@ def _as_json(probe: Probe) -> dict[str, Any]:
     }
 
 
-def _setting(raw: Mapping[str, Any]) -> Setting:
+def _setting(raw: Mapping[str, Any]) -> ProbeSetting:
     moments = {name: datetime.fromisoformat(raw[name]) if raw[name] else None for name in _MOMENTS}
-    return Setting(**{**raw, **moments})
+    return ProbeSetting(**{**raw, **moments})
 
 
 def check_filter(data: object) -> None:

@@ -19,12 +19,12 @@ from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
-from memory.retrieval.handover import Window, handover
+from memory.retrieval.handover import WindowMessages, handover
 from memory.retrieval.pack import build, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
-from memory.services.recall.search import NOTHING_FOUND, Ask, Found, details_of, find, start
+from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, find, start
 from memory.services.summaries import refresh
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
@@ -39,10 +39,10 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer:
     """All that a query found. Tokens count the raw material and the text that is handed over instead of it.
 
-    `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `Found`.
+    `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `SearchResult`.
     """
 
     pack_id: uuid.UUID | None
@@ -64,7 +64,7 @@ class Answer:
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
-def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
+def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
     The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `ask.as_of` leaves out
@@ -86,7 +86,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     handed_over = handover(
         procedural=context.procedural,
         card=card,
-        window=Window(messages, max(0, context.messages - len(messages)), context.covered, step),
+        window=WindowMessages(messages, max(0, context.messages - len(messages)), context.covered, step),
         hits=found.hits,
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
@@ -106,7 +106,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         handed_over=handed_over,
     )
     knowledge = handed_over.knowledge if found.hits or messages else ""
-    answer = Answer(
+    answer = QueryAnswer(
         pack_id=None if ask.dry_run else new_id(),
         pack=pack,
         retrieval=found.retrieval,
@@ -125,14 +125,14 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)
 
 
-def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> Answer:
+def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
     """What is answered where there is no namespace of that name: nothing, and `degraded` says so. Stores nothing."""
     procedural: dict[str, Any] = {"prompt": None, "tools": []}
     tokenizer = settings.MEMOS_TOKENIZER
     handed_over = handover(
         procedural=procedural,
         card=None,
-        window=Window(),
+        window=WindowMessages(),
         hits=[],
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
@@ -151,7 +151,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         answerable=False,
         handed_over=handed_over,
     )
-    return Answer(
+    return QueryAnswer(
         pack_id=None,
         pack=pack,
         retrieval=NOTHING_FOUND.retrieval,
@@ -224,7 +224,9 @@ RETURNING id
 """
 
 
-def _store(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str, summary_due: bool) -> Answer:
+def _store(
+    scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str, summary_due: bool
+) -> QueryAnswer:
     """Keeps the pack and its audit events; asks for a summary, when one is due, in the same transaction."""
     if not summary_due:
         fetch(_STORE, _pack_row(scope, answer, found, ask, session=session), prepared=True)
@@ -242,7 +244,7 @@ def _held(pack: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys([*(hit["id"] for hit in hits), *(message["memory_id"] for message in window)]))
 
 
-def _pack_row(scope: Scope, answer: Answer, found: Found, ask: Ask, *, session: str) -> dict[str, Any]:
+def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str) -> dict[str, Any]:
     hits = answer.retrieval.hits
     query_details = {
         "context_pack_id": str(answer.pack_id),

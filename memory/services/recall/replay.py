@@ -11,8 +11,8 @@ from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import NotFound
 from memory.models import AuditLog, Condensation, ContextPack
-from memory.services.recall.probe import Setting
-from memory.services.recall.query import Answer, query
+from memory.services.recall.probe import ProbeSetting
+from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.why import why
 from memory.types import Scope
 
@@ -23,7 +23,7 @@ _EVENT_WITHIN = 60_000 << 80
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ReplayTerms:
     """How a pack's question was asked, as far as is known. `filtered`: it had a filter, which is not kept.
 
     `known` is False when its audit event is not there: then moments and filter are unknown.
@@ -41,8 +41,8 @@ class Terms:
 class Replay:
     """What comes today. `why_gone`: for memories of the pack that do not come back, the reason, where it is known."""
 
-    terms: Terms
-    answer: Answer
+    terms: ReplayTerms
+    answer: QueryAnswer
     why_gone: dict[uuid.UUID, str]
 
 
@@ -53,7 +53,7 @@ def replay(scope: Scope, pack: ContextPack, *, as_of_then: bool = False, now: da
     SearchTimedOut.
     """
     terms = terms_of(scope, pack)
-    setting = Setting(
+    setting = ProbeSetting(
         top_k=terms.top_k, as_of=pack.created_at if as_of_then else terms.as_of, valid_at=terms.valid_at
     )  # fmt: skip
     ask = setting.ask(pack.query_text, now=now)
@@ -70,7 +70,7 @@ def replay(scope: Scope, pack: ContextPack, *, as_of_then: bool = False, now: da
     return Replay(replace(terms, as_of=ask.as_of), answer, why_gone)
 
 
-def terms_of(scope: Scope, pack: ContextPack) -> Terms:
+def terms_of(scope: Scope, pack: ContextPack) -> ReplayTerms:
     """What is known of how the pack's question was asked."""
     rows = AuditLog.objects.in_scope(scope).filter(
         session=pack.session,
@@ -82,7 +82,7 @@ def terms_of(scope: Scope, pack: ContextPack) -> Terms:
     details = rows.values_list("details", flat=True).first()
     known = details or {}
     manifest = pack.pack.get("manifest") or {}
-    return Terms(
+    return ReplayTerms(
         known=details is not None,
         filtered=bool(known.get("filtered")),
         as_of=_moment(known.get("as_of")),

@@ -18,7 +18,7 @@ from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.left_out import Dropped
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
-from memory.retrieval.predicate import Predicate, predicate
+from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import ActiveModel, active_model
 from memory.services.tenancy.policy import in_force
@@ -49,7 +49,7 @@ class Ask:
     min_relevance: float = 0.0
 
     @property
-    def among(self) -> Predicate | None:
+    def among(self) -> SqlCondition | None:
         """What the memories that are searched must meet."""
         return predicate(self.where, as_of=self.as_of, valid_at=self.valid_at)
 
@@ -60,7 +60,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a question found, and where each hit's score comes from, in the hits' order.
 
     `answerable`: whether a hit's relevance reaches the policy's `retrieval.relevance_floor`; False without a hit.
@@ -84,7 +84,7 @@ class Found:
 
 # What is found where there is no namespace of that name.
 NAMESPACE_UNKNOWN = "namespace_unknown"
-NOTHING_FOUND = Found(
+NOTHING_FOUND = SearchResult(
     Retrieval(
         hits=[],
         considered=0,
@@ -121,7 +121,7 @@ def start(ask: Ask) -> Started:
     return Started(model, model.start_embedding(ask.text))
 
 
-def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
+def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchResult:
     """The memories that answer best, among those that `ask` allows.
 
     Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave.
@@ -138,7 +138,7 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> Found:
         policy = in_force(scope.namespace_id).policy
         retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
-    return Found(
+    return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
         explanations=[explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits],
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
@@ -176,7 +176,7 @@ def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Re
     )
 
 
-def search(scope: Scope, ask: Ask) -> Found:
+def search(scope: Scope, ask: Ask) -> SearchResult:
     """The memories that `find` finds; an audit event says that it was asked, unless `ask.dry_run`.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
@@ -203,7 +203,7 @@ def question_of(ask: Ask, model: ActiveModel, vector: np.ndarray | Future[np.nda
     )
 
 
-def details_of(ask: Ask, found: Found, degraded: list[str]) -> dict[str, Any]:
+def details_of(ask: Ask, found: SearchResult, degraded: list[str]) -> dict[str, Any]:
     """What the audit keeps of a question: figures, no text. `query` adds what it knows of the session."""
     retrieval = found.retrieval
     return {

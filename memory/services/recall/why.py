@@ -15,7 +15,7 @@ from memory.enums import MemoryState, Verdict
 from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
 from memory.models.sql import fetch, limit_statements
-from memory.retrieval.arms import Standing, dense, lexical
+from memory.retrieval.arms import ArmStanding, dense, lexical
 from memory.retrieval.explain import differences, parts, reason
 from memory.retrieval.filters import Filter, entries, to_json
 from memory.retrieval.left_out import Dropped
@@ -234,12 +234,12 @@ def _no_candidate(
     )
 
 
-def _overlooked(standing: Standing, pool: int) -> str:
+def _overlooked(standing: ArmStanding, pool: int) -> str:
     """Of a memory that is among the best and is no candidate all the same."""
     return "; the approximate search of a large namespace overlooked it" if standing.rank <= pool else ""
 
 
-def _figures(standing: Standing | None, pool: int) -> dict[str, float | None]:
+def _figures(standing: ArmStanding | None, pool: int) -> dict[str, float | None]:
     if standing is None:
         return {"raw": None, "rank": None, "of": None, "pool": pool}
     return {"raw": standing.score, "rank": standing.rank, "of": standing.of, "pool": pool}

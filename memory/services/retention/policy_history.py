@@ -23,7 +23,7 @@ SHOWN_VERSIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class VersionOfPolicy:
     """One version of a policy. `changed`: what was in force before and after, by key, as the audit log has it."""
 
     number: int
@@ -35,7 +35,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PolicyListEntry:
     """A namespace in the list of policies. `version` 0: it sets nothing itself."""
 
     namespace: str
@@ -70,16 +70,16 @@ ORDER BY n.name LIMIT %(limit)s
 """
 
 
-def standings(access: Access, *, limit: int) -> list[Standing]:
+def standings(access: Access, *, limit: int) -> list[PolicyListEntry]:
     """The namespaces that the caller reaches, by name, with how far each has a policy of its own."""
     parameters = {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids), "limit": limit}
     return [
-        Standing(name, version, len(orjson.loads(overrides).keys() & BY_KEY.keys()), actor, at)
+        PolicyListEntry(name, version, len(orjson.loads(overrides).keys() & BY_KEY.keys()), actor, at)
         for name, version, overrides, actor, at in fetch(_STANDINGS, parameters, prepared=False)
     ]
 
 
-def versions(scope: Scope) -> list[Version]:
+def versions(scope: Scope) -> list[VersionOfPolicy]:
     """The newest versions of the namespace's policy, newest first, with what the audit log says they changed."""
     rows = list(NamespacePolicy.objects.in_scope(scope).order_by("-version")[:SHOWN_VERSIONS])
     events = AuditLog.objects.in_scope(scope).filter(
@@ -87,7 +87,7 @@ def versions(scope: Scope) -> list[Version]:
     )
     details: dict[str, dict[str, Any]] = dict(events.values_list("subject", "details"))
     return [
-        Version(
+        VersionOfPolicy(
             row.version,
             {key: value for key, value in row.overrides.items() if key in BY_KEY},
             {key: (pair[0], pair[1]) for key, pair in details.get(str(row.version), {}).get("changed", {}).items()},

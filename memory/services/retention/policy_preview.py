@@ -10,7 +10,7 @@ from typing import Any
 from memory.governance.policy import nest
 from memory.services.index import entries
 from memory.services.retention import due
-from memory.services.retention.sweep import Tally, would_do
+from memory.services.retention.sweep import SweepTally, would_do
 from memory.services.tenancy.policy import governing, propose
 from memory.types import Scope
 
@@ -39,7 +39,7 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
     }
 
 
-def _counted(tally: Tally) -> dict[str, int]:
+def _counted(tally: SweepTally) -> dict[str, int]:
     counted = asdict(tally)
     counted.pop("rated")
     return {"archive": tally.decayed + tally.expired, **counted}

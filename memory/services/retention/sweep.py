@@ -39,7 +39,7 @@ NO_NAMESPACE = Namespace(id=0, name="")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SweepTally:
     """What was, or in a dry run would be, done in one namespace. `rated`: memories that got another importance."""
 
     decayed: int = 0
@@ -49,8 +49,8 @@ class Tally:
     quarantined: int = 0
     rated: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, name) + getattr(other, name) for name in asdict(self)))
+    def __add__(self, other: SweepTally) -> SweepTally:
+        return SweepTally(*(getattr(self, name) + getattr(other, name) for name in asdict(self)))
 
     @property
     def anything(self) -> bool:
@@ -65,14 +65,14 @@ class Swept:
     otherwise the next one goes on where it ended.
     """
 
-    namespaces: Mapping[str, Tally] = field(default_factory=dict)
+    namespaces: Mapping[str, SweepTally] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     paused: str = ""
     finished: bool = True
 
     @property
-    def total(self) -> Tally:
-        return sum(self.namespaces.values(), Tally())
+    def total(self) -> SweepTally:
+        return sum(self.namespaces.values(), SweepTally())
 
 
 def sweep(*, actor: str, now: datetime, seconds: float = float("inf"), accept_clock: bool = False) -> Swept:
@@ -95,7 +95,7 @@ def sweep(*, actor: str, now: datetime, seconds: float = float("inf"), accept_cl
 
 def dry_run(*, now: datetime) -> Swept:
     """What a sweep would archive and delete now. Writes nothing, and does not ask whether the clock is right."""
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, SweepTally] = {}
     skipped: dict[str, str] = {}
     for namespace in _namespaces(after=ALL):
         policy, problem = _policy_of(namespace)
@@ -108,10 +108,10 @@ def dry_run(*, now: datetime) -> Swept:
     return Swept(tallies, skipped)
 
 
-def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> Tally:
+def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> SweepTally:
     """What a sweep under `policy` would archive and delete in the namespace now."""
     counts = due.counts(namespace_id, policy, now=now)
-    return Tally(
+    return SweepTally(
         counts.decayed,
         counts.expired,
         packs=_old_packs(namespace_id, policy, now=now).count() if _deletes(policy.packs_days, policy) else 0,
@@ -124,7 +124,7 @@ def would_do(namespace_id: int, policy: Policy, *, now: datetime) -> Tally:
 
 def _sweep_all(actor: str, *, now: datetime, deadline: float) -> Swept:
     mark = UpkeepMark.objects.get(name=SWEEP)
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, SweepTally] = {}
     skipped: dict[str, str] = {}
     for namespace in _namespaces(after=mark.at_namespace):
         policy, problem = _policy_of(namespace)
@@ -143,7 +143,7 @@ def _sweep_all(actor: str, *, now: datetime, deadline: float) -> Swept:
     return Swept(tallies, skipped)
 
 
-def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) -> Tally:
+def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) -> SweepTally:
     rated = importance.rate(scope.namespace_id, deadline=deadline) if scope.namespace_id else 0
     archived: Counter[SweepRule] = Counter()
     # Every batch asks again: the policy may hold the namespace by then.
@@ -151,7 +151,7 @@ def _sweep_one(scope: Scope, policy: Policy, *, now: datetime, deadline: float) 
     while after is not None and time.monotonic() < deadline:
         batch, after = _archive_batch(scope, policy, after=after, now=now)
         archived.update(found.rule for found in batch)
-    return Tally(
+    return SweepTally(
         archived[SweepRule.DECAYED],
         archived[SweepRule.EXPIRED],
         packs=_delete_packs(scope, policy, now=now, deadline=deadline),

@@ -21,7 +21,7 @@ Cursor = tuple[datetime, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SessionEntry:
     """A session of the list. `summary`: the newest version's number (0: none); `requested`: one is being made."""
 
     namespace_id: int
@@ -60,7 +60,7 @@ LEFT JOIN LATERAL (
 
 def list_sessions(
     access: Access, *, prefix: str = "", cursor: Cursor | None = None, limit: int = 50
-) -> tuple[list[Listed], Cursor | None]:
+) -> tuple[list[SessionEntry], Cursor | None]:
     """The sessions whose names begin with `prefix`, newest message first, and the place of the page after."""
     rows = Session.objects.reachable_by(access)
     if prefix:
@@ -72,7 +72,7 @@ def list_sessions(
     shown, following = page_of(rows.order_by("-last_message_at", "namespace_id", "name"), limit)
     details = _details(shown)
     found = [
-        Listed(
+        SessionEntry(
             row.namespace_id,
             row.name,
             row.message_count,

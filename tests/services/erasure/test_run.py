@@ -242,7 +242,7 @@ class TestQuestionsOfTheConsole:
     """What staff asked may quote what is erased."""
 
     def ask(self, tenant, text):
-        return probe.keep(tenant.scope, text=text, settings=[probe.Setting()], now=timezone.now())
+        return probe.keep(tenant.scope, text=text, settings=[probe.ProbeSetting()], now=timezone.now())
 
     def test_they_go_with_what_is_erased_and_the_receipt_counts_them(self, alice, bob):
         turns(alice, [SECRET])

@@ -15,7 +15,7 @@ from memory.models import CommonTerm, MemoryVector, NamespaceStat, Posting, Vect
 from memory.models.locks import Lock, try_lock
 from memory.retrieval import cells
 from memory.services.index import common_terms, ivf
-from memory.services.index.upkeep import Kept, keep_up
+from memory.services.index.upkeep import UpkeepReport, keep_up
 from memory.services.ingestion.documents import delete_document, put_document
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
@@ -71,7 +71,7 @@ def test_every_vector_is_filed_once_and_a_second_run_changes_nothing(alice):
     assert sum(sizes) == 300
     assert len(sizes) > 8
     before = snapshot()
-    assert keep_up(now=NOW) == Kept()
+    assert keep_up(now=NOW) == UpkeepReport()
     assert snapshot() == before
 
 
@@ -116,7 +116,7 @@ def test_equal_vectors_cannot_be_split_and_are_left_alone(alice):
     keep_up(now=NOW)
     before = snapshot()
     assert max(VectorCell.objects.across_namespaces().values_list("size", flat=True)) >= 100
-    assert keep_up(now=NOW) == Kept()
+    assert keep_up(now=NOW) == UpkeepReport()
     assert snapshot() == before
 
 
@@ -209,7 +209,7 @@ def test_one_run_at_a_time(alice):
     where = connection.get_connection_params()
     other = psycopg.connect(host=where["host"], user=where["user"], dbname=where["dbname"], autocommit=True)
     with other, try_lock(Lock.IVF_LISTS, on=other):
-        assert keep_up(now=NOW) == Kept()
+        assert keep_up(now=NOW) == UpkeepReport()
     assert keep_up(now=NOW).filed == 250
 
 

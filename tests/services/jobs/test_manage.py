@@ -211,7 +211,9 @@ def test_a_thousand_jobs_are_each_done_once_by_two_workers(alice, bob, monkeypat
     assert set(Job.objects.across_namespaces().values_list("state", "attempts")) == {("done", 1)}
     seen, cursor = [], None
     for _ in range(5):
-        page, cursor = manage.list_jobs(STAFF, wanted=manage.Wanted(kind="condense_session", cursor=cursor, limit=200))
+        page, cursor = manage.list_jobs(
+            STAFF, wanted=manage.JobFilter(kind="condense_session", cursor=cursor, limit=200)
+        )
         seen += [row["id"] for row in page]
     assert cursor is None
     assert len(set(seen)) == 1_000

@@ -30,7 +30,7 @@ def queued(tenant, session: str = "s1") -> Job:
     return Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, tenant.scope.namespace_id, session))
 
 
-def begin(job: Job, now: datetime = NOW) -> runner.Run | None:
+def begin(job: Job, now: datetime = NOW) -> runner.JobAttempt | None:
     return runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=now)
 
 

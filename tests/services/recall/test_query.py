@@ -14,7 +14,7 @@ from django_q.models import OrmQ
 
 from memory.demo.procedures import demo_procedures
 from memory.models import AuditLog, ContextPack, Session
-from memory.services.recall.query import Answer, query
+from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.sessions.reset import reset_session
 from memory.services.sessions.seed import ensure_procedures
@@ -34,7 +34,7 @@ def ask(
     top_k: int = 5,
     now: datetime = NOW,
     as_of: datetime | None = None,
-) -> Answer:
+) -> QueryAnswer:
     return query(tenant.scope, Ask(text, top_k, now, as_of=as_of), session=session)
 
 
