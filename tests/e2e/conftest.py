@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route
 
 # The same world as its page tests.
 from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
@@ -107,14 +107,16 @@ def watch(page: Page, watched: Watched, url: str) -> None:
         if message.type == "error":
             watched.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
 
-    def on_request(request: Request) -> None:
-        if urlsplit(request.url).netloc not in (host, ""):
-            watched.problems.append(f"request to elsewhere: {request.url}")
+    def on_route(route: Route) -> None:
+        if urlsplit(route.request.url).netloc in (host, ""):
+            route.fallback()
+        else:
+            watched.problems.append(f"request to elsewhere: {route.request.url}")
+            route.abort()
 
     page.on("console", on_console)
     page.on("pageerror", lambda error: watched.problems.append(f"page error: {error}"))
-    # Seen, not routed: a route would take every request through this process and keep the browser from caching.
-    page.on("request", on_request)
+    page.route("**/*", on_route)
 
 
 @pytest.fixture
