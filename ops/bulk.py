@@ -76,7 +76,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state not in (BulkState.QUEUED, BulkState.RUNNING):
         return action
-    access, deed = _allowed(action), _DEEDS[BulkVerb(action.verb)]
+    access, operation = _allowed(action), _OPERATIONS[BulkVerb(action.verb)]
     total = len(action.memory_ids)
     while action.position < total:
         batch = action.memory_ids[action.position : action.position + BATCH]
@@ -84,7 +84,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
         with nullcontext() if action.verb == BulkVerb.REEMBED else transaction.atomic():
             try:
                 with reach.within_access(access):
-                    changed, problems = deed(action, access, batch, now)
+                    changed, problems = operation(action, access, batch, now)
             except MemosError as error:
                 changed, problems = {}, Counter({error.message: len(batch)})
             action.changed.update({str(key): value for key, value in changed.items()})
@@ -127,12 +127,12 @@ def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state != BulkState.UNDOING:
         return action
-    access, deed = _allowed(action), _UNDOES[BulkVerb(action.verb)]
+    access, operation = _allowed(action), _UNDOES[BulkVerb(action.verb)]
     keys = [uuid.UUID(key) for key in sorted(action.changed)]
     while action.position < len(keys):
         batch = keys[action.position : action.position + BATCH]
         with transaction.atomic(), reach.within_access(access):
-            deed(action, access, batch, now)
+            operation(action, access, batch, now)
             _note(action, len(batch))
         runner.report(action.position, len(keys))
     BulkAction.objects.filter(pk=action_id, state=BulkState.UNDOING).update(state=BulkState.UNDONE, finished_at=now)
@@ -160,15 +160,15 @@ def _reason(action: BulkAction, *, undone: bool = False) -> str:
 
 
 Done = tuple[Changed, Counter[str]]
-Deed = Callable[[BulkAction, Access, Sequence[uuid.UUID], datetime], Done]
+Operation = Callable[[BulkAction, Access, Sequence[uuid.UUID], datetime], Done]
 
 
-def _simple(verb: Callable[..., list[uuid.UUID]]) -> Deed:
-    def deed(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
+def _simple(verb: Callable[..., list[uuid.UUID]]) -> Operation:
+    def operation(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
         done = verb(access, memory_ids=ids, reason=_reason(action), now=now, request_id=str(action.pk))
         return dict.fromkeys(done), Counter()
 
-    return deed
+    return operation
 
 
 def _restore(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: datetime) -> Done:
@@ -215,7 +215,7 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
     return asked, problems
 
 
-_DEEDS: dict[BulkVerb, Deed] = {
+_OPERATIONS: dict[BulkVerb, Operation] = {
     BulkVerb.ARCHIVE: _simple(edit.archive_ids),
     BulkVerb.RESTORE: _restore,
     BulkVerb.REEMBED: _simple(renew_vectors.renew_vectors),

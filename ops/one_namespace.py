@@ -45,7 +45,7 @@ def scope_chosen(request: HttpRequest) -> Scope:
 
 
 def scope_named(request: HttpRequest, name: str) -> Scope | None:
-    """The namespace of that name, if it is reached: for deeds, whose form names it."""
+    """The namespace of that name, if it is reached: for actions, whose form names it."""
     found = reachable_namespaces(request).filter(name=name).first()
     return None if found is None else _scope(request, found)
 

@@ -20,9 +20,9 @@ from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
 from memory.retrieval.fusion import SIGNALS
-from memory.retrieval.handover import WindowMessages, handover
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
 from memory.retrieval.question import Question
+from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
@@ -149,7 +149,7 @@ def _scored(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> 
 
 def _handed_over(hits: Sequence[Hit]) -> int:
     """Tokens of what an agent is given to read; neither window nor summary belong to the question."""
-    return handover(
+    return render_pack(
         procedural={"prompt": None, "tools": []},
         card=None,
         window=WindowMessages(),

@@ -22,7 +22,7 @@ from memory.text.analysis import CJK
 # words, give all.
 POINTS = {
     "statement": 0.10,
-    "deed": 0.20,
+    "action": 0.20,
     "preference": 0.20,
     "plan": 0.10,
     "change": 0.05,
@@ -47,7 +47,7 @@ _CJK_RUNS = re.compile(rf"[{CJK}]+")
 # A Chinese word has about 1.6 characters.
 _CJK_WORD = 1.6
 _PRESENT = (
-    ("deed", cues.DEED),
+    ("action", cues.ACTION),
     ("preference", cues.PREFERENCE),
     ("plan", cues.PLAN),
     ("change", cues.CHANGE),

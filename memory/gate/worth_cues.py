@@ -30,7 +30,7 @@ def _cues(english: str, chinese: str) -> Cue:
 _ADVERB = r"(?:just|also|actually|really|only|recently|finally|already|even|still|always|usually|often|never|sometimes)"
 
 # What the speaker, or those who are theirs, did or are.
-DEED = _cues(
+ACTION = _cues(
     rf"""(?:i|we)(?:'ve| have| had|'d)? (?:{_ADVERB} ){{0,2}}(?:\w{{2,14}}ed|spent|bought|got|went|had(?! no )|made|met
     |took|saw
     |read|ran|ate|paid|found|began|left|lost|won|built|chose|wrote|sold|sent|slept|drove|flew|gave|grew|heard|kept

@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 
 from memory.enums import Sameness
-from memory.retrieval.restated import SpokenHit, Words
+from memory.retrieval.near_duplicates import SpokenHit, Words
 from memory.text.analysis import FUNCTION_CHARACTERS, STOP_WORDS
 from memory.text.sentences import is_question
 

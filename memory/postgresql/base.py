@@ -55,12 +55,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 cursor.execute(_SEND, [wanted.role, wanted.namespaces], prepare=True)
         self._sent = wanted
 
-    def row_security_state(self) -> row_security.State:
+    def row_security_state(self) -> row_security.Protection:
         """Whether the policies hold what requests and jobs do."""
         self.ensure_connection()
         return row_security.state(self.connection)
 
-    def set_up_row_security(self) -> row_security.State:
+    def set_up_row_security(self) -> row_security.Protection:
         """See `row_security.set_up`. From then on the connection sends whose rows it may touch."""
         self.ensure_connection()
         state = row_security.set_up(self.connection)

@@ -53,7 +53,7 @@ WHERE r.rolname = ANY (%s) AND NOT r.rolsuper AND NOT r.rolbypassrls AND pg_has_
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Protection:
     """What row-level security lacks, in words, and what the operator does about it; both '' while it holds."""
 
     lacks: str = ""
@@ -66,7 +66,7 @@ def is_enforced(cursor: psycopg.Cursor[Any]) -> bool:
     return row is not None and bool(row[0])
 
 
-def state(connection: psycopg.Connection[Any]) -> State:
+def state(connection: psycopg.Connection[Any]) -> Protection:
     """Whether it holds on every table of a tenant."""
     with connection.cursor() as cursor:
         lacks = _lacks_roles(cursor)
@@ -75,11 +75,11 @@ def state(connection: psycopg.Connection[Any]) -> State:
         bare = [name for name, is_enabled, _, known in _tables(cursor) if not is_enabled or {*ROLES} - {*known}]
         if bare or not is_enforced(cursor):
             named = f"no policies on {', '.join(bare[:3])}" if bare else "the roles have no rights on the tables"
-            return State(named, "manage.py migrate")
-    return State()
+            return Protection(named, "manage.py migrate")
+    return Protection()
 
 
-def set_up(connection: psycopg.Connection[Any]) -> State:
+def set_up(connection: psycopg.Connection[Any]) -> Protection:
     """Creates what is missing of roles, policies and rights, for the login that owns the tables; then the state.
 
     Where the login may not create the roles, nothing is changed.
@@ -113,7 +113,7 @@ def create_roles(cursor: psycopg.Cursor[Any]) -> None:
             return
 
 
-def _lacks_roles(cursor: psycopg.Cursor[Any]) -> State:
+def _lacks_roles(cursor: psycopg.Cursor[Any]) -> Protection:
     cursor.execute(
         "SELECT session_user::text, ARRAY(SELECT r.rolname::text FROM pg_roles r WHERE r.rolname = ANY (%(roles)s)), "
         "ARRAY(SELECT r.rolname::text FROM pg_roles r WHERE r.rolname = ANY (%(roles)s) "
@@ -124,10 +124,10 @@ def _lacks_roles(cursor: psycopg.Cursor[Any]) -> State:
     assert row is not None
     login, there, usable = row
     if len(usable) == len(ROLES):
-        return State()
+        return Protection()
     made = "".join(f"CREATE ROLE {role} NOLOGIN; " for role in ROLES if role not in there)
     lent = ", ".join(role for role in ROLES if role not in usable)
-    return State(
+    return Protection(
         f"the login {login} may not become {lent}",
         f'as a superuser: {made}GRANT {lent} TO "{login}" WITH INHERIT FALSE; then manage.py migrate',
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory.enums import Verdict
 from memory.retrieval.fusion import Candidate, Contribution
-from memory.retrieval.restated import SpokenHit, Words, nearest
+from memory.retrieval.near_duplicates import SpokenHit, Words, nearest
 
 
 @dataclass(frozen=True, slots=True)

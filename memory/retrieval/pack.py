@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory.enums import Tier
-from memory.retrieval.handover import Handover
 from memory.retrieval.later import Later
 from memory.retrieval.pipeline import Hit
+from memory.retrieval.render import RenderedPack
 from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
@@ -74,7 +74,7 @@ def build(
     summary_id: str | None,
     chunks: Sequence[Mapping[str, Any]],
     answerable: bool,
-    handed_over: Handover,
+    rendered: RenderedPack,
 ) -> dict[str, Any]:
     """The pack: all that was found, and the `text` for the agent with the `manifest` of what of it the text holds.
 
@@ -92,8 +92,8 @@ def build(
             "session_summary_id": summary_id,
         },
         "retrieval": {"raw_chunks": list(chunks), "answerable": answerable},
-        "text": handed_over.text,
-        "manifest": handed_over.manifest,
+        "text": rendered.text,
+        "manifest": rendered.manifest,
     }
 
 

@@ -22,9 +22,9 @@ from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, r
 from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import DatedHit, asks_for_value, asks_how_it_is, change_first, latest_first
 from memory.retrieval.left_out import Dropped, list_dropped
+from memory.retrieval.near_duplicates import SpokenHit, diversify, near_duplicates
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
-from memory.retrieval.restated import SpokenHit, diversify, restatements
 from memory.text.asking import DATED_TERMS
 from memory.text.utterances import live_text, statements
 from memory.types import Scope
@@ -136,12 +136,12 @@ def retrieve(
     if arms is None:
         hits, degraded = _reranked(question, hits)
         clock.lap("rerank")
-    again = restatements([_said(hit) for hit in hits]) if collapse else {}
+    again = near_duplicates([_said(hit) for hit in hits]) if collapse else {}
     while len(hits) - len(again) < top_k and reading < len(ranking):
         # One statement said over and over took the places: read on.
         hits += _read(scope, question, _between(ranking, reading, 2 * reading), dates=False)
         reading *= 2
-        again = restatements([_said(hit) for hit in hits])
+        again = near_duplicates([_said(hit) for hit in hits])
     order = _order(question, hits, again, top_k)
     clock.lap("restated")
     chosen = _chosen(hits, again, order)

@@ -210,7 +210,7 @@ class CurationActions(LargeTableAdmin):
 
 
 def _sample(rows: QuerySet, *, readable: bool) -> list[dict[str, Any]]:
-    """The selected as they are shown before the deed, the newest first; texts masked for who may not read them."""
+    """The selected as they are shown before the action, the newest first; texts masked for who may not read them."""
     replaced = MemoryLink.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
     text = {"start": Left("text", 3 * EXCERPT_CHARS)} if readable else {}
     columns = ("speaker", "role", "session", "occurred_at", "importance", "pinned", "state", "superseded_by")

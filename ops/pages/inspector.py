@@ -136,13 +136,13 @@ class Pack:
     max_tokens: int | None
     tokenizer: str
     original: int
-    handed_over: int
+    rendered: int
     answerable: bool
     degraded: list[str] = field(default_factory=list)
 
     @property
     def saved(self) -> int:
-        return self.original - self.handed_over
+        return self.original - self.rendered
 
     @property
     def overhead(self) -> int:
@@ -177,7 +177,7 @@ def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> 
     """A kept pack."""
     return _pack(
         row.pack, sources, question=row.query_text, namespace=row.namespace.name, session=row.session,
-        original=row.token_original, handed_over=row.token_condensed,
+        original=row.token_original, rendered=row.token_condensed,
     )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def answered(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]
     pack = answer.pack
     return _pack(
         pack, sources, question=pack["query_text"], namespace=pack["namespace"], session=pack["session_id"],
-        original=answer.token_original, handed_over=answer.token_condensed, explained=explained,
+        original=answer.token_original, rendered=answer.token_condensed, explained=explained,
         degraded=answer.degraded,
     )  # fmt: skip
 
@@ -269,7 +269,7 @@ def _pack(
     namespace: str,
     session: str,
     original: int,
-    handed_over: int,
+    rendered: int,
     explained: Mapping[str, Mapping[str, Any]] | None = None,
     degraded: Sequence[str] = (),
 ) -> Pack:
@@ -295,7 +295,7 @@ def _pack(
         max_tokens=manifest.get("max_tokens"),
         tokenizer=str(manifest.get("tokenizer", "")),
         original=original,
-        handed_over=handed_over,
+        rendered=rendered,
         # Packs of earlier versions do not say it.
         answerable=(pack.get("retrieval") or {}).get("answerable", True),
         degraded=list(degraded),

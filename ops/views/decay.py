@@ -99,7 +99,7 @@ def curate(request: HttpRequest) -> HttpResponse:
 
 
 def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now: datetime) -> int:
-    """Does the deed to the memories; returns how many it changed."""
+    """Applies the action to the memories; returns how many it changed."""
     if not ids:
         raise InvalidInput(_("Select at least one memory."))
     verb, reason, access = request.POST.get("verb", ""), request.POST.get("reason", ""), staff_access(request)

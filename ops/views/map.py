@@ -1,4 +1,4 @@
-"""`/ops/map/`: a namespace's memories by what they mean, and the deeds on what is circled there."""
+"""`/ops/map/`: a namespace's memories by what they mean, and the actions on what is circled there."""
 
 from __future__ import annotations
 

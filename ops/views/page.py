@@ -44,7 +44,7 @@ def console_page(view: View | None = None, /, *, permission: str = "") -> View |
 
 
 def console_action(*, permission: str) -> Callable[[View], View]:
-    """A deed: the same people with `permission`, by POST with a CSRF token only.
+    """An action: the same people with `permission`, by POST with a CSRF token only.
 
     The view answers with `back(request, …)` or with a fragment.
     """
@@ -56,7 +56,7 @@ def console_action(*, permission: str) -> Callable[[View], View]:
 
 
 def back(request: HttpRequest, to: str) -> HttpResponse:
-    """After a deed: to the page of this site that the form named as `next`, else to the url name `to`."""
+    """After an action: to the page of this site that the form named as `next`, else to the url name `to`."""
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     response = HttpResponse(status=303)

@@ -77,7 +77,7 @@ def pipeline_job(request: HttpRequest) -> HttpResponse:
         "row": page.job_row(job, names, ns=request.GET.get("ns", ""), now=timezone.now()),
         "arguments": page.arguments(job),
         "results": page.results(job, request.user, names.get(job.namespace_id, "")),
-        "deeds": results.deeds(job),
+        "changes": results.list_changes(job),
     }
     return render(request, "ops/pipeline/_job.html" if is_fragment(request) else "ops/pipeline/job.html", context)
 
@@ -85,23 +85,23 @@ def pipeline_job(request: HttpRequest) -> HttpResponse:
 @console_action(permission="ops.operate_jobs")
 def operate_jobs(request: HttpRequest) -> HttpResponse:
     """Replays or discards the jobs that the form names (`job`, several), each by itself."""
-    deed, ids = request.POST.get("deed", ""), request.POST.getlist("job")[:MAX_OPERATED]
+    operation, ids = request.POST.get("operation", ""), request.POST.getlist("job")[:MAX_OPERATED]
     reason = request.POST.get("reason", "").strip()
-    if deed == "discard" and not reason:
+    if operation == "discard" and not reason:
         messages.error(request, _("Say why the jobs are discarded: the audit log keeps the reason."))
-    elif deed not in ("replay", "discard") or not ids:
+    elif operation not in ("replay", "discard") or not ids:
         messages.error(request, _("Choose at least one job first."))
     else:
-        _operate(request, deed, ids, reason)
+        _operate(request, operation, ids, reason)
     return back(request, "ops:pipeline")
 
 
-def _operate(request: HttpRequest, deed: str, ids: list[str], reason: str) -> None:
+def _operate(request: HttpRequest, operation: str, ids: list[str], reason: str) -> None:
     access, now, refused, done = staff_access(request), timezone.now(), [], 0
     for text in ids:
         try:
             identity = uuid.UUID(text)
-            if deed == "replay":
+            if operation == "replay":
                 manage.replay(access, job_id=identity, now=now, request_id=request_id(request))
             else:
                 manage.discard(access, job_id=identity, reason=reason, now=now, request_id=request_id(request))
@@ -109,7 +109,7 @@ def _operate(request: HttpRequest, deed: str, ids: list[str], reason: str) -> No
             refused.append(error.message if isinstance(error, MemosError) else text[:40])
         else:
             done += 1
-    if done and deed == "replay":
+    if done and operation == "replay":
         words = ngettext("%(n)d job is queued again.", "%(n)d jobs are queued again.", done)
         messages.success(request, words % {"n": done})
     elif done:

@@ -6,7 +6,7 @@ import pytest
 
 from memory.enums import AuditEvent
 from memory.models import AuditLog
-from memory.retrieval.handover import NOTHING_FITS
+from memory.retrieval.render import NOTHING_FITS
 
 CHAT = (
     "The launch moved from the 21st to the 28th.",

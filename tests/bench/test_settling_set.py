@@ -150,11 +150,11 @@ def test_replaced_is_superseded_or_without_the_old_value_and_linked_counts_apart
         assert outcome.noted("linked only") == [linked]
 
 
-@pytest.mark.parametrize("deed", [{"superseded": True}, {"retired": ("x",)}, {"linked": "newer"}])
-def test_whatever_is_done_to_it_touches_a_message(deed: dict):
+@pytest.mark.parametrize("change", [{"superseded": True}, {"retired": ("x",)}, {"linked": "newer"}])
+def test_whatever_is_done_to_it_touches_a_message(change: dict):
     case = _case(untouched=(0,))
     assert judged(case, AS_IT_WAS, []).noted("untouched") == [True]
-    touched = After("I live in Leeds.", **{"superseded": False, **deed})
+    touched = After("I live in Leeds.", **{"superseded": False, **change})
     outcome = judged(case, [touched, AS_IT_WAS[1]], [])
     assert outcome.noted("untouched") == [False]
     assert "touched: [0]" in outcome.describe()

@@ -1,4 +1,4 @@
-"""No deed on memories passes a legal hold by: whatever deletes rows or rewrites memories is known here.
+"""No change of memories passes a legal hold by: whatever deletes rows or rewrites memories is known here.
 
 The tree is read, not run: every function (or statement at a module's level) that deletes rows, or writes a column in
 which a memory says something or is away, is either GUARDED, with the test that proves that a hold stops it, or
@@ -126,7 +126,7 @@ HARMLESS = {
 }
 
 
-def deeds(path: Path) -> Iterator[str]:
+def list_changes(path: Path) -> Iterator[str]:
     """`file:function` (or the name that a statement is kept under) of every place that deletes or rewrites."""
     place = path.relative_to(ROOT).as_posix()
     for name, node in _named(ast.parse(path.read_text()), ""):
@@ -175,7 +175,7 @@ def _may_name(columns: ast.expr | None) -> bool:
 
 
 def test_every_deed_that_deletes_or_rewrites_is_known_to_the_guard():
-    found = {deed for path in LOOKED_AT for deed in deeds(path)}
+    found = {change for path in LOOKED_AT for change in list_changes(path)}
 
     assert not GUARDED.keys() & HARMLESS.keys()
     assert found == {*GUARDED, *HARMLESS}, (

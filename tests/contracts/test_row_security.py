@@ -102,7 +102,7 @@ def two(db: None) -> tuple[int, int]:
 
 
 def test_every_table_of_a_tenant_has_its_policies(db):
-    assert open_connection().row_security_state() == row_security.State()
+    assert open_connection().row_security_state() == row_security.Protection()
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relrowsecurity")
         held = {name for (name,) in cursor.fetchall()}
@@ -355,8 +355,8 @@ def test_an_owner_without_the_roles_is_told_what_to_do_and_works_on(plain_owner)
         admin.execute(statements)
 
     assert row_security.state(plain_owner).fix == "manage.py migrate"
-    assert row_security.set_up(plain_owner) == row_security.State()
-    assert row_security.set_up(plain_owner) == row_security.State()
+    assert row_security.set_up(plain_owner) == row_security.Protection()
+    assert row_security.set_up(plain_owner) == row_security.Protection()
     plain_owner.execute("SELECT set_config('role', 'memos_app_one', false), set_config('memos.namespaces', '2', false)")
     assert plain_owner.execute("SELECT id FROM memory_memory").fetchall() == [(2,)]
 
@@ -364,8 +364,8 @@ def test_an_owner_without_the_roles_is_told_what_to_do_and_works_on(plain_owner)
 def test_migrating_sets_up_what_is_missing(db):
     with connection.cursor() as cursor:
         cursor.execute("DROP POLICY memos_app_one ON memory_memory")
-    assert open_connection().row_security_state() == row_security.State(
+    assert open_connection().row_security_state() == row_security.Protection(
         "no policies on memory_memory", "manage.py migrate"
     )
     call_command("migrate", verbosity=0)
-    assert open_connection().row_security_state() == row_security.State()
+    assert open_connection().row_security_state() == row_security.Protection()

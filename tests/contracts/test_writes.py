@@ -15,7 +15,6 @@ OWN_TABLES = {
     "ops/admin/lists.py": {"atomic"},
     "ops/admin/saved_views.py": {"atomic", "update", "update_or_create", "delete"},
     "ops/bulk.py": {"atomic", "create", "update", "delete", "save"},
-    "ops/logins.py": {"delete"},
     "ops/second_factor.py": {"atomic", "create", "bulk_create", "delete", "save"},
 }
 METHODS = {

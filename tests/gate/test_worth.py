@@ -32,8 +32,8 @@ def test_the_parts_add_up_to_the_score(text):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("We have walked home.", "deed"),
-        ("我养了一只猫。", "deed"),
+        ("We have walked home.", "action"),
+        ("我养了一只猫。", "action"),
         ("I really like jazz.", "preference"),
         ("I need to call Anna.", "plan"),
         ("我打算学法语。", "plan"),

@@ -258,7 +258,7 @@ class TestTry:
         )
         shown = page.context["pack"]
         assert shown.text == answer.pack["text"]
-        assert (shown.original, shown.handed_over) == (answer.token_original, answer.token_condensed)
+        assert (shown.original, shown.rendered) == (answer.token_original, answer.token_condensed)
         for chunk in shown.chunks:
             assert sum(part.share for part in chunk.parts) == pytest.approx(chunk.score, abs=1e-5)
             assert chunk.reason

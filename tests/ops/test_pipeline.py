@@ -120,11 +120,11 @@ def test_a_silent_worker_is_named(world, staff):
 
 def test_failed_jobs_are_replayed_and_discarded_with_a_record(world, staff):
     first, second = failed_job(world.harbour), failed_job(world.harbour, session="other")
-    answer = staff.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [first.pk, second.pk], "next": URL})
+    answer = staff.post(f"{URL}jobs/operate/", {"operation": "replay", "job": [first.pk, second.pk], "next": URL})
     assert (answer.status_code, answer["Location"]) == (303, URL)
     assert "2 jobs are queued again." in staff.get(URL).content.decode()
     assert set(Job.objects.across_namespaces().values_list("state", flat=True)) == {"queued"}
-    body = {"deed": "discard", "job": [first.pk], "reason": "obsolete"}
+    body = {"operation": "discard", "job": [first.pk], "reason": "obsolete"}
     staff.post(f"{URL}jobs/operate/", body)
     assert Job.objects.across_namespaces().get(pk=first.pk).state == "discarded"
     assert (
@@ -134,13 +134,13 @@ def test_failed_jobs_are_replayed_and_discarded_with_a_record(world, staff):
 
 def test_discarding_needs_a_reason_and_operating_a_permission(world, staff, grant_console):
     job = failed_job(world.harbour)
-    staff.post(f"{URL}jobs/operate/", {"deed": "discard", "job": [job.pk]})
+    staff.post(f"{URL}jobs/operate/", {"operation": "discard", "job": [job.pk]})
     assert "Say why" in staff.get(URL).content.decode()
     reader = grant_console("harbour")
-    assert reader.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [job.pk]}).status_code == 403
+    assert reader.post(f"{URL}jobs/operate/", {"operation": "replay", "job": [job.pk]}).status_code == 403
     assert "data-choose-all" not in reader.get(URL).content.decode()
     baker = grant_console("bakery", permissions=("ops.operate_jobs",))
-    baker.post(f"{URL}jobs/operate/", {"deed": "replay", "job": [job.pk]})
+    baker.post(f"{URL}jobs/operate/", {"operation": "replay", "job": [job.pk]})
     assert staff.get(f"{URL}jobs/operate/").status_code == 405
     assert Client(enforce_csrf_checks=True).post(f"{URL}jobs/operate/").status_code == 403
     assert Job.objects.across_namespaces().get(pk=job.pk).state == "failed"

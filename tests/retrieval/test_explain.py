@@ -17,8 +17,8 @@ from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.left_out import list_dropped
+from memory.retrieval.near_duplicates import SpokenHit
 from memory.retrieval.pipeline import Hit, Retrieval, retrieve
-from memory.retrieval.restated import SpokenHit
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, questions
 from memory.types import NewMemory
@@ -27,7 +27,7 @@ from tests.providers.cross_encoder import build
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 A, B, C, D = (uuid.UUID(int=number) for number in range(1, 5))
 PLACES = ("Lyon", "the kitchen", "Oslo", "the yellow train", "work")
-DEEDS = ("we painted it", "the train leaves at 9:04", "I moved yesterday", "when do we leave?", "Ann bought tea")
+ACTIONS = ("we painted it", "the train leaves at 9:04", "I moved yesterday", "when do we leave?", "Ann bought tea")
 QUESTIONS = st.sampled_from(
     (
         "When does the train to Lyon leave?",
@@ -47,7 +47,7 @@ QUESTIONS = st.sampled_from(
 @pytest.fixture
 def talks(alice) -> Any:
     """Sixty turns of three sessions, some said again, some in Chinese."""
-    texts = [f"{deed} in {place}" for place in PLACES for deed in DEEDS]
+    texts = [f"{action} in {place}" for place in PLACES for action in ACTIONS]
     texts += [f"{text}!" for text in texts[:15]] + ["我们昨天去了里昂", "厨房是黄色的"] * 10
     items = [
         (

@@ -83,11 +83,11 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
         )
         waits = state == JobState.QUEUED
         if job_id == new or (waits and not OrmQ.objects.filter(pk=carrier).exists()):
-            carry(job_id, namespace_id=namespace_id, kind=kind.name, arguments=arguments, seconds=seconds)
+            send(job_id, namespace_id=namespace_id, kind=kind.name, arguments=arguments, seconds=seconds)
     return str(job_id)
 
 
-def carry(
+def send(
     job_id: UUID,
     *,
     namespace_id: int,

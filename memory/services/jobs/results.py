@@ -61,7 +61,7 @@ def results(job: Job) -> list[JobResult]:
     return []
 
 
-def deeds(job: Job) -> list[AuditLog]:
+def list_changes(job: Job) -> list[AuditLog]:
     """What people did to it: replays and discards, the newest first."""
     rows = AuditLog.objects.filter(namespace_id=job.namespace_id, subject=str(job.pk))
     return list(rows.filter(event_type__in=("JOB_REPLAY", "JOB_DISCARD")).order_by("-pk")[:LISTED])

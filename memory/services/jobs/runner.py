@@ -26,7 +26,7 @@ from memory.errors import MemosError
 from memory.models import Job
 from memory.models.job import OPEN
 from memory.postgresql import reach
-from memory.services.jobs.queue import Kind, carry, enqueue
+from memory.services.jobs.queue import Kind, enqueue, send
 
 log = logging.getLogger("memos.jobs")
 
@@ -133,7 +133,7 @@ def beat_interval() -> timedelta:
 
 def send_again(job: Job, *, due: datetime | None = None) -> None:
     """Queues another carrier of a job."""
-    carry(
+    send(
         job.pk,
         namespace_id=job.namespace_id,
         kind=job.kind,

@@ -1,6 +1,6 @@
 """How one memory is changed: on the caller's terms, once for each Idempotency-Key, with a revision and an audit event.
 
-Every verb of one memory (edit, archive, restore, supersede, pin, feedback) is a deed that `change` carries out.
+Every verb of one memory (edit, archive, restore, supersede, pin, feedback) is a function that `change` applies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AS_IT_COMES = ChangeTerms()
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class MemoryChange:
     """What was done to a memory: the `columns` to store, in words `changed`, and the audit event with its details."""
 
     event: AuditEvent
@@ -44,17 +44,17 @@ def change(
     memory_id: uuid.UUID,
     terms: ChangeTerms,
     now: datetime,
-    deed: Callable[[Memory], Deed | None],
+    apply: Callable[[Memory], MemoryChange | None],
 ) -> dict[str, Any]:
-    """Locks the memory, lets `deed` change it, and stores what it names; None: there was nothing to change.
+    """Locks the memory, lets `apply` change it, and stores what it names; None: there was nothing to change.
 
     Returns the memory's standing (`standing`) with `changed` and `degraded`. Raises NotFound, PreconditionFailed,
-    IdempotencyConflict, Conflict for a memory under a legal hold, and what `deed` raises.
+    IdempotencyConflict, Conflict for a memory under a legal hold, and what `apply` raises.
     """
 
     def act() -> dict[str, Any]:
         memory = lock_memories(access, [memory_id], terms=terms)[memory_id]
-        return store_change(access, memory, deed(memory), terms=terms, now=now)
+        return store_change(access, memory, apply(memory), terms=terms, now=now)
 
     return run_once(terms.idempotency, act, now=now)[0]
 
@@ -103,27 +103,27 @@ def lock_memories(access: Access, memory_ids: Iterable[uuid.UUID], *, terms: Cha
 
 
 def store_change(
-    access: Access, memory: Memory, deed: Deed | None, *, terms: ChangeTerms, now: datetime
+    access: Access, memory: Memory, memory_change: MemoryChange | None, *, terms: ChangeTerms, now: datetime
 ) -> dict[str, Any]:
-    """Stores what the deed changed, as a new revision with an audit event; the answer to it.
+    """Stores a change, as a new revision with an audit event; the answer to it.
 
-    Raises Conflict when the deed archives a memory under a legal hold or changes what it says.
+    Raises Conflict when it archives a memory under a legal hold or changes what it says.
     """
-    if deed is None:
+    if memory_change is None:
         return {**state_of(memory), "changed": [], "degraded": []}
-    if deed.event is AuditEvent.MEMORY_ARCHIVE or not holds.SAID.isdisjoint(deed.changed):
+    if memory_change.event is AuditEvent.MEMORY_ARCHIVE or not holds.SAID.isdisjoint(memory_change.changed):
         holds.refuse(memory.namespace_id, [memory.pk])
     memory.revision += 1
-    memory.save(update_fields=[*deed.columns, "revision"])
+    memory.save(update_fields=[*memory_change.columns, "revision"])
     audit.record(
         Scope(memory.namespace_id, memory.namespace.name, access.actor, terms.request_id),
-        deed.event,
+        memory_change.event,
         session=memory.session,
         subject=str(memory.pk),
-        details={**deed.details, "revision": memory.revision},
+        details={**memory_change.details, "revision": memory.revision},
         now=now,
     )
-    return {**state_of(memory), "changed": list(deed.changed), "degraded": list(deed.degraded)}
+    return {**state_of(memory), "changed": list(memory_change.changed), "degraded": list(memory_change.degraded)}
 
 
 def state_of(memory: Memory) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from memory.services.ingestion.documents import METADATA_KEY
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
 from memory.services.jobs import queue
 from memory.services.memories import recompare, usage
-from memory.services.memories.change import AS_IT_COMES, Deed, change, check_reason
+from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.versions import keep_version
 from memory.services.tenancy import holds
 from memory.text.json_values import fault_of
@@ -169,7 +169,7 @@ def rewrite(
     if said != (before.text, before.speaker):
         embedded = embed_or_none([passages_to_embed(*said, before.context)])
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         new = {name: value for name, value in wanted.items() if value is not None}
         if memory.turn < 0 and "metadata" in new:
             # A chunk goes on knowing its document and place.
@@ -207,7 +207,7 @@ def rewrite(
                 queue.enqueue(queue.EMBED_PENDING)
         for name in changed:
             setattr(memory, name, new[name])
-        return Deed(
+        return MemoryChange(
             event,
             changed,
             REWRITTEN,
@@ -215,7 +215,7 @@ def rewrite(
             [EMBEDDING_DELAYED] if degraded else [],
         )
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
 def check_text(text: str) -> str:

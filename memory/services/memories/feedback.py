@@ -12,7 +12,7 @@ from memory.errors import InvalidInput
 from memory.governance.feedback import shift_importance
 from memory.models import Memory, MemoryFeedback
 from memory.models.keys import new_id
-from memory.services.memories.change import AS_IT_COMES, Deed, change
+from memory.services.memories.change import AS_IT_COMES, MemoryChange, change
 from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ChangeTerms
 
@@ -38,7 +38,7 @@ def give_feedback(
     if len(note) > MAX_NOTE_CHARS or "\0" in note:
         raise InvalidInput(f"A note has at most {MAX_NOTE_CHARS} characters and no NUL.", detail={"field": "note"})
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         opinions = MemoryFeedback.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
         former = opinions.filter(actor=access.actor).first()
         if former is not None and (former.kind, former.note) == (kind, note):
@@ -60,11 +60,11 @@ def give_feedback(
             memory.review = ""
         after = {"importance": memory.importance, "review": memory.review, "opinion": str(kind)}
         changed = [name for name in ("importance", "review") if before[name] != after[name]]
-        return Deed(
+        return MemoryChange(
             AuditEvent.MEMORY_FEEDBACK,
             ["feedback", *changed],
             ["importance", "review"],
             {"before": before, "after": after, "opinions": dict(held_now)},
         )
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)

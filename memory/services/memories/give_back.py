@@ -17,7 +17,7 @@ from memory.models import AuditLog, Memory, MemoryLink, RetiredStatement, Unsure
 from memory.models.locks import Lock, lock_in_transaction
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
 from memory.services.memories import retire, supersede
-from memory.services.memories.change import AS_IT_COMES, Deed, store_change
+from memory.services.memories.change import AS_IT_COMES, MemoryChange, store_change
 from memory.services.memories.retire import ACTOR
 from memory.services.summaries.stale import mark
 from memory.types import Scope, system_access
@@ -50,9 +50,9 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
             lock_in_transaction(Lock.SUPERSEDE, namespace_id)
             ours = by_machine(namespace_id, [one.pk for one in locked if one.superseded_by in by])
             for memory in locked:
-                deed = _deed(memory, by, ends=memory.pk in ours, made=made)
-                if deed is not None:
-                    store_change(system_access(scope.actor), memory, deed, terms=AS_IT_COMES, now=now)
+                memory_change = _memory_change(memory, by, ends=memory.pk in ours, made=made)
+                if memory_change is not None:
+                    store_change(system_access(scope.actor), memory, memory_change, terms=AS_IT_COMES, now=now)
                     changed.append(memory.pk)
             links.filter(other_id__in=[one.pk for one in locked]).delete()
             # What a language model had replaced is asked about anew, should the newer one come back.
@@ -91,7 +91,9 @@ def _embedded(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UU
     return found
 
 
-def _deed(memory: Memory, by: Collection[uuid.UUID], *, ends: bool, made: Mapping[_Said, Embedded]) -> Deed | None:
+def _memory_change(
+    memory: Memory, by: Collection[uuid.UUID], *, ends: bool, made: Mapping[_Said, Embedded]
+) -> MemoryChange | None:
     before = supersede.validity(memory)
     count = retire.give_back(memory, by=by, embedded=made.get((memory.pk, memory.revision)))
     if ends:
@@ -101,4 +103,4 @@ def _deed(memory: Memory, by: Collection[uuid.UUID], *, ends: bool, made: Mappin
         return None
     changed = [*(["valid_to", "superseded_by"] if ends else []), *(["retired_statements"] if count else [])]
     details = {"reason": GONE, "statements": count, "before": before, "after": supersede.validity(memory)}
-    return Deed(AuditEvent.MEMORY_REINSTATE, changed, _COLUMNS, details)
+    return MemoryChange(AuditEvent.MEMORY_REINSTATE, changed, _COLUMNS, details)

@@ -10,7 +10,7 @@ from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
 from memory.services.memories import recompare
-from memory.services.memories.change import AS_IT_COMES, Deed, change, check_reason
+from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
 from memory.services.memories.edit import bring_back, rewrite, take_out
 from memory.types import Access, ChangeTerms
 
@@ -21,14 +21,14 @@ def archive_one(
     """Takes a memory out of retrieval; one that is out already stays so. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         if memory.state != MemoryState.ACTIVE:
             return None
         take_out([memory])
         recompare.ask_of_authors(memory.namespace_id, [memory.pk])
         return _moved(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
 def restore_one(
@@ -37,7 +37,7 @@ def restore_one(
     """Brings an archived memory back into retrieval. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         if memory.state != MemoryState.ARCHIVED:
             return None
         done = _moved(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
@@ -47,7 +47,7 @@ def restore_one(
         recompare.ask(memory.namespace_id, [memory.pk])
         return done
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
 def restore_version(
@@ -97,21 +97,21 @@ def pin(
     """Exempts a memory from every sweep, or no longer. Answers and raises as `change` does."""
     reason = check_reason(reason)
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         if memory.pinned == pinned:
             return None
         memory.pinned = pinned
-        return Deed(
+        return MemoryChange(
             AuditEvent.MEMORY_PIN if pinned else AuditEvent.MEMORY_UNPIN,
             ["pinned"],
             ["pinned"],
             {"reason": reason, "before": {"pinned": not pinned}, "after": {"pinned": pinned}},
         )
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
-def _moved(memory: Memory, state: MemoryState, event: AuditEvent, reason: str) -> Deed:
+def _moved(memory: Memory, state: MemoryState, event: AuditEvent, reason: str) -> MemoryChange:
     details = {"reason": reason, "before": {"state": str(memory.state)}, "after": {"state": state.value}}
     memory.state = state
-    return Deed(event, ["state"], ["state"], details)
+    return MemoryChange(event, ["state"], ["state"], details)

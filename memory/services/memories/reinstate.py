@@ -17,7 +17,7 @@ from memory.models import Memory, MemoryLink, RetiredStatement
 from memory.services.memories import retire, supersede
 from memory.services.memories.change import (
     AS_IT_COMES,
-    Deed,
+    MemoryChange,
     change,
     check_reason,
     lock_memories,
@@ -54,12 +54,14 @@ def reinstate(
         newer = _newer(access, memory_id)
         found = lock_memories(access, [memory_id, *newer], terms=terms)
         memory = found.pop(memory_id)
-        deed = take_back(memory, starts=starts, superseded=starts is None, reason=reason, actor=access.actor, now=now)
-        if deed is not None:
+        memory_change = take_back(
+            memory, starts=starts, superseded=starts is None, reason=reason, actor=access.actor, now=now
+        )
+        if memory_change is not None:
             memory.review = memory.review or review
-            deed.details["after"]["review"] = memory.review
-        answer = store_change(access, memory, deed, terms=terms, now=now)
-        if deed is not None:
+            memory_change.details["after"]["review"] = memory.review
+        answer = store_change(access, memory, memory_change, terms=terms, now=now)
+        if memory_change is not None:
             for one in found.values():
                 store_change(access, one, _announcements(one, reason, now=now), terms=AS_IT_COMES, now=now)
         return answer
@@ -69,7 +71,7 @@ def reinstate(
 
 def take_back(
     memory: Memory, *, starts: Collection[int] | None, superseded: bool, reason: str, actor: str, now: datetime
-) -> Deed | None:
+) -> MemoryChange | None:
     """Has the retired parts that begin at `starts` (None: all) count again, and with `superseded` the whole memory,
     which is locked; None when all that holds already. Raises InvalidInput as `reinstate` does."""
     rows = RetiredStatement.objects.filter(namespace_id=memory.namespace_id, memory_id=memory.pk)
@@ -94,7 +96,7 @@ def take_back(
     changed = [*(["valid_to", "superseded_by"] if ends else []), *(["retired_statements"] if count else [])]
     after = {**supersede.validity(memory), "review": memory.review}
     details = {"reason": reason, "statements": count, "before": before, "after": after}
-    return Deed(AuditEvent.MEMORY_REINSTATE, changed, _COLUMNS, details)
+    return MemoryChange(AuditEvent.MEMORY_REINSTATE, changed, _COLUMNS, details)
 
 
 def retire_again(
@@ -113,7 +115,7 @@ def retire_again(
     if by is not None and not starts:
         return supersede.supersede(access, older_id=memory_id, newer_id=by, reason=reason, now=now, terms=terms)
 
-    def deed(memory: Memory) -> Deed | None:
+    def apply(memory: Memory) -> MemoryChange | None:
         before = supersede.validity(memory)
         count = retire.retire_again(memory, starts=starts)
         if not count:
@@ -127,9 +129,11 @@ def retire_again(
                 other_id=memory.pk, defaults={"reason": reason, "actor": access.actor, "created_at": now},
             )  # fmt: skip
         details = {"reason": reason, "statements": count, "before": before, "after": supersede.validity(memory)}
-        return Deed(AuditEvent.MEMORY_RETIRE, ["retired_statements"], ["retired_spans", "terms", "length"], details)
+        return MemoryChange(
+            AuditEvent.MEMORY_RETIRE, ["retired_statements"], ["retired_spans", "terms", "length"], details
+        )
 
-    return change(access, memory_id=memory_id, terms=terms, now=now, deed=deed)
+    return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
 def _newer(access: Access, memory_id: uuid.UUID) -> list[uuid.UUID]:
@@ -160,7 +164,7 @@ def _agree(
         )  # fmt: skip
 
 
-def _announcements(newer: Memory, reason: str, *, now: datetime) -> Deed | None:
+def _announcements(newer: Memory, reason: str, *, now: datetime) -> MemoryChange | None:
     """Has what the newer memory announced count again, when it takes nothing of any other memory any more."""
     rows = RetiredStatement.objects.filter(namespace_id=newer.namespace_id, by=newer.pk, withdrawn_at=None)
     superseded = Memory.objects.filter(namespace_id=newer.namespace_id, superseded_by=newer.pk)
@@ -171,4 +175,6 @@ def _announcements(newer: Memory, reason: str, *, now: datetime) -> Deed | None:
     if not count:
         return None
     details = {"reason": reason, "statements": count, "before": before, "after": supersede.validity(newer)}
-    return Deed(AuditEvent.MEMORY_REINSTATE, ["retired_statements"], ["retired_spans", "terms", "length"], details)
+    return MemoryChange(
+        AuditEvent.MEMORY_REINSTATE, ["retired_statements"], ["retired_spans", "terms", "length"], details
+    )

@@ -377,13 +377,13 @@ def _retire(
         )
     elif older.pk != newer.pk:
         try:
-            deed = end_memory(older, newer, reason_of(first), first.confidence, scope.actor, now=now)
+            memory_change = end_memory(older, newer, reason_of(first), first.confidence, scope.actor, now=now)
         except Conflict as error:
             log.info("not superseded", extra={"memory": str(older.pk), "reason": error.message})
             return
-        if deed is not None:
-            deed.details.update(by_judge)
-        store_change(system_access(scope.actor), older, deed, terms=AS_IT_COMES, now=now)
+        if memory_change is not None:
+            memory_change.details.update(by_judge)
+        store_change(system_access(scope.actor), older, memory_change, terms=AS_IT_COMES, now=now)
 
 
 def _open(older: Memory, going: Sequence[Going]) -> list[Going]:

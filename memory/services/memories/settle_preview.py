@@ -198,9 +198,11 @@ def _undo_one(
         ends = recent and bool(by_machine(scope.namespace_id, [memory.pk]))
         rows = RetiredStatement.objects.filter(namespace_id=scope.namespace_id, memory_id=memory.pk, withdrawn_at=None)
         starts = list(rows.filter(retired_at__gte=since).values_list("start", flat=True))
-        deed = reinstate.take_back(memory, starts=starts, superseded=ends, reason=reason, actor=access.actor, now=now)
-        if deed is not None:
-            store_change(access, memory, deed, terms=AS_IT_COMES, now=now)
+        memory_change = reinstate.take_back(
+            memory, starts=starts, superseded=ends, reason=reason, actor=access.actor, now=now
+        )
+        if memory_change is not None:
+            store_change(access, memory, memory_change, terms=AS_IT_COMES, now=now)
             undone.memories += 1
             undone.statements += len(starts)
             undone.superseded += ends

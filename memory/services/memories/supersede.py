@@ -20,7 +20,14 @@ from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.insert import LetIn, prepare, write
 from memory.services.ingestion.admission import admit_fields, admit_text
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED, WINDOW_SKIPPED, append_to_windows, ask_for_summaries
-from memory.services.memories.change import AS_IT_COMES, Deed, check_reason, lock_memories, run_once, store_change
+from memory.services.memories.change import (
+    AS_IT_COMES,
+    MemoryChange,
+    check_reason,
+    lock_memories,
+    run_once,
+    store_change,
+)
 from memory.services.memories.edit import check_metadata, check_text
 from memory.services.summaries.stale import mark
 from memory.services.tenancy import idempotency as answers
@@ -59,8 +66,8 @@ def supersede(
         if older.namespace_id != newer.namespace_id:
             raise NotFound(f"There is no memory {newer_id} in the namespace of the older one.", detail={"field": "by"})
         lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
-        deed = end_memory(older, newer, reason, confidence, access.actor, now=now)
-        return store_change(access, older, deed, terms=terms, now=now)
+        memory_change = end_memory(older, newer, reason, confidence, access.actor, now=now)
+        return store_change(access, older, memory_change, terms=terms, now=now)
 
     return run_once(terms.idempotency, act, now=now)[0]
 
@@ -114,8 +121,8 @@ def supersede_by_text(
         sessions.extend(write(rows, embedded, now=now))
         found = lock_memories(access, [older_id, rows[0].id], terms=terms)
         lock_in_transaction(Lock.SUPERSEDE, older.namespace_id)
-        deed = end_memory(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
-        answer = store_change(access, found[older_id], deed, terms=terms, now=now)
+        memory_change = end_memory(found[older_id], found[rows[0].id], reason, 1.0, access.actor, now=now)
+        answer = store_change(access, found[older_id], memory_change, terms=terms, now=now)
         return {**answer, "degraded": [] if embedded is not None else [EMBEDDING_DELAYED]}
 
     sessions: list = []
@@ -131,7 +138,7 @@ def supersede_by_text(
 
 def end_memory(
     older: Memory, newer: Memory, reason: str, confidence: float, actor: str, *, now: datetime
-) -> Deed | None:
+) -> MemoryChange | None:
     """Ends the older memory where the newer begins, and links the two; both are locked, and so is `Lock.SUPERSEDE`.
 
     Raises Conflict as `supersede` does.
@@ -170,7 +177,7 @@ def end_memory(
         other_id=older.pk,
         defaults={"reason": reason, "confidence": confidence, "actor": actor, "created_at": now},
     )
-    return Deed(
+    return MemoryChange(
         AuditEvent.MEMORY_SUPERSEDE,
         ["valid_to", "superseded_by"],
         ["valid_to", "superseded_by", "superseded_at", "review"],

@@ -9,7 +9,7 @@ from datetime import datetime
 from memory.enums import AuditEvent
 from memory.errors import InvalidInput, NotFound
 from memory.models import Memory
-from memory.services.memories.change import Deed, change, check_reason
+from memory.services.memories.change import MemoryChange, change, check_reason
 from memory.services.memories.edit import check_metadata
 from memory.services.memories.versions import keep_version
 from memory.services.tenancy.notes import clean_note
@@ -41,7 +41,7 @@ def tag(
     changed: dict[uuid.UUID, dict[str, list[str]]] = {}
     for memory_id in sorted(set(memory_ids)):
 
-        def deed(memory: Memory) -> Deed | None:
+        def apply(memory: Memory) -> MemoryChange | None:
             present = tags_of(memory)
             added = [name for name in add if name not in present]
             removed = [name for name in remove if name in present and name not in add]
@@ -56,10 +56,10 @@ def tag(
             memory.metadata = metadata
             changed[memory.pk] = {"added": added, "removed": removed}
             details = {"reason": reason, "changed": ["metadata"], "tags_added": added, "tags_removed": removed}
-            return Deed(AuditEvent.MEMORY_EDIT, ["metadata"], ["metadata"], details)
+            return MemoryChange(AuditEvent.MEMORY_EDIT, ["metadata"], ["metadata"], details)
 
         try:
-            change(access, memory_id=memory_id, terms=ChangeTerms(request_id=request_id), now=now, deed=deed)
+            change(access, memory_id=memory_id, terms=ChangeTerms(request_id=request_id), now=now, apply=apply)
         except NotFound:
             continue
     return changed

@@ -19,9 +19,9 @@ from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
-from memory.retrieval.handover import WindowMessages, handover
 from memory.retrieval.pack import build, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
+from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, find, start
@@ -83,7 +83,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
     tokenizer = settings.MEMOS_TOKENIZER
-    handed_over = handover(
+    rendered = render_pack(
         procedural=context.procedural,
         card=card,
         window=WindowMessages(messages, max(0, context.messages - len(messages)), context.covered, step),
@@ -103,9 +103,9 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         summary_id=str(summary.id) if summary else None,
         chunks=[chunk(hit) for hit in found.hits],
         answerable=found.answerable,
-        handed_over=handed_over,
+        rendered=rendered,
     )
-    knowledge = handed_over.knowledge if found.hits or messages else ""
+    knowledge = rendered.knowledge if found.hits or messages else ""
     answer = QueryAnswer(
         pack_id=None if ask.dry_run else new_id(),
         pack=pack,
@@ -116,8 +116,8 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         summary=summary,
         summary_enqueued=False,
         condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
-        token_original=handed_over.procedural_tokens + _original_tokens(found.hits, messages, summary),
-        token_condensed=handed_over.tokens,
+        token_original=rendered.procedural_tokens + _original_tokens(found.hits, messages, summary),
+        token_condensed=rendered.tokens,
         degraded=[*found.degraded, *degraded],
     )
     if ask.dry_run:
@@ -129,7 +129,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
     """What is answered where there is no namespace of that name: nothing, and `degraded` says so. Stores nothing."""
     procedural: dict[str, Any] = {"prompt": None, "tools": []}
     tokenizer = settings.MEMOS_TOKENIZER
-    handed_over = handover(
+    rendered = render_pack(
         procedural=procedural,
         card=None,
         window=WindowMessages(),
@@ -149,7 +149,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         summary_id=None,
         chunks=[],
         answerable=False,
-        handed_over=handed_over,
+        rendered=rendered,
     )
     return QueryAnswer(
         pack_id=None,
@@ -162,7 +162,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         summary_enqueued=False,
         condensed_summary="",
         token_original=0,
-        token_condensed=handed_over.tokens,
+        token_condensed=rendered.tokens,
         degraded=NOTHING_FOUND.degraded,
     )
 

@@ -199,8 +199,10 @@ def test_an_edit_that_takes_back_the_rest_supersedes(alice, remember):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("which", ["older", "newer"])
-@pytest.mark.parametrize("deed", ["edit", "archive", "erase", "reset", "supersede", "erase_all"])
-def test_a_change_in_the_middle_of_settling_wins_and_leaves_the_index_whole(alice, remember, monkeypatch, deed, which):
+@pytest.mark.parametrize("change", ["edit", "archive", "erase", "reset", "supersede", "erase_all"])
+def test_a_change_in_the_middle_of_settling_wins_and_leaves_the_index_whole(
+    alice, remember, monkeypatch, change, which
+):
     old = remember(alice, OLD, session="march", occurred_at=MARCH)
     new = remember(alice, NEW, session="may", occurred_at=MAY)
     other = remember(alice, "Crane four is out of service.", session="else", occurred_at=MAY)
@@ -230,15 +232,15 @@ def test_a_change_in_the_middle_of_settling_wins_and_leaves_the_index_whole(alic
         running = pool.submit(run)
         assert decided.wait(20)
         now, one = timezone.now(), uuid.UUID(target)
-        if deed == "edit":
+        if change == "edit":
             edit.edit(BY_HAND, memory_id=one, text="Gulls are loud.", reason="x", now=now)
-        elif deed == "archive":
+        elif change == "archive":
             edit.archive(BY_HAND, memory_ids=[one], reason="x", now=now)
-        elif deed == "erase":
+        elif change == "erase":
             erase({"memory_ids": [target]})
-        elif deed == "erase_all":
+        elif change == "erase_all":
             erase({"whole_namespace": True, "confirm": "alice"})
-        elif deed == "reset":
+        elif change == "reset":
             reset_session(alice.scope, session=session, dry_run=False, clear_audit=False, now=now)
         else:
             supersede.supersede(BY_HAND, older_id=one, newer_id=uuid.UUID(other), reason="x", now=now)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
-from memory.retrieval.handover import NOTHING_FITS, Handover, WindowMessages, handover
 from memory.retrieval.pipeline import Hit
+from memory.retrieval.render import NOTHING_FITS, RenderedPack, WindowMessages, render_pack
 from memory.text.card import SECTIONS, card_tokens
 from memory.text.tokens import TOKENIZERS, count_tokens
 from memory.types import WindowMessage
@@ -57,8 +57,8 @@ def handed(
     tokenizer: str = "o200k_base",
     count: Any = None,
     answerable: bool = True,
-) -> Handover:
-    return handover(
+) -> RenderedPack:
+    return render_pack(
         procedural={} if procedural is None else procedural,
         card=card,
         window=window or WindowMessages(),
@@ -70,13 +70,13 @@ def handed(
     )
 
 
-def items(handed_over: Handover, section: str) -> dict[str, dict[str, Any]]:
-    (found,) = [entry for entry in handed_over.manifest["sections"] if entry["section"] == section]
+def items(rendered: RenderedPack, section: str) -> dict[str, dict[str, Any]]:
+    (found,) = [entry for entry in rendered.manifest["sections"] if entry["section"] == section]
     return {entry["id"]: entry for entry in found["items"]}
 
 
-def statuses(handed_over: Handover, section: str) -> list[str]:
-    return [entry["reason"] or entry["status"] for entry in items(handed_over, section).values()]
+def statuses(rendered: RenderedPack, section: str) -> list[str]:
+    return [entry["reason"] or entry["status"] for entry in items(rendered, section).values()]
 
 
 TEXTS = st.one_of(
@@ -175,7 +175,7 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
     assert handed(tokenizer=tokenizer, **world | {"max_tokens": max(1, whole.tokens)}).text == whole.text
 
 
-def check_that_hits_are_told_once(done: Handover) -> None:
+def check_that_hits_are_told_once(done: RenderedPack) -> None:
     window = items(done, "window")
     for identity, entry in items(done, "hits").items():
         shown = identity in window and window[identity]["status"] != "cut"
@@ -317,7 +317,7 @@ def test_a_budget_too_small_for_anything_gives_an_empty_text_and_says_so():
     assert {entry["reason"] for entry in entries} == {"over_budget"}
 
 
-def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None) -> Handover:
+def asked(turn: int, *, covered: int, words: str, max_tokens: int | None = None) -> RenderedPack:
     """What a question is answered with when the session has `turn` messages, of which the window keeps 20."""
     window = WindowMessages(messages(max(1, turn - 19), turn), max(0, turn - 20), covered, 6)
     hits = [hit(f"{words} {number}.", number=number) for number in range(3)]

@@ -52,7 +52,7 @@ class WindowMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class RenderedPack:
     """`text` is what is handed over, `tokens` its cost; `knowledge` is the text without instructions and tools.
 
     `procedural_tokens`: what all instructions and tools cost, kept or not. `manifest` is JSON-able, see `handover`.
@@ -82,7 +82,7 @@ class _PackSection:
         return _HEADINGS[self.name] + "".join(lines) if lines else ""
 
 
-def handover(
+def render_pack(
     *,
     procedural: Mapping[str, Any],
     card: Mapping[str, Any] | None,
@@ -92,7 +92,7 @@ def handover(
     tokenizer: str,
     count: Count,
     answerable: bool = True,
-) -> Handover:
+) -> RenderedPack:
     """The text for an agent, of at most `max_tokens` as `count` counts them (the tokenizer's name goes with it).
 
     Hits, best first, are numbered from 1 for citations; those that the window shows are not told twice. Under a budget
@@ -142,7 +142,7 @@ def handover(
         "sections": [_section_manifest(section) for section in built.values()],
     }
     knowledge = text[len(built[PackSection.PROCEDURAL].text()) :]
-    return Handover(text, tokens, knowledge, procedural_tokens, manifest)
+    return RenderedPack(text, tokens, knowledge, procedural_tokens, manifest)
 
 
 def _fit(built: Mapping[PackSection, _PackSection], window: WindowMessages, max_tokens: int, count: Count) -> None:

@@ -82,7 +82,7 @@ class Words:
         return both / together if together else 0.0
 
 
-def restatements(hits: Sequence[SpokenHit]) -> dict[int, int]:
+def near_duplicates(hits: Sequence[SpokenHit]) -> dict[int, int]:
     """For each hit that says again what an earlier one says: its place, and that one's (places from 0).
 
     Texts of more than LONGEST characters are the same only when they are equal.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memory.retrieval.restated import SpokenHit, Words, diversify, nearest, restatements
+from memory.retrieval.near_duplicates import SpokenHit, Words, diversify, near_duplicates, nearest
 
 
 def same(one: str, other: str) -> bool:
-    return restatements([SpokenHit("Ann", one), SpokenHit("Ann", other)]) == {1: 0}
+    return near_duplicates([SpokenHit("Ann", one), SpokenHit("Ann", other)]) == {1: 0}
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_another_number_name_negation_or_time_is_another_statement(one, other):
 
 
 def test_what_another_speaker_says_is_another_statement():
-    assert restatements([SpokenHit("Ann", "I moved to Lisbon."), SpokenHit("Bob", "I moved to Lisbon.")]) == {}
+    assert near_duplicates([SpokenHit("Ann", "I moved to Lisbon."), SpokenHit("Bob", "I moved to Lisbon.")]) == {}
 
 
 def test_each_restatement_names_the_first_that_said_it():
     hits = [SpokenHit("Ann", text) for text in ("Tea is good.", "The ship sank.", "Tea is good!", "Tea: is good.")]
-    assert restatements(hits) == {2: 0, 3: 0}
-    assert restatements([]) == {}
+    assert near_duplicates(hits) == {2: 0, 3: 0}
+    assert near_duplicates([]) == {}
 
 
 def test_spread_takes_the_best_that_is_unlike_those_taken():
