@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import uuid
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from memory.text.analysis import CJK, cjk_share, terms
 from memory.text.event_dates import relative_spans, spans_when_said
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
-from memory.text.utterances import statements
+from memory.text.utterances import MAX_READ_CHARS, statements
 from memory.text.written_dates import write_day, write_span
 
 Count = Callable[[str], int]
@@ -44,8 +45,8 @@ PRICE = 0.1
 WORTH_QUOTING = 0.4
 
 _CUT = re.compile(
-    r"(?:,|;|:| -| –|—|\.\.\.)\s+|[，；：]"
-    r"|\s+(?=(?:and|but|so|because|which|while)\s+(?:i|we|she|he|they|it|the|my|our)\b)",
+    r"(?:,|;|:| -| –|—|\.\.\.)\s++|[，；：]"
+    r"|(?<!\s)\s++(?=(?:and|but|so|because|which|while)\s+(?:i|we|she|he|they|it|the|my|our)\b)",
     re.IGNORECASE,
 )
 _WORD = re.compile(rf"[{CJK}]{{1,2}}|[^\W{CJK}]+(?:['’\-][^\W{CJK}]+)*")
@@ -118,6 +119,7 @@ def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
         for place, source in enumerate(sources)
         for one in statements(source.text)
         for start, end in _cut(source.text, one.start, one.end)
+        if end - start <= MAX_READ_CHARS
     ]
     worth = _worth(question, sources, found, [frozenset(terms(one.text)) for one in found], None, timed=False)
     best = sorted(range(len(found)), key=worth.__getitem__, reverse=True)[:MOST_EXCERPTS]
@@ -152,24 +154,19 @@ def compose(
 
 def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The parts of a sentence at [start, end) of `text`, without the marks between them."""
-    first = start
-    if _words(text[start:end]) > UNCUT_WORDS:
-        for mark in _CUT.finditer(text, start, end):
-            if _words(text[first : mark.start()]) >= FEWEST_WORDS and _words(text[mark.end() : end]) >= FEWEST_WORDS:
-                yield from _clip(text, first, mark.start())
-                first = mark.end()
-    yield from _clip(text, first, end)
+    words = [word.start() for word in _WORD.finditer(text, start, end)]
+    first, before = start, 0
+    for mark in _CUT.finditer(text, start, end) if len(words) > UNCUT_WORDS else ():
+        until, after = bisect_left(words, mark.start()), bisect_left(words, mark.end())
+        if until - before >= FEWEST_WORDS and len(words) - after >= FEWEST_WORDS:
+            yield from _clip(text, first, mark.start(), words[before:until])
+            first, before = mark.end(), after
+    yield from _clip(text, first, end, words[before:])
 
 
-def _clip(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    words = list(_WORD.finditer(text, start, end))
-    cuts = [start, *(word.start() for word in words[MOST_WORDS::MOST_WORDS]), end]
-    for first, last in pairwise(cuts):
+def _clip(text: str, start: int, end: int, words: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for first, last in pairwise((start, *words[MOST_WORDS::MOST_WORDS], end)):
         yield first, first + len(text[first:last].rstrip())
-
-
-def _words(text: str) -> int:
-    return len(_WORD.findall(text))
 
 
 def _evened(text: str) -> str:

@@ -197,3 +197,15 @@ def test_so_many_excerpts_at_most_are_compared_by_meaning():
     sources = [source("One is red. Two is blue. Three is green.") for _ in range(10)]
 
     assert len(excerpts("Which is red?", sources)) == MOST_EXCERPTS
+
+
+@pytest.mark.parametrize(
+    "text", ["so, " * 5_000, "we " + " " * 18_000 + "and I", "a" * 20_000, "走，" * 7_000, "and I " * 3_000]
+)
+def test_what_is_quoted_of_odd_texts_is_short_and_stands_there(text):
+    told = source(text + "the kiln is old")
+
+    composed = answered("How old is the kiln?", told)
+
+    assert composed is None or composed.tokens <= 60
+    assert all(one.end - one.start <= 400 and one.text for one in excerpts("How old is the kiln?", [told]))

@@ -18,6 +18,7 @@ from memory.retrieval.pipeline import Hit
 from memory.services.index.embedding import active_model
 from memory.services.recall.query import Answer, answer_of_no_namespace, query
 from memory.services.recall.search import Ask
+from memory.services.tenancy.policy import in_force
 from memory.text.analysis import cjk_share
 from memory.text.answers import Citation, Excerpt, Newer, Source, compose, excerpts
 from memory.text.tokens import count_tokens
@@ -27,6 +28,9 @@ log = logging.getLogger("memos.answers")
 
 # Of so many of the best hits excerpts are quoted.
 QUOTED_HITS = 10
+# How relevant the best hit must be: where half of the questions belong to the namespace, four in five such hits are
+# what is looked for. To quote what does not answer is worse than to show it as a hit: it is more than the usual floor.
+LEAST_RELEVANCE = 0.8
 NOTHING_FITS_ZH = "已存的记忆都回答不了这个问题。"
 # The excerpts were chosen by their words alone.
 WORDS_ONLY = "answer_by_words_only"
@@ -68,7 +72,7 @@ class CitedAnswer:
 def answer(scope: Scope, ask: Ask, *, session: str, max_tokens: int) -> CitedAnswer:
     """Answers by the excerpts of the best hits that say most, word for word, in at most `max_tokens`.
 
-    Retrieval, pack and audit are those of `query`. Below the policy's relevance floor nothing is quoted. Where the
+    Retrieval, pack and audit are those of `query`. Without a hit of LEAST_RELEVANCE nothing is quoted. Where the
     question asks when, each line has its dates; what a newer memory says otherwise is quoted beside the older words.
     A suspected memory is marked as a quotation. An answer that nothing fits into says so, whatever `max_tokens` is.
 
@@ -76,7 +80,7 @@ def answer(scope: Scope, ask: Ask, *, session: str, max_tokens: int) -> CitedAns
     """
     found = query(scope, ask, session=session)
     hits = found.retrieval.hits
-    if not found.answerable:
+    if not _is_relevant(scope, hits):
         return _without_answer(ask, found, NoAnswer.BELOW_FLOOR if hits else NoAnswer.NOTHING_FOUND)
     best = hits[:QUOTED_HITS]
     sources = [_source(hit) for hit in best]
@@ -104,6 +108,14 @@ def answer(scope: Scope, ask: Ask, *, session: str, max_tokens: int) -> CitedAns
         hits=len(hits),
         degraded=degraded,
     )
+
+
+def _is_relevant(scope: Scope, hits: Sequence[Hit]) -> bool:
+    """Whether a hit is relevant enough to be quoted; any is where the policy's floor is 0, which asks for no judgement
+    (of an embedding model that relevance was not learned from)."""
+    floor = in_force(scope.namespace_id).policy.relevance_floor
+    least = max(floor, LEAST_RELEVANCE) if floor else 0.0
+    return any(hit.relevance >= least for hit in hits)
 
 
 def no_answer_of_no_namespace(namespace: str, ask: Ask, *, session: str) -> CitedAnswer:
