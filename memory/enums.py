@@ -335,6 +335,20 @@ class PackSection(TextChoices):
     HITS = "hits"
 
 
+class AnswerMode(TextChoices):
+    """How an answer is made: `extractive` ones quote, and put nothing into words of their own."""
+
+    EXTRACTIVE = "extractive"
+
+
+class NoAnswer(TextChoices):
+    """Why a question is not answered: no memory came back, none of them is relevant enough, or no part of them fits."""
+
+    NOTHING_FOUND = "nothing_found"
+    BELOW_FLOOR = "below_relevance_floor"
+    NOTHING_QUOTABLE = "nothing_quotable"
+
+
 class CutReason(TextChoices):
     """Why an item of a pack is not in the context."""
 

@@ -4,6 +4,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api.views import health
+from memory.api.views.answer import AnswerViewSet
 from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
@@ -44,6 +45,7 @@ urlpatterns = [
     path("v1/memories/<uuid:memory_id>/feedback", MemoryViewSet.as_view({"post": "feedback"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
+    path("v1/answer", AnswerViewSet.as_view({"post": "create"})),
     path("v1/why", WhyViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
     path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),

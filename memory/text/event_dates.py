@@ -28,19 +28,29 @@ def add_dates(sentence: str, said: datetime) -> str:
     name no whole days, or may name several times ("in May", a bare weekday), stay as they are. `said` is when it was
     said; days are those of its time zone (UTC when it has none).
     """
-    # Whole days are the same at noon, and what was read of a day is remembered.
-    moment = said.replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=said.tzinfo or UTC)
-    found: dict[str, list[Span]] = {}
-    for span in spans(sentence, moment, moment.tzinfo or UTC):
-        found.setdefault(span.phrase, []).append(span)
-    for phrase, meant in found.items():
+    for phrase, span in relative_spans(sentence, said).items():
         place = sentence.find(phrase)
-        text = interval(meant[0]) if len(meant) == 1 and _RELATIVE.search(phrase) else None
+        text = interval(span)
         if text and place >= 0:
             end = place + len(phrase)
             gap = " " if phrase.isascii() else ""
             sentence = f"{sentence[:end]}{gap}({text}){sentence[end:]}"
     return sentence
+
+
+def relative_spans(sentence: str, said: datetime) -> dict[str, Span]:
+    """The relative phrases of time of `sentence` that mean one time, in order, with it. `said`: see above."""
+    found: dict[str, list[Span]] = {}
+    for span in spans_when_said(sentence, said):
+        found.setdefault(span.phrase, []).append(span)
+    return {phrase: meant[0] for phrase, meant in found.items() if len(meant) == 1 and _RELATIVE.search(phrase)}
+
+
+def spans_when_said(sentence: str, said: datetime) -> list[Span]:
+    """All times that `sentence` names, in order. `said`: see above."""
+    # Whole days are the same at noon, and what was read of a day is remembered.
+    moment = said.replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=said.tzinfo or UTC)
+    return spans(sentence, moment, moment.tzinfo or UTC)
 
 
 def remove_dates(sentence: str) -> str:

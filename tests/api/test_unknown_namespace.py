@@ -17,6 +17,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/query", QUESTION | {"dry_run": True}),
     ("/v1/query", {"query": "Where is the kiln?"}),
     ("/v1/search", {"query": "Where is the kiln?", "explain": True}),
+    ("/v1/answer", QUESTION),
     ("/v1/sessions/reset", {"session_id": "s1", "confirm": True}),
     ("/v1/sessions/reset", {"session_id": "s1", "confirm": True, "clear_audit": True}),
     ("/v1/sessions/reset", {"session_id": "s1", "confirm": True, "dry_run": True}),

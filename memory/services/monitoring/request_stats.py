@@ -18,7 +18,7 @@ from memory.stores.redis import call
 from memory.types import Access
 
 INGEST = ("v1/ingest", "v1/ingest/batch", "api/v1/memory/ingest")
-RECALL = ("v1/query", "v1/search", "api/v1/memory/query")
+RECALL = ("v1/query", "v1/search", "v1/answer", "api/v1/memory/query")
 _BATCH = 5000
 
 

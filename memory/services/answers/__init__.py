@@ -1,0 +1,1 @@
+"""Answering questions: in the words of the memories, each cited."""

@@ -1,0 +1,211 @@
+"""Answers in the words of memories: which parts are quoted, with which dates, under which budget."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from memory.text.answers import MOST_EXCERPTS, Newer, Source, compose, excerpts
+from memory.text.tokens import count_tokens
+
+SAID = datetime(2024, 5, 8, 18, 30, tzinfo=UTC)
+
+
+def source(text: str, score: float = 1.0, **fields) -> Source:
+    return Source(uuid.uuid4(), text, fields.pop("said", SAID), score, **fields)
+
+
+def answered(question: str, *sources: Source, max_tokens: int = 60, likeness=None):
+    found = excerpts(question, sources)
+    near = [likeness(one.text) for one in found] if likeness else None
+    return compose(question, sources, found, likeness=near, max_tokens=max_tokens, count=count_tokens)
+
+
+def test_the_sentence_that_answers_is_quoted_and_not_the_small_talk_around_it():
+    told = source("Hey, long time no see! I keep bees on the roof of the bakery. How have you been?")
+
+    composed = answered("What does Mona keep on the roof?", told, max_tokens=20)
+
+    assert composed.text == "I keep bees on the roof of the bakery. [1]"
+    assert [one.quote for one in composed.citations] == ["I keep bees on the roof of the bakery."]
+
+
+def test_of_a_long_sentence_the_part_that_answers_is_quoted():
+    told = source(
+        "After the rain had stopped at last we walked along the old canal for hours, and I found a silver compass "
+        "under the iron bridge, while the children fed the ducks with the bread that was left"
+    )
+
+    composed = answered("What was found under the iron bridge?", told, max_tokens=25)
+
+    assert [one.quote for one in composed.citations] == ["and I found a silver compass under the iron bridge"]
+
+
+def test_several_things_stand_on_a_line_each_with_its_memory():
+    sources = [
+        source(f"Bruno collects {what}.", 1 - place / 50) for place, what in enumerate(("stamps", "maps", "keys"))
+    ]
+
+    composed = answered("What does Bruno collect?", *sources)
+
+    assert composed.text.splitlines() == [
+        "Bruno collects stamps. [1]",
+        "Bruno collects maps. [2]",
+        "Bruno collects keys. [3]",
+    ]
+    assert [(one.n, one.memory_id) for one in composed.citations] == [
+        (number, one.memory_id) for number, one in enumerate(sources, start=1)
+    ]
+
+
+def test_the_order_of_what_was_found_stays_so_that_the_newest_value_is_first():
+    newest = source("The rent is 900 now.", 0.9)
+    former = source("The rent is 850 for the flat in Porto.", 1.0)
+
+    composed = answered("How much is the rent?", newest, former)
+
+    assert composed.text.startswith("The rent is 900 now. [1]\n")
+
+
+def test_where_the_question_asks_when_the_answer_has_the_day_that_was_meant():
+    told = source("I planted the fig tree yesterday.")
+
+    composed = answered("When did Mona plant the fig tree?", told)
+
+    assert composed.text == "I planted the fig tree yesterday. [1] (7 May 2024; said on 8 May 2024)"
+    assert composed.citations[0].said == SAID
+
+
+@pytest.mark.parametrize(
+    ("phrase", "date"),
+    [
+        ("last year", "2023"),
+        ("last month", "April 2024"),
+        ("last week", "29 April 2024 to 5 May 2024"),
+        ("last Friday", "3 May 2024"),
+    ],
+)
+def test_a_week_a_month_and_a_year_are_dates_too(phrase, date):
+    composed = answered("When did the kiln break?", source(f"The kiln broke {phrase}."))
+
+    assert composed.text.endswith(f"[1] ({date}; said on 8 May 2024)")
+
+
+def test_several_times_are_each_named_by_their_phrase():
+    composed = answered("When was the kiln mended?", source("The kiln broke last week and was mended yesterday."))
+
+    assert composed.text.endswith("(last week: 29 April 2024 to 5 May 2024; yesterday: 7 May 2024; said on 8 May 2024)")
+
+
+def test_what_names_no_time_says_when_it_was_said():
+    composed = answered("When did Mona open the bakery?", source("We have just opened the bakery."))
+
+    assert composed.text == "We have just opened the bakery. [1] (said on 8 May 2024)"
+
+
+def test_other_questions_get_no_dates():
+    assert "2024" not in answered("What did Mona plant?", source("I planted the fig tree yesterday.")).text
+
+
+def test_chinese_is_cut_at_its_own_marks_and_dated_in_chinese():
+    told = source("今天下了一整天的雨，街上几乎没有人，我昨天在老市场旁边的小店里买了一台旧唱机，明天准备拿去修一修")
+
+    when = answered("莫娜什么时候买了旧唱机？", told, max_tokens=60)
+    what = answered("莫娜买了什么？在哪里买的旧唱机？", told, max_tokens=40)
+
+    assert when.text.endswith("8日说）")
+    assert "2024年5月7日" in when.text
+    assert "我昨天在老市场旁边的小店里买了一台旧唱机" in what.text
+    assert all(one.quote in told.text for one in (*when.citations, *what.citations))
+
+
+@pytest.mark.parametrize("max_tokens", [16, 20, 30, 45, 60, 200])
+@pytest.mark.parametrize(
+    "question", ["What happened at the harbour?", "When was the harbour closed?", "港口什么时候关闭？"]
+)
+def test_the_budget_is_kept_and_every_quote_stands_in_its_memory(question, max_tokens):
+    sources = [
+        source("The harbour was closed  last week,\n and the crane fell over; nobody was hurt.", 1.0),
+        source("A storm came to the harbour on Sunday. We moved the boats, but the old ferry sank there.", 0.9),
+        source("港口上周关闭了，因为起重机倒了。没有人受伤。", 0.9),
+        source("harbour " * 300, 0.8),
+    ]
+
+    composed = answered(question, *sources, max_tokens=max_tokens)
+
+    if composed is None:
+        assert max_tokens < 30
+        return
+    assert composed.tokens == count_tokens(composed.text) <= max_tokens
+    texts = {one.memory_id: one.text for one in sources}
+    assert composed.citations
+    for one in composed.citations:
+        assert one.quote in texts[one.memory_id]
+        assert " ".join(one.quote.split()) in composed.text
+
+
+def test_what_is_far_below_the_best_is_not_quoted_to_fill_the_budget():
+    composed = answered(
+        "Where does Bruno live?", source("Bruno lives in Graz."), source("The soup was too salty.", 0.1), max_tokens=60
+    )
+
+    assert composed.text == "Bruno lives in Graz. [1]"
+
+
+def test_meaning_chooses_where_words_do_not():
+    sources = [source("She paints tiles in the evening."), source("She sleeps on the train.")]
+
+    composed = answered(
+        "What is Ida's hobby?", *sources, max_tokens=12, likeness=lambda text: 0.8 if "tiles" in text else 0.0
+    )
+
+    assert composed.text == "She paints tiles in the evening. [1]"
+
+
+def test_what_is_suspected_is_marked_as_a_quotation():
+    told = source("The door code is on the shelf.", label="Eve (quoted): ", marked=True)
+
+    composed = answered("Where is the door code?", told)
+
+    assert composed.text == "Eve (quoted): “The door code is on the shelf.” [1]"
+    assert composed.citations[0].marked
+
+
+def test_outdated_words_are_quoted_with_what_is_said_instead_of_them():
+    newer = Newer(
+        uuid.uuid4(), "the trombone", "Guess what! Since March I play the oboe.", datetime(2024, 6, 1, tzinfo=UTC)
+    )
+    told = source("I play the trombone in the town band.", newer=[newer])
+
+    composed = answered("Which instrument does Ida play?", told)
+
+    assert composed.text == (
+        "I play the trombone in the town band. [1] (later, 1 June 2024: “Since March I play the oboe.” [2])"
+    )
+    assert composed.citations[1].memory_id == newer.memory_id
+    assert composed.citations[1].quote in newer.text
+
+
+def test_nothing_is_answered_from_nothing():
+    assert answered("Where is it?") is None
+    assert answered("Where is it?", source("?!")) is None
+
+
+def test_so_many_excerpts_at_most_are_compared_by_meaning():
+    sources = [source("One is red. Two is blue. Three is green.") for _ in range(10)]
+
+    assert len(excerpts("Which is red?", sources)) == MOST_EXCERPTS
+
+
+@pytest.mark.parametrize(
+    "text", ["so, " * 5_000, "we " + " " * 18_000 + "and I", "a" * 20_000, "走，" * 7_000, "and I " * 3_000]
+)
+def test_what_is_quoted_of_odd_texts_is_short_and_stands_there(text):
+    told = source(text + "the kiln is old")
+
+    composed = answered("How old is the kiln?", told)
+
+    assert composed is None or composed.tokens <= 60
+    assert all(one.end - one.start <= 400 and one.text for one in excerpts("How old is the kiln?", [told]))
