@@ -28,9 +28,9 @@ log = logging.getLogger("memos.answers")
 
 # Of so many of the best hits excerpts are quoted.
 QUOTED_HITS = 10
-# How relevant the best hit must be: where half of the questions belong to the namespace, four in five such hits are
+# How relevant the best hit must be: where half of the questions belong to the namespace, nine in ten such hits are
 # what is looked for. To quote what does not answer is worse than to show it as a hit: it is more than the usual floor.
-LEAST_RELEVANCE = 0.8
+LEAST_RELEVANCE = 0.9
 NOTHING_FITS_ZH = "已存的记忆都回答不了这个问题。"
 # The excerpts were chosen by their words alone.
 WORDS_ONLY = "answer_by_words_only"
