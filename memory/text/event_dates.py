@@ -16,7 +16,7 @@ _RELATIVE = re.compile(
     r"yesterday|today|tonight|tomorrow|\b(?:ago|back|last|past|previous|this|next)\b|前|昨|[今明去本]|后天|上|下|这",
     re.IGNORECASE,
 )
-# An ISO 8601 date, year, month or interval in parentheses, as `dated` writes it.
+# An ISO 8601 date, year, month or interval in parentheses, as `add_dates` writes it.
 _DATE = r"\d{4}(?:-\d\d){0,2}(?:/\d[\d-]*)?"
 _WRITTEN = re.compile(rf" ?\(({_DATE})\)")
 
@@ -54,12 +54,12 @@ def spans_when_said(sentence: str, said: datetime) -> list[Span]:
 
 
 def remove_dates(sentence: str) -> str:
-    """`sentence` without the dates that `dated` puts in."""
+    """`sentence` without the dates that `add_dates` puts in."""
     return _WRITTEN.sub("", sentence)
 
 
 def first_date(sentence: str) -> str:
-    """The first date that `dated` has put into `sentence`; empty when there is none."""
+    """The first date that `add_dates` has put into `sentence`; empty when there is none."""
     found = _WRITTEN.search(sentence)
     return found.group(1) if found else ""
 

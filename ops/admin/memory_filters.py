@@ -32,9 +32,9 @@ class _Choice(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         value = self.value()
-        return self.narrowed(queryset, value) if value in {key for key, _label in self.options} else queryset
+        return self.narrow(queryset, value) if value in {key for key, _label in self.options} else queryset
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class KindFilter(_Choice):
     parameter_name = "kind"
     options = tuple((kind.value, value_word(kind.label)) for kind in MemoryKind)
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         if value == MemoryKind.DOCUMENT:
             return rows.filter(turn__lt=0)
         rows = rows.filter(turn__gt=0)
@@ -62,7 +62,7 @@ class VectorFilter(_Choice):
     parameter_name = "vector"
     options = (("missing", _("Missing")),)
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         return rows.filter(embedded=False)
 
 
@@ -73,7 +73,7 @@ class SourceFilter(_Choice):
     parameter_name = "source"
     options = (("conversation", _("Conversation")), ("document", _("Document")), ("none", _("Its session is gone")))
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         if value == "document":
             return rows.filter(turn__lt=0)
         rows = rows.filter(turn__gt=0)
@@ -90,7 +90,7 @@ class ExpiryFilter(_Choice):
     parameter_name = "expiry"
     options = (("soon", _("Within 7 days")), ("over", _("Over")), ("dated", _("Has a date")))
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         now = timezone.now()
         dated = MemoryUpkeep.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
         wanted = {
@@ -114,7 +114,7 @@ class ReviewFilter(_Choice):
         (Review.SUSPECTED.value, _("Suspected")),
     )
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         if value == "waiting":
             return rows.exclude(review="")
         if value == Review.CONTRADICTION:
@@ -133,7 +133,7 @@ class DuplicateFilter(_Choice):
     parameter_name = "duplicates"
     options = (("yes", _("Said more than once")),)
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         own = MemoryUpkeep.objects.filter(namespace_id=OuterRef("namespace_id"), memory_id=OuterRef("pk"))
         return rows.filter(Exists(own.filter(repeats__gt=1)))
 
@@ -145,7 +145,7 @@ class HoldsFilter(_Choice):
     parameter_name = "holds"
     options = (("yes", _("Still")), ("superseded", _("Superseded")))
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         return rows.filter(superseded_by__isnull=value == "yes")
 
 
@@ -156,7 +156,7 @@ class ImportanceFilter(_Choice):
     parameter_name = "band"
     options = tuple((str(place), f"{low:.1f} – {min(high, 1):.1f}") for place, (low, high) in enumerate(BANDS))
 
-    def narrowed(self, rows: QuerySet, value: str | None) -> QuerySet:
+    def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         low, high = BANDS[int(str(value))]
         return rows.filter(importance__gte=low, importance__lt=high)
 

@@ -154,7 +154,7 @@ class Pack:
         return self.saved / self.original if self.original else 0.0
 
 
-def listed(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> PackList:
+def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) -> PackList:
     """A page of packs: from `cursor` an `ID` those older than it, from `-ID` those just newer, else the newest."""
     if session:
         rows = rows.filter(session=session)

@@ -150,7 +150,7 @@ def _answer(label: str, seen: Seen, rows: list[CandidateRow], *, top: float, by:
     return RadarAnswer(
         label=label,
         setting=seen.setting,
-        narrowed=narrowed(seen.setting, readable=readable),
+        narrowed=list_filters(seen.setting, readable=readable),
         plot=plot,
         blips=[Blip(row, dot) for row, dot in zip(rows, plot.dots, strict=True)],
         hits=len(seen.found.hits),
@@ -167,7 +167,7 @@ def _answer(label: str, seen: Seen, rows: list[CandidateRow], *, top: float, by:
     )
 
 
-def narrowed(setting: ProbeSetting, *, readable: bool) -> list[tuple[Words, str]]:
+def list_filters(setting: ProbeSetting, *, readable: bool) -> list[tuple[Words, str]]:
     """What narrows a setting, in words: (name, value)."""
     moments = ((_("From"), setting.since), (_("Before"), setting.until), (_("As of"), setting.as_of))
     plain = (

@@ -59,7 +59,7 @@ def recent(access: Access, user: Staff, *, ns: str, now: datetime) -> Recent | N
     return Recent(count, many, [row(pair, user) for pair in pairs], page_link("ops:retired", ns=ns))
 
 
-def listed(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[RetiredPair], str]:
+def list_pairs(access: Access, user: Staff, *, since: datetime, cursor: Cursor | None) -> tuple[list[RetiredPair], str]:
     """A page of the pairs since then, newest first, and where the next one begins."""
     pairs, following = retired.recent(access, since=since, cursor=cursor, limit=PAGE)
     return [row(pair, user) for pair in pairs], f"{following[0].isoformat()}~{following[1]}" if following else ""

@@ -80,7 +80,7 @@ class StoreCount:
     count: int
 
 
-def listed(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
+def list_sessions(access: Access, *, prefix: str, cursor: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
     """One page of sessions, newest message first."""
     found, older = listing.list_sessions(access, prefix=prefix, cursor=cursor, limit=PAGE)
     names = names_of({row.namespace_id for row in found})

@@ -178,7 +178,7 @@ def _list(request: HttpRequest, form: TryForm, *, status: int = 200, **context: 
     example = {"namespace": request.GET.get("ns") or "demo", "session_id": session or "first", "query": "…"}
     shown = {
         "example": _snippets(request, example).curl,
-        "list": page.listed(rows, session=session, cursor=request.GET.get("cursor", "")),
+        "list": page.list_packs(rows, session=session, cursor=request.GET.get("cursor", "")),
         "session": session, "form": form, "reads": reads_text(request),
         "may_probe": request.user.has_perm(RUN_PROBE), **context,
     }  # fmt: skip

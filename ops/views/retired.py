@@ -36,7 +36,7 @@ def retired(request: HttpRequest) -> HttpResponse:
     except ValueError:
         raise Http404(_("There is no such page.")) from None
     since = EVER if everything else timezone.now() - RECENT
-    rows, older = page.listed(page_access(request), request.user, since=since, cursor=cursor)
+    rows, older = page.list_pairs(page_access(request), request.user, since=since, cursor=cursor)
     context = {
         "rows": rows,
         "older": older,

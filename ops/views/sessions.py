@@ -33,7 +33,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     except ValueError:
         raise Http404(_("There is no such page.")) from None
     prefix = request.GET.get("q", "").strip()[:128]
-    rows, older = page.listed(page_access(request), prefix=prefix, cursor=cursor)
+    rows, older = page.list_sessions(page_access(request), prefix=prefix, cursor=cursor)
     context = {"rows": rows, "older": page.encoded(older), "newer": "first" if cursor else "", "q": prefix}
     return render(request, "ops/sessions.html", context)
 
