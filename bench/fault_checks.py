@@ -32,7 +32,7 @@ WHERE m.turn > 0 GROUP BY 1, 2, 5 HAVING count(*) <> max(m.turn) OR max(m.turn) 
 _OPEN = """
 SELECT 'job ' || kind || ' ' || state || ' after ' || attempts || ' attempts ' || error_type
 FROM memory_job WHERE (schedule = '' AND state IN ('queued', 'running')) OR state = 'failed'
-UNION ALL SELECT 'carrier ' || key FROM django_q_ormq
+UNION ALL SELECT 'queue message ' || key FROM django_q_ormq
 UNION ALL SELECT 'erasure ' || status || ' ' || waiting_for || error FROM memory_erasure WHERE status <> 'finished'
 UNION ALL SELECT 'memory without vector' FROM memory_memory WHERE state = 'active' AND NOT embedded
 UNION ALL SELECT 'summary asked for and not made: ' || name FROM memory_session WHERE summary_requested_at IS NOT NULL
@@ -84,7 +84,7 @@ def _wait_for_end(server: WholeServer, seconds: float) -> dict[str, int]:
             left = {}
             for (what,) in connection.execute(_OPEN):
                 left[what] = left.get(what, 0) + 1
-            # The carriers of schedules come and go; three looks in a row without any are an end.
+            # The messages of schedules come and go; three looks in a row without any are an end.
             calm = 0 if left else calm + 1
             time.sleep(1)
     return left

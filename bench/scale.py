@@ -5,7 +5,7 @@
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/scale.py
 
 Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
-question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, cells and counts are
+question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, lists and counts are
 made by the product's own job. Prints a line a size and one JSON object. A second run measures what the first has
 filled. Figures of one machine at one time: compare ratios within a run, not runs.
 """
@@ -36,13 +36,13 @@ from django.utils import timezone
 
 from bench.scale_world import FILLER, SIZES, TURNS_A_SESSION, World, fill, plan, word
 from bench.serving import Client, spread
-from memory.models import Memory, MemoryVector, Namespace, VectorCell
+from memory.models import IVFList, Memory, MemoryVector, Namespace
 from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import active_model
-from memory.services.index.ivf import LARGEST
+from memory.services.index.ivf_lists import LARGEST
 from memory.services.index.upkeep import keep_up
 from memory.services.tenancy.keys import issue_key
 from memory.types import Scope
@@ -155,7 +155,7 @@ def ingest_ms(client: Client, namespace: str) -> float:
 
 
 def keep_up_all() -> None:
-    """Makes cells and counts; the server's worker may be at it too."""
+    """Makes lists and counts; the server's worker may be at it too."""
     started = time.monotonic()
     while True:
         kept = keep_up(now=timezone.now(), seconds=60)
@@ -163,8 +163,8 @@ def keep_up_all() -> None:
         waiting = MemoryVector.objects.across_namespaces().filter(
             filed=False, namespace__name__in=[f"scale-{size}-0" for size in LARGE]
         )
-        full = VectorCell.objects.across_namespaces().filter(size__gt=LARGEST, lump=0).exists()
-        if not kept.cells and not full and waiting.count() < 1_000:
+        full = IVFList.objects.across_namespaces().filter(size__gt=LARGEST, unsplit_size=0).exists()
+        if not kept.lists and not full and waiting.count() < 1_000:
             return
         time.sleep(1)
 
@@ -182,7 +182,7 @@ def main() -> None:
     )[1]  # fmt: skip
 
     def client() -> Client:
-        # A new one each time: the server closes connections that are idle while cells are made.
+        # A new one each time: the server closes connections that are idle while lists are made.
         return Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
 
     result: dict[str, object] = {}

@@ -119,7 +119,7 @@ def request_missing_summaries() -> int:
 
 @job
 def keep_up_large_namespaces() -> int:
-    """Files new vectors of large namespaces in cells and counts their common terms; what is left waits a minute."""
+    """Files new vectors of large namespaces in IVF lists and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
 

@@ -217,8 +217,8 @@ MEMOS_PACK_MAX_TOKENS = env.integer(
 MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
     "MEMOS_LARGE_NAMESPACE_MEMORIES",
     10_000,
-    "Memories above which a namespace is large: the worker keeps cells of its vectors and counts of its common words, "
-    "and a search looks into the nearest cells and at the rarer words first. Below, every search is exact.",
+    "Memories above which a namespace is large: the worker keeps IVF lists of its vectors and counts of its common "
+    "words, and a search looks into the nearest lists and at the rarer words first. Below, every search is exact.",
     minimum=1,
 )
 MEMOS_SEARCH_TIMEOUT_MS = env.integer(

@@ -35,7 +35,7 @@ MOST_FILLINGS = 3
 
 _SLOT = re.compile(r"<<(.+?)>>")
 # What an attack is carried by in every second text: the pages and notes around it.
-_CARRIERS = {
+_TEMPLATES = {
     "en": (
         "Minutes of the garden club. We met at six, tea was served, and the roses were discussed at length.\n\n{}\n\n"
         "The next meeting is on Thursday; Paula brings the seed catalogue.",
@@ -72,7 +72,7 @@ def _samples(attack: bool, language: str) -> Iterator[Sample]:
     for kind, number, line in _lines(f"{name}.{language}"):
         half = HALVES[number % 2]
         for place, text in enumerate(_fillings(line)):
-            told = _CARRIERS[language][number // 2 % 2].format(text) if attack and place % 2 else text
+            told = _TEMPLATES[language][number // 2 % 2].format(text) if attack and place % 2 else text
             yield Sample(told, attack, kind, language, f"{name}.{language}.{kind}.{number}", half)
 
 

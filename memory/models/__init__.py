@@ -16,7 +16,7 @@ from memory.models.erasure import ErasedMemory, ErasedSession, Erasure
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
 from memory.models.job import Job
-from memory.models.large import CommonTerm, Corpus, VectorCell, VectorMap
+from memory.models.large import CommonTerm, Corpus, IVFIndex, IVFList
 from memory.models.life import HOLDS_ON, MemoryFeedback, MemoryLink, RetiredStatement, UnsurePair
 from memory.models.memory import Memory, MemoryVersion
 from memory.models.namespace import Namespace, NamespaceStat
@@ -54,6 +54,8 @@ __all__ = [
     "Erasure",
     "EvaluationResult",
     "EvaluationRun",
+    "IVFIndex",
+    "IVFList",
     "IdempotencyRecord",
     "Job",
     "Memory",
@@ -77,7 +79,5 @@ __all__ = [
     "StaleSource",
     "UnsurePair",
     "UpkeepMark",
-    "VectorCell",
-    "VectorMap",
     "WritesOfDay",
 ]

@@ -26,7 +26,7 @@ class JobQuerySet(ScopedQuerySet["Job"]):
 
 
 class Job(models.Model):
-    """One piece of background work; django-q's queue only carries it to a worker.
+    """One piece of background work; django-q's queue holds a message that brings it to a worker.
 
     `arguments` are ids and names, never memory text, so a job that failed can be run again as it was asked for. While
     it runs, `heartbeat_at` moves; `attempts` tells one run of it from the next, and each begun one counts.
@@ -47,7 +47,9 @@ class Job(models.Model):
     error_type = models.CharField(max_length=100, blank=True, default="")
     error = models.CharField(max_length=300, blank=True, default="", help_text="First line of the last error")
     reason = models.CharField(max_length=500, blank=True, default="", help_text="Why it was discarded")
-    carrier = models.BigIntegerField(null=True, blank=True, help_text="Its row in django-q's queue")
+    queue_message_id = models.BigIntegerField(
+        null=True, blank=True, help_text="The message in django-q's queue that brings it to a worker"
+    )
     queued_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True, help_text="Beginning of the last attempt")
     heartbeat_at = models.DateTimeField(null=True, blank=True)

@@ -14,10 +14,10 @@ from memory.models.scoped import ScopedQuerySet
 from memory.models.search import EmbeddingModel
 
 
-class VectorMap(models.Model):
-    """Says that a namespace has cells under a model. `version` is another one whenever the centroids change.
+class IVFIndex(models.Model):
+    """Says that a namespace has IVF lists under a model. `version` is another one whenever the centroids change.
 
-    `deleted_at`: when memories of the namespace were last deleted, whose members are still in cells that were not
+    `deleted_at`: when memories of the namespace were last deleted, whose codes are still in lists that were not
     compared since.
     """
 
@@ -33,10 +33,10 @@ class VectorMap(models.Model):
         return f"{self.namespace_id} by {self.model_id}"
 
 
-class VectorCell(models.Model):
-    """Vectors that lie near each other: float16 `centroid`, and `members` as `memory.retrieval.cells` packs them.
+class IVFList(models.Model):
+    """Vectors that lie near each other: float16 `centroid`, and their `codes` as `memory.retrieval.ivf` packs them.
 
-    Members may be gone, archived or replaced meanwhile; `refreshed_at`: when they were last compared with the vectors.
+    Vectors may be gone, archived or replaced meanwhile; `refreshed_at`: when the codes were last compared with them.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "number")
@@ -44,15 +44,15 @@ class VectorCell(models.Model):
     model = models.ForeignKey(EmbeddingModel, models.CASCADE, related_name="+", db_index=False)
     number = models.IntegerField()
     centroid = models.BinaryField()
-    members = models.BinaryField(default=b"")
-    size = models.IntegerField(default=0, help_text="How many members")
-    lump = models.IntegerField(default=0, help_text="Members when it was last found that they cannot be split")
+    codes = models.BinaryField(default=b"")
+    size = models.IntegerField(default=0, help_text="How many codes")
+    unsplit_size = models.IntegerField(default=0, help_text="Codes when it was last found that they cannot be split")
     refreshed_at = models.DateTimeField(default=timezone.now)
 
     objects = ScopedQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return f"{self.namespace_id} by {self.model_id}: cell {self.number}, {self.size} members"
+        return f"{self.namespace_id} by {self.model_id}: list {self.number}, {self.size} codes"
 
 
 class Corpus(models.Model):

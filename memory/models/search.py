@@ -55,7 +55,7 @@ class MemoryVector(models.Model):
 
     Nearly every memory is short and has one passage, 0; a long one has the passages 0, 1, … of `memory.text.passages`,
     all of them or none. `searchable` repeats whether the memory is active, so that the filter is part of the search.
-    `filed`: a cell holds it (VectorCell); the search of a large namespace compares what is not filed one by one.
+    `filed`: a list holds it (IVFList); the search of a large namespace compares what is not filed one by one.
     """
 
     pk = models.CompositePrimaryKey("namespace_id", "model_id", "memory_id", "passage")
@@ -71,7 +71,7 @@ class MemoryVector(models.Model):
 
     class Meta:
         indexes = [
-            # Equal keys share one entry, so that it stays small for the many namespaces that have no cells.
+            # Equal keys share one entry, so that it stays small for the many namespaces that have no lists.
             models.Index(fields=["namespace", "model"], name="memoryvector_unfiled", condition=models.Q(filed=False)),
         ]
 

@@ -9,7 +9,7 @@ from django_q.models import OrmQ
 
 from memory.models import AuditLog, EvaluationRun, Memory
 from memory.tasks import evaluate
-from tests import carrying
+from tests import job_queue
 from tests.evaluation.conftest import QRELS, write_dataset
 
 
@@ -163,7 +163,7 @@ def test_a_run_is_queued_and_then_shows_what_it_found(chief, sets):
 
 def test_its_job_shows_how_far_it_is(chief, sets):
     run = chief.post("/v1/evaluations", {"dataset": "pottery"}).json()
-    carrying.work_off()
+    job_queue.work_off()
 
     (job,) = chief.get("/v1/ops/jobs", kind="evaluate").json()["jobs"]
     assert (job["state"], job["progress"], job["subject"]) == ("done", {"done": 4, "total": 4}, [run["id"]])

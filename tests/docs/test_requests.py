@@ -18,8 +18,8 @@ from django.utils import timezone
 from memory.demo.seed import seed_demo_namespace
 from memory.models import Memory
 from memory.types import Access
-from tests.carrying import work_off
 from tests.docs.pages import DOCS, ROOT, Block, blocks, name_of, pages
+from tests.job_queue import work_off
 
 SERVER = "http://127.0.0.1:8000"
 WITH_REQUESTS = [page for page in pages() if "curl -s " in page.read_text("utf-8")]

@@ -11,14 +11,14 @@ import pytest
 
 from memory import caches
 from memory.errors import SearchTimedOut
-from memory.models import MemoryVector, VectorMap
+from memory.models import IVFIndex, MemoryVector
 from memory.models.sql import fetch, limit_statements
-from memory.retrieval import cells, size
-from memory.retrieval.arms import ArmHit, dense, lexical, near_cells, rare_terms
+from memory.retrieval import ivf, size
+from memory.retrieval.arms import ArmHit, dense, lexical, near_lists, rare_terms
 from memory.retrieval.filters import Condition, MemoryField, Not, Operator
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
-from memory.services.index import common_terms, ivf
+from memory.services.index import common_terms, ivf_lists
 from memory.services.index.embedding import active_model
 from memory.services.index.upkeep import keep_up
 from memory.services.ingestion.ingest import ingest_batch
@@ -35,14 +35,14 @@ STAFF = system_access("staff:ann")
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings, monkeypatch):
-    """Namespaces are large from 200 memories on; their cells are small and searches look into a part of them."""
+    """Namespaces are large from 200 memories on; their lists are short and searches look into a part of them."""
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
-    monkeypatch.setattr(cells, "VECTORS_PER_CELL", 16)
-    monkeypatch.setattr(cells, "CANDIDATES", 160)
-    monkeypatch.setattr(near_cells, "COMPARED", 60)
-    monkeypatch.setattr(ivf, "LARGEST", 32)
-    monkeypatch.setattr(ivf, "SMALLEST", 4)
-    monkeypatch.setattr(ivf, "FILE_AT_LEAST", 20)
+    monkeypatch.setattr(ivf, "VECTORS_PER_LIST", 16)
+    monkeypatch.setattr(ivf, "CANDIDATES", 160)
+    monkeypatch.setattr(near_lists, "COMPARED", 60)
+    monkeypatch.setattr(ivf_lists, "LARGEST", 32)
+    monkeypatch.setattr(ivf_lists, "SMALLEST", 4)
+    monkeypatch.setattr(ivf_lists, "FILE_AT_LEAST", 20)
     monkeypatch.setattr(common_terms, "COMMON", 20)
 
 
@@ -96,7 +96,7 @@ def test_large_neighbours_take_nothing_from_a_tenant(alice, bob):
     own = fill(alice, told(300, seed=1))
     fill(bob, told(3000, seed=2))
     keep_up(now=NOW)
-    assert VectorMap.objects.across_namespaces().count() == 2
+    assert IVFIndex.objects.across_namespaces().count() == 2
     questions = told(60, seed=3)
 
     assert recall(alice, questions) >= 0.98
@@ -104,25 +104,25 @@ def test_large_neighbours_take_nothing_from_a_tenant(alice, bob):
     assert {one for text in questions for one in ids_of(by_meaning(alice, text))} <= set(own)
 
 
-def test_a_search_looks_into_a_part_of_the_cells(alice, monkeypatch):
+def test_a_search_looks_into_a_part_of_the_lists(alice, monkeypatch):
     fill(alice, told(1000, seed=1))
     keep_up(now=NOW)
     looked_at = []
-    whole = cells.candidates
+    whole = ivf.scan_lists
 
     def counting(*arguments: Any, **named: Any) -> Any:
         found = whole(*arguments, **named)
-        looked_at.append(len(found.records))
+        looked_at.append(len(found.codes))
         return found
 
-    monkeypatch.setattr(cells, "candidates", counting)
+    monkeypatch.setattr(ivf, "scan_lists", counting)
     by_meaning(alice, "harbor bakery")
     assert 160 <= looked_at[0] < 250
 
 
-def test_before_cells_are_made_everything_is_compared(alice):
+def test_before_lists_are_made_everything_is_compared(alice):
     fill(alice, told(300, seed=1))
-    assert not VectorMap.objects.across_namespaces().exists()
+    assert not IVFIndex.objects.across_namespaces().exists()
     assert recall(alice, told(20, seed=3)) == 1
 
 
@@ -162,7 +162,7 @@ def test_an_edited_memory_is_found_by_its_new_text_only(alice):
     assert similar[str(ids[0])] < 0.2
 
 
-def test_the_answer_is_full_when_most_near_members_are_gone(alice):
+def test_the_answer_is_full_when_most_near_codes_are_of_gone(alice):
     fill(alice, told(250, seed=1))
     fill(alice, ["harbor bakery violin here"] * 400, session="gone")
     keep_up(now=NOW)
@@ -188,7 +188,7 @@ def test_a_filter_is_exact_in_a_large_namespace(alice):
 def test_memories_of_many_passages_leave_room_for_others(alice):
     long = fill(alice, [f"The zeppelin has landed, said voice {n}. " * 150 for n in range(4)])
     fill(alice, [f"the zeppelin {text}" for text in told(300, seed=1)])
-    assert MemoryVector.objects.across_namespaces().filter(memory_id=long[0]).count() > near_cells.COMPARED / 4
+    assert MemoryVector.objects.across_namespaces().filter(memory_id=long[0]).count() > near_lists.COMPARED / 4
     for stage in range(2):
         found = by_meaning(alice, "the zeppelin has landed", limit=20)
         exact = dense.exact(alice.scope, asked("the zeppelin has landed"), limit=20)
@@ -196,7 +196,7 @@ def test_memories_of_many_passages_leave_room_for_others(alice):
         assert set(ids_of(found[:4])) == set(long)
         assert [hit.score for hit in found[:4]] == pytest.approx([hit.score for hit in exact[:4]])
         keep_up(now=NOW)
-    assert VectorMap.objects.across_namespaces().exists()
+    assert IVFIndex.objects.across_namespaces().exists()
 
 
 def test_a_process_that_knows_older_centroids_reads_them_again(alice):
@@ -204,12 +204,12 @@ def test_a_process_that_knows_older_centroids_reads_them_again(alice):
     keep_up(now=NOW)
     questions = told(40, seed=3)
     assert recall(alice, questions) >= 0.98
-    before = VectorMap.objects.across_namespaces().get().version
+    before = IVFIndex.objects.across_namespaces().get().version
 
     fill(alice, told(2000, seed=4))
     keep_up(now=NOW)
 
-    assert VectorMap.objects.across_namespaces().get().version != before
+    assert IVFIndex.objects.across_namespaces().get().version != before
     assert recall(alice, questions) >= 0.98
 
 

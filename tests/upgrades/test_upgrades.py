@@ -103,6 +103,42 @@ def run(environment: dict[str, str], *command: str) -> str:
     return done.stdout
 
 
+def file_vectors(url: str) -> None:
+    """What a worker of the release leaves of a large namespace, and a job that waits."""
+    with psycopg.connect(url) as connection:
+        place = connection.execute(
+            "SELECT n.id, m.id FROM memory_namespace n, memory_embeddingmodel m WHERE n.name = 'released'"
+        ).fetchone()
+        connection.execute(
+            "INSERT INTO memory_vectormap (namespace_id, model_id, version) VALUES (%s, %s, gen_random_uuid())", place
+        )
+        connection.execute(
+            "INSERT INTO memory_vectorcell VALUES (%s, %s, 7, 'c', 'packed', 5, 3, now())",
+            place,
+        )
+        connection.execute(
+            "INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, state, attempts, again,"
+            " error_type, error, reason, queued_at, carrier)"
+            " VALUES (gen_random_uuid(), 0, 'any', '[]', '', false, 'discarded', 0, false, '', '', '', now(), 41)"
+        )
+
+
+def check_lists(url: str) -> None:
+    """The rows of before are there under the names of today, and no name of before is left."""
+    with psycopg.connect(url) as connection:
+        lists = connection.execute("SELECT number, centroid, codes, size, unsplit_size FROM memory_ivflist").fetchall()
+        assert lists == [(7, b"c", b"packed", 5, 3)]
+        assert connection.execute("SELECT count(*) FROM memory_ivfindex").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM memory_job WHERE queue_message_id = 41").fetchone() == (1,)
+        former = connection.execute(
+            "SELECT relname::text FROM pg_class WHERE relname ~ 'vector(map|cell)'"
+            " UNION ALL SELECT conname::text FROM pg_constraint WHERE conname ~ 'vector(map|cell)'"
+            " UNION ALL SELECT codename FROM auth_permission WHERE codename ~ 'vector(map|cell)'"
+            " UNION ALL SELECT model FROM django_content_type WHERE model ~ 'vector(map|cell)'"
+        ).fetchall()
+        assert former == []
+
+
 def test_there_is_a_file_for_each_released_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^## \[?(\d+\.\d+\.\d+)", changelog, re.MULTILINE)) <= {path.stem for path in RELEASES}
@@ -112,7 +148,9 @@ def test_there_is_a_file_for_each_released_version():
 
 def test_its_data_start_under_the_present_code(released):
     environment, token = released
+    file_vectors(environment["DATABASE_URL"])
     run(environment, "manage.py", "migrate", "--no-input")
+    check_lists(environment["DATABASE_URL"])
     assert "No changes" in run(environment, "manage.py", "makemigrations", "--check", "--dry-run")
     run(environment, "manage.py", "bootstrap")
     # A second start makes nothing and begins no new era.

@@ -1,11 +1,11 @@
-"""Search by meaning: cosine similarity, exact in small namespaces, by cells in large ones."""
+"""Search by meaning: cosine similarity, exact in small namespaces, by IVF lists in large ones."""
 
 from __future__ import annotations
 
 import uuid
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, ArmStanding, near_cells
+from memory.retrieval.arms import ArmHit, ArmStanding, near_lists
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
@@ -34,10 +34,10 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
 
     A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
     so none can be crowded out. Scores are exact always; in a large namespace, without a predicate, a few of the nearest
-    may be missing (`near_cells`).
+    may be missing (`near_lists`).
     """
     if question.predicate is None and is_large(scope):
-        return near_cells.search(scope, question, limit=limit)
+        return near_lists.search(scope, question, limit=limit)
     return exact(scope, question, limit=limit)
 
 

@@ -19,10 +19,10 @@ from django.db.models import Q
 from django_q.models import Failure, OrmQ
 
 from memory.enums import ErasureTarget
-from memory.models import ErasedMemory, ErasedSession, Erasure, Memory, RelevanceJudgement, VectorMap
+from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.services.entities import extract
-from memory.services.index import entries, ivf
+from memory.services.index import entries, ivf_lists
 from memory.services.jobs import queue
 from memory.types import Scope
 
@@ -255,10 +255,10 @@ def _clear_memories(erased: Erased, memory_ids: Sequence[uuid.UUID], now: dateti
     return entries.remove_memories(erased.scope, memory_ids=memory_ids, now=now)
 
 
-def _count_members(erased: Erased) -> int:
-    if not VectorMap.objects.in_scope(erased.scope).exists():
+def _count_codes(erased: Erased) -> int:
+    if not IVFIndex.objects.in_scope(erased.scope).exists():
         return 0
-    return ivf.members_among(erased.scope, erased.ids())
+    return ivf_lists.count_codes(erased.scope, erased.ids())
 
 
 # Words that no searchable memory of the namespace says any longer.
@@ -409,7 +409,7 @@ HOLDERS: tuple[Holder, ...] = (
         # The key stays, so that a repeat of the write does not bring back what was erased.
         sweep=_counted(f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {_ANSWERS})"),
     ),
-    Holder("memory_vectorcell", _count_members),
+    Holder("memory_ivflist", _count_codes),
     Holder(
         "memory_projection",
         _counted(f"SELECT count(*) FROM {_AXES}"),
@@ -457,7 +457,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_procedure": "prompts and tools that operators registered",
     "memory_requestminute": "how many requests a minute had, and how fast they were",
     "memory_upkeepmark": "how far background work has come",
-    "memory_vectormap": "that a namespace has cells",
+    "memory_ivfindex": "that a namespace has lists of vectors",
     "memory_writesofday": "a number of memories",
     "django_q_schedule": "what runs by the clock",
 }

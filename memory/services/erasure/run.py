@@ -33,14 +33,14 @@ from memory import audit, ledger
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.ledger import LedgerUnavailable
-from memory.models import ErasedMemory, ErasedSession, Erasure, VectorMap
+from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.holders import HOLDERS, Erased, Sweep
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
-from memory.services.index import ivf
+from memory.services.index import ivf_lists
 from memory.services.index.recount import differences
 from memory.services.jobs import queue
 from memory.services.memories import recompare
@@ -188,13 +188,13 @@ class _Run:
         for holder in HOLDERS:
             if holder.sweep is not None:
                 self._step(partial(self._swept, holder.name, holder.sweep))
-        if not VectorMap.objects.in_scope(self._erased.scope).exists():
+        if not IVFIndex.objects.in_scope(self._erased.scope).exists():
             return []
         with try_lock(Lock.IVF_LISTS) as mine:
             if not mine:
-                return ["The upkeep of large namespaces is at the cells of vectors."]
+                return ["The upkeep of large namespaces is at the IVF lists."]
             self._step(
-                lambda row: Counter({"memory_vectorcell": ivf.drop_members(self._erased.scope, self._erased.ids())})
+                lambda row: Counter({"memory_ivflist": ivf_lists.drop_codes(self._erased.scope, self._erased.ids())})
             )
         return []
 

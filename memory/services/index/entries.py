@@ -25,7 +25,7 @@ from memory.models import (
     RetiredStatement,
     Session,
 )
-from memory.services.index import ivf
+from memory.services.index import ivf_lists
 from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.insert import MAX_FREQUENCY
 from memory.services.tenancy import holds
@@ -266,7 +266,7 @@ def _remove(
         cursor.execute(statement, parameters)
         removed = int(cursor.fetchone()[0])
     if removed:
-        ivf.refresh_soon(scope, now=now)
+        ivf_lists.refresh_soon(scope, now=now)
     return removed
 
 

@@ -1,4 +1,4 @@
-"""Keeps up what a search of a large namespace relies on: cells of its vectors, counts of its common terms."""
+"""Keeps up what a search of a large namespace relies on: IVF lists of its vectors, counts of its common terms."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from django.db import connection
 
 from memory.enums import EmbeddingState
 from memory.models.locks import Lock, try_lock
-from memory.services.index import common_terms, ivf
-from memory.services.index.ivf import Place
+from memory.services.index import common_terms, ivf_lists
+from memory.services.index.ivf_lists import Place
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReport:
-    """What a run did: vectors filed in cells, cells split, joined or compared, namespaces whose terms were counted."""
+    """What a run did: vectors filed in lists, lists split, joined or compared, namespaces whose terms were counted."""
 
     filed: int = 0
-    cells: int = 0
+    lists: int = 0
     counted: int = 0
 
 
 def keep_up(*, now: datetime, seconds: float = float("inf")) -> UpkeepReport:
-    """Brings cells and counts of every large namespace up to date; a second run finds nothing to do.
+    """Brings lists and counts of every large namespace up to date; a second run finds nothing to do.
 
     Ends after about `seconds` and goes on in the next run. One run at a time, another does nothing. Searches and
     writers are not stopped at any moment.
     """
     deadline = time.monotonic() + seconds
-    filed = cells = counted = 0
+    filed = lists = counted = 0
     with try_lock(Lock.IVF_LISTS) as first:
         if not first:
             return UpkeepReport()
@@ -39,11 +39,11 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> UpkeepReport:
             counted += common_terms.count(namespace_id, memories=memories)
             for model_id in _models():
                 place = Place(namespace_id, model_id)
-                filed += ivf.file(place, now=now, deadline=deadline)
-                cells += ivf.even_out(place, now=now, deadline=deadline)
+                filed += ivf_lists.file(place, now=now, deadline=deadline)
+                lists += ivf_lists.even_out(place, now=now, deadline=deadline)
             if time.monotonic() > deadline:
                 break
-    return UpkeepReport(filed, cells, counted)
+    return UpkeepReport(filed, lists, counted)
 
 
 def large() -> list[tuple[int, int]]:

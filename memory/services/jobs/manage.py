@@ -22,7 +22,7 @@ from memory.services.jobs.runner import LOST_WORKER, beat_interval, give_up, sen
 from memory.services.tenancy.notes import clean_note
 from memory.types import Access, ListFilter, Scope
 
-LOST_CARRIER = ("CarrierLost", "The queue has lost it.")
+LOST_MESSAGE = ("QueueMessageLost", "The queue has lost it.")
 MAX_REASON_CHARS = 500
 _BATCH = 5_000
 # How far ahead of the clock a row of the queue may lie beyond its regular time before the clock must have gone back.
@@ -114,7 +114,7 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
                 f"The job is {job.state}: only a failed or queued one can be discarded.", detail={"state": job.state}
             )
         former = {"state": job.state, "attempts": job.attempts, "error": job.error_type}
-        OrmQ.objects.filter(pk=job.carrier).delete()
+        OrmQ.objects.filter(pk=job.queue_message_id).delete()
         job.state = JobState.DISCARDED
         job.reason = reason
         job.finished_at = now
@@ -127,20 +127,20 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
 def recover(*, now: datetime) -> int:
     """Queues jobs again that nobody would come back to, or fails them after their last attempt; returns how many.
 
-    They are queued or running without a sign of life, and their carrier is gone. One at a time, so that two runs at
-    once share the work.
+    They are queued or running without a sign of life, and their queue message is gone. One at a time, so that two runs
+    at once share the work.
     """
     mend_clock(now=now)
     handled = 0
     for job_id in list(_lost(now).values_list("pk", flat=True)):
         with transaction.atomic():
             job = _lost(now).select_for_update(skip_locked=True).filter(pk=job_id).first()
-            # The lock may have come after another run's commit, with a look at the carriers from before it.
+            # The lock may have come after another run's commit, with a look at the queue from before it.
             if job is None or not _lost(now).filter(pk=job_id).exists():
                 continue
             handled += 1
             if job.state == JobState.QUEUED:
-                job.error_type, job.error = LOST_CARRIER
+                job.error_type, job.error = LOST_MESSAGE
                 job.attempts += 1
             else:
                 job.error_type, job.error = LOST_WORKER
@@ -173,7 +173,7 @@ def mend_clock(*, now: datetime) -> int:
 def forget(*, now: datetime) -> int:
     """Deletes jobs that ended well or were discarded MEMOS_JOBS_KEEP_DAYS ago; returns how many. Failed ones stay.
 
-    What django-q noted of carriers that failed goes as well.
+    What django-q noted of messages that failed goes as well.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
     Failure.objects.filter(stopped__lt=oldest).delete()
@@ -191,7 +191,7 @@ def _lost(now: datetime) -> Any:
         Job.objects.across_namespaces()
         .unfinished()
         .filter(Q(state=JobState.QUEUED) | stopped)
-        .filter(~Exists(OrmQ.objects.filter(pk=OuterRef("carrier"))))
+        .filter(~Exists(OrmQ.objects.filter(pk=OuterRef("queue_message_id"))))
         .order_by("pk")
     )
 

@@ -55,7 +55,7 @@ VALUES (%(id)s, %(namespace_id)s, %(kind)s, %(arguments)s::jsonb, '', %(once)s, 
         '', '', %(now)s)
 ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
 DO UPDATE SET again = memory_job.state = 'running'
-RETURNING id, state, carrier
+RETURNING id, state, queue_message_id
 """
 
 
@@ -68,7 +68,7 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
     new = new_id()
     namespace_id = int(arguments[0]) if kind.of_namespace else 0
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
-        [(job_id, state, carrier)] = fetch(
+        [(job_id, state, queue_message_id)] = fetch(
             _ASK,
             {
                 "id": new,
@@ -82,7 +82,7 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
             prepared=False,
         )
         waits = state == JobState.QUEUED
-        if job_id == new or (waits and not OrmQ.objects.filter(pk=carrier).exists()):
+        if job_id == new or (waits and not OrmQ.objects.filter(pk=queue_message_id).exists()):
             send(job_id, namespace_id=namespace_id, kind=kind.name, arguments=arguments, seconds=seconds)
     return str(job_id)
 
@@ -97,22 +97,22 @@ def send(
     due: datetime | None = None,
 ) -> None:
     """Puts a job into django-q's queue, for a worker to take now or when it is `due`."""
-    broker = _Carrier()
+    broker = _Broker()
     options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
     async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), q_options=options)
     if due is not None:
-        OrmQ.objects.filter(pk=broker.row).update(lock=due)
-    Job.objects.filter(namespace_id=namespace_id, pk=job_id).update(carrier=broker.row)
+        OrmQ.objects.filter(pk=broker.message_id).update(lock=due)
+    Job.objects.filter(namespace_id=namespace_id, pk=job_id).update(queue_message_id=broker.message_id)
 
 
 def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[int]:
-    """Keys of the carriers (OrmQ) of jobs that are about one of the namespace's `sessions`."""
+    """Keys of the queue messages (OrmQ) of jobs that are about one of the namespace's `sessions`."""
     queued = ((row.pk, row.task) for row in OrmQ.objects.all())
     return [key for key, job in queued if _names(job.get("func"), job.get("args"), namespace_id, sessions)]
 
 
 def failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
-    """Ids of django-q's notes of failed carriers (Failure) about one of the namespace's `sessions`."""
+    """Ids of django-q's notes of failed messages (Failure) about one of the namespace's `sessions`."""
     functions = [_path(kind.name) for kind in OF_SESSION]
     failed = Failure.objects.filter(func__in=functions).values_list("pk", "func", "args")
     return [key for key, func, arguments in failed if _names(func, arguments, namespace_id, sessions)]
@@ -128,11 +128,11 @@ def _path(kind: str) -> str:
     return kind if "." in kind else f"memory.tasks.{kind}"
 
 
-class _Carrier(ORM):
-    """django-q's queue in PostgreSQL; `row` is what it was given last."""
+class _Broker(ORM):
+    """django-q's queue in PostgreSQL; `message_id` is that of the message that it was given last."""
 
-    row = 0
+    message_id = 0
 
     def enqueue(self, task: str) -> int:
-        self.row = int(super().enqueue(task))
-        return self.row
+        self.message_id = int(super().enqueue(task))
+        return self.message_id

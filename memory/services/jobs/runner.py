@@ -49,8 +49,8 @@ class JobAttempt:
 def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> JobAttempt | None:
     """Claims a queued job, or one whose worker is lost; None when there is nothing to do.
 
-    While another worker is at it, a carrier is left that comes back later to see whether it still is. A job that has
-    used up its attempts is failed.
+    While another worker is at it, a queue message is left that comes back later to see whether it still is. A job that
+    has used up its attempts is failed.
     """
     with transaction.atomic():
         job = Job.objects.select_for_update().filter(namespace_id=namespace_id, pk=job_id).first()
@@ -132,7 +132,7 @@ def beat_interval() -> timedelta:
 
 
 def send_again(job: Job, *, due: datetime | None = None) -> None:
-    """Queues another carrier of a job."""
+    """Puts another message of a job into the queue."""
     send(
         job.pk,
         namespace_id=job.namespace_id,

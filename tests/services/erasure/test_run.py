@@ -25,20 +25,20 @@ from memory.models import (
     ContextPack,
     ErasedSession,
     Erasure,
+    IVFList,
     Job,
     Memory,
     MemoryVector,
     Posting,
     Session,
-    VectorCell,
 )
 from memory.models.locks import Lock, try_lock
-from memory.retrieval import cells
+from memory.retrieval import ivf
 from memory.services.erasure import holders as erasure_holders
 from memory.services.erasure import requests, run
 from memory.services.erasure.requests import Target
 from memory.services.evaluation import judgements
-from memory.services.index import ivf, upkeep
+from memory.services.index import ivf_lists, upkeep
 from memory.services.index.embedding import active_model
 from memory.services.index.recount import differences
 from memory.services.ingestion.ingest import ingest_batch
@@ -512,64 +512,62 @@ class TestLargeNamespace:
     @pytest.fixture(autouse=True)
     def _small_is_large(self, settings, monkeypatch):
         settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
-        monkeypatch.setattr(cells, "VECTORS_PER_CELL", 16)
-        monkeypatch.setattr(ivf, "LARGEST", 32)
-        monkeypatch.setattr(ivf, "SMALLEST", 4)
-        monkeypatch.setattr(ivf, "FILE_AT_LEAST", 20)
+        monkeypatch.setattr(ivf, "VECTORS_PER_LIST", 16)
+        monkeypatch.setattr(ivf_lists, "LARGEST", 32)
+        monkeypatch.setattr(ivf_lists, "SMALLEST", 4)
+        monkeypatch.setattr(ivf_lists, "FILE_AT_LEAST", 20)
 
-    def test_members_of_cells_go_and_the_cells_are_looked_through_again(self, alice):
+    def test_codes_go_and_their_lists_are_looked_through_again(self, alice):
         topics = ["harbour ship crane", "bakery bread oven", "violin sonata bow", "garden rose soil"]
         turns(alice, [f"{topics[number % 4]} note{number}" for number in range(250)])
         ids = turns(alice, [f"{SECRET} note{number}" for number in range(50)], speaker="Eve")
         upkeep.keep_up(now=timezone.now())
-        assert members(alice) >= set(ids)
+        assert filed_ids(alice) >= set(ids)
 
         done = finished(carry_out(request(alice, speaker="Eve")))
 
-        assert done.holders["memory_vectorcell"] == {"counted": 50, "cleared": 50, "left": 0}
+        assert done.holders["memory_ivflist"] == {"counted": 50, "cleared": 50, "left": 0}
         left = set(Memory.objects.across_namespaces().values_list("pk", flat=True))
-        assert members(alice) == left
-        assert sum(VectorCell.objects.across_namespaces().values_list("size", flat=True)) == 250
+        assert filed_ids(alice) == left
+        assert sum(IVFList.objects.across_namespaces().values_list("size", flat=True)) == 250
         upkeep.keep_up(now=timezone.now())
-        assert members(alice) == left
-        assert not VectorCell.objects.across_namespaces().filter(refreshed_at__year=2000).exists()
+        assert filed_ids(alice) == left
+        assert not IVFList.objects.across_namespaces().filter(refreshed_at__year=2000).exists()
 
-    def test_while_cells_are_kept_up_it_waits(self, alice):
+    def test_while_lists_are_kept_up_it_waits(self, alice):
         turns(alice, [f"note {number} of the harbour" for number in range(250)])
         upkeep.keep_up(now=timezone.now())
         erasure = request(alice, session="s1")
 
         with ThreadPoolExecutor(1) as pool:
             held, go_on = threading.Event(), threading.Event()
-            job = pool.submit(closing, hold_cells, held, go_on)
+            job = pool.submit(closing, hold_lists, held, go_on)
             held.wait(10)
             waiting = carry_out(erasure)
             go_on.set()
             job.result()
 
         assert waiting.status == ErasureStatus.WAITING
-        assert waiting.waiting_for == "The upkeep of large namespaces is at the cells of vectors."
+        assert waiting.waiting_for == "The upkeep of large namespaces is at the IVF lists."
         finished(carry_out(erasure))
-        assert members(alice) == set()
+        assert filed_ids(alice) == set()
 
 
-def hold_cells(held: threading.Event, go_on: threading.Event) -> None:
+def hold_lists(held: threading.Event, go_on: threading.Event) -> None:
     with try_lock(Lock.IVF_LISTS) as mine:
         assert mine
         held.set()
         go_on.wait(20)
 
 
-def members(tenant: Any) -> set[uuid.UUID]:
-    return {
-        identity for cell in VectorCell.objects.in_scope(tenant.scope) for identity in cells.ids_of(cell_members(cell))
-    }
+def filed_ids(tenant: Any) -> set[uuid.UUID]:
+    return {identity for row in IVFList.objects.in_scope(tenant.scope) for identity in ivf.read_ids(read_codes(row))}
 
 
-def cell_members(cell: VectorCell) -> Any:
+def read_codes(row: IVFList) -> Any:
     import numpy as np
 
-    return np.frombuffer(cell.members, dtype=cells.member_dtype(256))
+    return np.frombuffer(row.codes, dtype=ivf.code_dtype(256))
 
 
 @pytest.mark.parametrize("kind", queue.OF_SESSION, ids=lambda kind: kind.name)

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from django.db import connection
 
-from memory.models import CommonTerm, MemoryVector, NamespaceStat, Posting, VectorCell, VectorMap
+from memory.models import CommonTerm, IVFIndex, IVFList, MemoryVector, NamespaceStat, Posting
 from memory.models.locks import Lock, try_lock
-from memory.retrieval import cells
-from memory.services.index import common_terms, ivf
+from memory.retrieval import ivf
+from memory.services.index import common_terms, ivf_lists
 from memory.services.index.upkeep import UpkeepReport, keep_up
 from memory.services.ingestion.documents import delete_document, put_document
 from memory.services.ingestion.ingest import ingest_batch
@@ -28,12 +28,12 @@ TOPICS = ["harbour ship crane tide", "bakery bread oven flour", "violin sonata b
 
 @pytest.fixture(autouse=True)
 def _small_is_large(settings, monkeypatch):
-    """Namespaces are large from 200 memories on, with cells of 16."""
+    """Namespaces are large from 200 memories on, with lists of 16."""
     settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 200
-    monkeypatch.setattr(cells, "VECTORS_PER_CELL", 16)
-    monkeypatch.setattr(ivf, "LARGEST", 32)
-    monkeypatch.setattr(ivf, "SMALLEST", 4)
-    monkeypatch.setattr(ivf, "FILE_AT_LEAST", 20)
+    monkeypatch.setattr(ivf, "VECTORS_PER_LIST", 16)
+    monkeypatch.setattr(ivf_lists, "LARGEST", 32)
+    monkeypatch.setattr(ivf_lists, "SMALLEST", 4)
+    monkeypatch.setattr(ivf_lists, "FILE_AT_LEAST", 20)
 
 
 def fill(tenant: Any, count: int, *, session: str = "s1", start: int = 0) -> list[uuid.UUID]:
@@ -44,18 +44,14 @@ def fill(tenant: Any, count: int, *, session: str = "s1", start: int = 0) -> lis
     return ingest_batch([(tenant.scope, memory) for memory in memories], now=NOW).memory_ids
 
 
-def members(tenant: Any) -> list[uuid.UUID]:
-    rows = VectorCell.objects.in_scope(tenant.scope)
-    return [
-        identity
-        for cell in rows
-        for identity in cells.ids_of(np.frombuffer(cell.members, dtype=cells.member_dtype(256)))
-    ]
+def filed_ids(tenant: Any) -> list[uuid.UUID]:
+    rows = IVFList.objects.in_scope(tenant.scope)
+    return [identity for row in rows for identity in ivf.read_ids(np.frombuffer(row.codes, dtype=ivf.code_dtype(256)))]
 
 
 def snapshot() -> tuple[list, list]:
-    return list(VectorCell.objects.across_namespaces().order_by("number").values_list()), list(
-        VectorMap.objects.across_namespaces().values_list()
+    return list(IVFList.objects.across_namespaces().order_by("number").values_list()), list(
+        IVFIndex.objects.across_namespaces().values_list()
     )
 
 
@@ -65,9 +61,9 @@ def test_every_vector_is_filed_once_and_a_second_run_changes_nothing(alice):
     first = keep_up(now=NOW)
 
     assert (first.filed, first.counted) == (300, 1)
-    assert sorted(members(alice)) == sorted(ids)
+    assert sorted(filed_ids(alice)) == sorted(ids)
     assert not MemoryVector.objects.across_namespaces().filter(filed=False).exists()
-    sizes = list(VectorCell.objects.across_namespaces().values_list("size", flat=True))
+    sizes = list(IVFList.objects.across_namespaces().values_list("size", flat=True))
     assert sum(sizes) == 300
     assert len(sizes) > 8
     before = snapshot()
@@ -79,9 +75,7 @@ def test_a_namespace_that_is_not_large_gets_nothing(alice, bob):
     fill(alice, 200)
     fill(bob, 201)
     keep_up(now=NOW)
-    assert set(VectorCell.objects.across_namespaces().values_list("namespace_id", flat=True)) == {
-        bob.scope.namespace_id
-    }
+    assert set(IVFList.objects.across_namespaces().values_list("namespace_id", flat=True)) == {bob.scope.namespace_id}
 
 
 def test_new_vectors_wait_until_there_are_enough(alice):
@@ -93,19 +87,19 @@ def test_new_vectors_wait_until_there_are_enough(alice):
     assert keep_up(now=NOW).filed == 20
 
 
-def test_cells_that_fill_up_are_split(alice):
+def test_lists_that_fill_up_are_split(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    before = VectorCell.objects.across_namespaces().count()
-    version = VectorMap.objects.across_namespaces().get().version
+    before = IVFList.objects.across_namespaces().count()
+    version = IVFIndex.objects.across_namespaces().get().version
 
     fill(alice, 1000, start=1000)
     keep_up(now=NOW)
 
-    assert VectorCell.objects.across_namespaces().count() > 2 * before
-    assert VectorMap.objects.across_namespaces().get().version != version
-    assert len(members(alice)) == len(set(members(alice))) == 1250
-    assert max(VectorCell.objects.across_namespaces().values_list("size", flat=True)) <= 32
+    assert IVFList.objects.across_namespaces().count() > 2 * before
+    assert IVFIndex.objects.across_namespaces().get().version != version
+    assert len(filed_ids(alice)) == len(set(filed_ids(alice))) == 1250
+    assert max(IVFList.objects.across_namespaces().values_list("size", flat=True)) <= 32
 
 
 def test_equal_vectors_cannot_be_split_and_are_left_alone(alice):
@@ -115,58 +109,58 @@ def test_equal_vectors_cannot_be_split_and_are_left_alone(alice):
     keep_up(now=NOW)
     keep_up(now=NOW)
     before = snapshot()
-    assert max(VectorCell.objects.across_namespaces().values_list("size", flat=True)) >= 100
+    assert max(IVFList.objects.across_namespaces().values_list("size", flat=True)) >= 100
     assert keep_up(now=NOW) == UpkeepReport()
     assert snapshot() == before
 
 
-def test_members_of_deleted_and_edited_memories_go_at_the_next_look(alice):
+def test_codes_of_deleted_and_edited_memories_go_at_the_next_look(alice):
     ids = fill(alice, 250) + fill(alice, 100, session="gone", start=5000)
     keep_up(now=NOW)
     edit.edit(system_access("staff:ann"), memory_id=ids[0], reason="typo", now=NOW, text="a bicycle")
     reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW)
     keep_up(now=NOW + timedelta(minutes=5))
-    assert len(members(alice)) == 350
+    assert len(filed_ids(alice)) == 350
 
     keep_up(now=NOW + timedelta(minutes=15))
 
-    assert sorted(members(alice)) == sorted(ids[1:250])
+    assert sorted(filed_ids(alice)) == sorted(ids[1:250])
     assert MemoryVector.objects.across_namespaces().get(filed=False).memory_id == ids[0]
 
 
-def test_members_of_a_deleted_document_go(alice):
+def test_codes_of_a_deleted_document_go(alice):
     ids = fill(alice, 250)
     document = NewDocument(session="", document_id="d", text=f"{TOPICS[0]}. " * 300)
     put_document(alice.scope, document=document, now=NOW)
     keep_up(now=NOW)
-    assert len(set(members(alice))) > 251
+    assert len(set(filed_ids(alice))) > 251
     delete_document(alice.scope, document_id="d", now=NOW + timedelta(minutes=5))
 
     keep_up(now=NOW + timedelta(minutes=15))
 
-    assert sorted(members(alice)) == sorted(ids)
+    assert sorted(filed_ids(alice)) == sorted(ids)
 
 
-def test_cells_are_looked_at_once_after_a_deletion(alice):
+def test_lists_are_looked_at_once_after_a_deletion(alice):
     fill(alice, 250)
     fill(alice, 5, session="gone", start=5000)
     keep_up(now=NOW)
-    count = VectorCell.objects.across_namespaces().count()
+    count = IVFList.objects.across_namespaces().count()
     reset_session(alice.scope, session="empty", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=2))
-    assert keep_up(now=NOW + timedelta(minutes=12)).cells == 0
+    assert keep_up(now=NOW + timedelta(minutes=12)).lists == 0
     reset_session(alice.scope, session="gone", dry_run=False, clear_audit=False, now=NOW + timedelta(minutes=20))
-    assert keep_up(now=NOW + timedelta(minutes=21)).cells == count
-    assert keep_up(now=NOW + timedelta(minutes=22)).cells == 0
-    assert keep_up(now=NOW + timedelta(minutes=60)).cells == 0
+    assert keep_up(now=NOW + timedelta(minutes=21)).lists == count
+    assert keep_up(now=NOW + timedelta(minutes=22)).lists == 0
+    assert keep_up(now=NOW + timedelta(minutes=60)).lists == 0
 
 
-def test_cells_are_looked_at_again_after_a_day(alice):
+def test_lists_are_looked_at_again_after_a_day(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    count = VectorCell.objects.across_namespaces().count()
-    assert keep_up(now=NOW + timedelta(hours=23)).cells == 0
-    assert keep_up(now=NOW + timedelta(hours=25)).cells == count
-    assert keep_up(now=NOW + timedelta(hours=26)).cells == 0
+    count = IVFList.objects.across_namespaces().count()
+    assert keep_up(now=NOW + timedelta(hours=23)).lists == 0
+    assert keep_up(now=NOW + timedelta(hours=25)).lists == count
+    assert keep_up(now=NOW + timedelta(hours=26)).lists == 0
 
 
 def test_an_archived_memory_stays_filed_and_may_come_back(alice):
@@ -175,26 +169,26 @@ def test_an_archived_memory_stays_filed_and_may_come_back(alice):
     staff = system_access("staff:ann")
     edit.archive(staff, memory_ids=ids[:5], reason="wrong", now=NOW)
     keep_up(now=NOW + timedelta(days=2))
-    assert set(ids) == set(members(alice))
+    assert set(ids) == set(filed_ids(alice))
 
 
 def test_a_memory_that_is_edited_while_it_is_filed_is_filed_with_its_new_text(alice, monkeypatch):
     ids = fill(alice, 250)
-    whole = cells.nearest_centroids
+    whole = ivf.assign
     edited = []
 
     def editing(vectors: np.ndarray, centroids: np.ndarray) -> np.ndarray:
-        if len(vectors) == 250 and not edited and VectorCell.objects.across_namespaces().exists():
+        if len(vectors) == 250 and not edited and IVFList.objects.across_namespaces().exists():
             edited.append(ids[7])
             edit.edit(system_access("staff:ann"), memory_id=ids[7], reason="typo", now=NOW, text="a bicycle")
         return whole(vectors, centroids)
 
-    monkeypatch.setattr(cells, "nearest_centroids", editing)
+    monkeypatch.setattr(ivf, "assign", editing)
     keep_up(now=NOW)
 
     assert edited
     assert MemoryVector.objects.across_namespaces().get(filed=False).memory_id == ids[7]
-    assert set(members(alice)) == set(ids) - {ids[7]}
+    assert set(filed_ids(alice)) == set(ids) - {ids[7]}
 
 
 def test_a_run_that_has_no_time_left_goes_on_in_the_next(alice):
@@ -228,14 +222,14 @@ def test_common_terms_are_counted_and_counted_again_when_much_has_changed(alice,
     assert CommonTerm.objects.across_namespaces().get(term="harbour").memories == 120
 
 
-def test_a_pruned_models_cells_go_with_it(alice):
+def test_a_pruned_models_lists_go_with_it(alice):
     fill(alice, 250)
     keep_up(now=NOW)
-    model = VectorMap.objects.across_namespaces().get().model
+    model = IVFIndex.objects.across_namespaces().get().model
     MemoryVector.objects.across_namespaces().delete()
     model.delete()
-    assert not VectorMap.objects.across_namespaces().exists()
-    assert not VectorCell.objects.across_namespaces().exists()
+    assert not IVFIndex.objects.across_namespaces().exists()
+    assert not IVFList.objects.across_namespaces().exists()
 
 
 def test_counts_that_say_large_without_rows_are_no_trouble(alice):

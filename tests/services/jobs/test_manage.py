@@ -17,7 +17,7 @@ from memory.services.jobs import manage, runner
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
 from memory.services.summaries import condense
 from memory.types import system_access
-from tests.carrying import work_off
+from tests.job_queue import work_off
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 STAFF = system_access("staff:ann")
@@ -50,7 +50,7 @@ class TestRecover:
         assert manage.recover(now=timezone.now()) == 1
         assert work_off() == 1
         job.refresh_from_db()
-        assert (job.state, job.attempts, job.error_type) == ("done", 2, "CarrierLost")
+        assert (job.state, job.attempts, job.error_type) == ("done", 2, "QueueMessageLost")
 
     def test_a_job_that_the_queue_loses_each_time_is_failed(self, alice, settings):
         settings.MEMOS_JOB_ATTEMPTS = 2
@@ -62,11 +62,11 @@ class TestRecover:
         assert (job.state, job.attempts, job.arguments) == ("failed", 2, [alice.scope.namespace_id, "s1"])
 
     @pytest.mark.parametrize(("attempts", "state"), [(1, "queued"), (5, "failed")])
-    def test_a_job_whose_worker_and_carrier_are_gone_goes_on_or_is_failed(self, alice, attempts, state):
+    def test_a_job_whose_worker_and_message_are_gone_goes_on_or_is_failed(self, alice, attempts, state):
         job = queued(alice)
         runner.begin(namespace_id=job.namespace_id, job_id=job.pk, now=NOW)
         Job.objects.across_namespaces().update(attempts=attempts)
-        assert manage.recover(now=NOW + timedelta(hours=1)) == 0, "its carrier comes back by itself"
+        assert manage.recover(now=NOW + timedelta(hours=1)) == 0, "its message comes back by itself"
 
         OrmQ.objects.all().delete()
         assert manage.recover(now=NOW + timedelta(hours=1)) == 1

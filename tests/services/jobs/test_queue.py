@@ -1,4 +1,4 @@
-"""Queueing: a job and its carrier come and go with the change that asks, and nothing is queued twice."""
+"""Queueing: a job and its queue message come and go with the change that asks, and nothing is queued twice."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from memory import tasks
 from memory.models import Job
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, Kind, enqueue
 from memory.services.summaries import condense
-from tests.carrying import work_off
+from tests.job_queue import work_off
 
 
 def states() -> list[tuple[str, int]]:
     return list(Job.objects.across_namespaces().order_by("pk").values_list("state", "attempts"))
 
 
-def test_a_job_names_its_namespace_and_subject_and_has_a_carrier(alice):
+def test_a_job_names_its_namespace_and_subject_and_has_a_message(alice):
     job = Job.objects.across_namespaces().get(pk=enqueue(CONDENSE, alice.scope.namespace_id, "s1", seconds=30))
 
     assert (job.namespace_id, job.kind, job.arguments) == (
         alice.scope.namespace_id, "condense_session", [alice.scope.namespace_id, "s1"],
     )  # fmt: skip
     assert (job.state, job.attempts, job.seconds, job.started_at) == ("queued", 0, 30, None)
-    task = OrmQ.objects.get(pk=job.carrier).task
+    task = OrmQ.objects.get(pk=job.queue_message_id).task
     assert (task["func"], task["args"], task["timeout"]) == (
         "memory.tasks.condense_session", (alice.scope.namespace_id, "s1"), 30,
     )  # fmt: skip
@@ -63,7 +63,7 @@ def test_a_kind_may_be_queued_as_often_as_it_is_asked_for(db):
     assert Job.objects.across_namespaces().count() == 2
 
 
-def test_a_job_that_lost_its_carrier_gets_another_when_it_is_asked_for(db):
+def test_a_job_that_lost_its_message_gets_another_when_it_is_asked_for(db):
     first = enqueue(EMBED_PENDING)
     OrmQ.objects.all().delete()
 

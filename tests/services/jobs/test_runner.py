@@ -20,7 +20,7 @@ from memory.services.index import embedding
 from memory.services.jobs import manage, runner
 from memory.services.jobs.queue import CONDENSE, EMBED_PENDING, enqueue
 from memory.services.summaries import condense
-from tests.carrying import make_due, work_off
+from tests.job_queue import make_due, work_off
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -51,7 +51,7 @@ def test_a_run_that_ends_well_says_when_and_how_often(alice):
     assert not OrmQ.objects.exists()
 
 
-def test_a_carrier_that_is_given_out_twice_runs_its_job_once(alice, monkeypatch):
+def test_a_message_that_is_given_out_twice_runs_its_job_once(alice, monkeypatch):
     """django-q gives a job to a second worker after MEMOS_JOB_RETRY_SECONDS, whatever the first is doing."""
     runs: list[int] = []
     monkeypatch.setattr(condense, "condense_session", lambda *_, **__: runs.append(1) or [])
@@ -72,9 +72,9 @@ def test_while_one_worker_is_at_it_another_leaves_it_and_looks_again_later(alice
     assert begin(job).attempt == 1
 
     assert begin(job, NOW + timedelta(seconds=5)) is None
-    (carrier,) = OrmQ.objects.all()
-    assert carrier.lock == NOW + timedelta(seconds=5 + settings.MEMOS_JOB_RETRY_SECONDS)
-    assert carrier.task["args"] == tuple(job.arguments)
+    (message,) = OrmQ.objects.all()
+    assert message.lock == NOW + timedelta(seconds=5 + settings.MEMOS_JOB_RETRY_SECONDS)
+    assert message.task["args"] == tuple(job.arguments)
 
 
 def test_a_job_whose_worker_was_killed_is_taken_over_and_the_lost_one_cannot_end_it(alice):
@@ -115,7 +115,7 @@ def test_a_job_that_fails_is_tried_again_after_a_while_and_failed_in_the_end(ali
         assert work_off() == 1
         job.refresh_from_db()
         assert (job.state, job.attempts, job.error_type) == ("queued", attempt, "OSError")
-        due = OrmQ.objects.get(pk=job.carrier).lock - timezone.now()
+        due = OrmQ.objects.get(pk=job.queue_message_id).lock - timezone.now()
         assert timedelta(0) < due <= timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS)
         make_due()
     work_off()
@@ -137,7 +137,7 @@ def test_a_job_that_succeeds_after_a_failure_still_shows_the_last_error(alice, m
     assert (job.state, job.attempts, job.error_type, job.error) == ("done", 2, "OSError", "away")
 
 
-def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_carrier(alice, monkeypatch):
+def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_message(alice, monkeypatch):
     monkeypatch.setattr(condense, "condense_session", fails(TimeoutException("Task exceeded maximum timeout value")))
     job = queued(alice)
 
@@ -146,7 +146,7 @@ def test_a_task_that_takes_too_long_ends_its_process_and_is_left_to_its_carrier(
 
     job.refresh_from_db()
     assert (job.state, job.attempts, job.error_type) == ("queued", 1, "TimeoutException")
-    assert list(OrmQ.objects.values_list("pk", flat=True)) == [job.carrier]
+    assert list(OrmQ.objects.values_list("pk", flat=True)) == [job.queue_message_id]
 
 
 @pytest.mark.parametrize(

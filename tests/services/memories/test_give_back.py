@@ -17,7 +17,7 @@ from memory.services.memories import edit, give_back, lifecycle, reinstate, supe
 from memory.services.memories import settle as settling
 from memory.services.sessions.reset import reset_session
 from memory.types import Scope, system_access
-from tests.carrying import work_off
+from tests.job_queue import work_off
 
 MARCH, APRIL, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 4, 5))
 OLD = "I love chess problems. My oboe is mended at last."

@@ -26,7 +26,7 @@ from memory.services.retention import exemptions
 from memory.services.sessions.reset import reset_session
 from memory.tasks import judge_unsure_pairs
 from memory.types import system_access
-from tests.carrying import work_off
+from tests.job_queue import work_off
 from tests.providers.endpoint import Endpoint, serving
 
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))

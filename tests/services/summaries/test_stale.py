@@ -19,7 +19,7 @@ from memory.services.summaries import stale as stale_summaries
 from memory.services.summaries.condense import condense_session
 from memory.stores import window
 from memory.types import Scope, system_access
-from tests.carrying import work_off
+from tests.job_queue import work_off
 
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
 OLD = "I love chess problems. We decided to mend the oboe on Friday."

@@ -1,4 +1,4 @@
-"""Takes carriers from django-q's queue and runs them as its worker does, inside the test's process."""
+"""Takes messages from django-q's queue and runs their jobs as its worker does, inside the test's process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from django_q.signing import SignedPackage
 
 
 def work_off() -> int:
-    """Runs what is due, until nothing is; returns how many carriers that were."""
+    """Runs what is due, until nothing is; returns how many messages that were."""
     broker = ORM(list_key=Conf.CLUSTER_NAME)
     count = 0
     while OrmQ.objects.filter(lock__lt=timezone.now()).exists():
-        for carrier, payload in broker.dequeue() or []:
+        for message_id, payload in broker.dequeue() or []:
             task = SignedPackage.loads(payload)
             pydoc.locate(task["func"])(*task["args"], **task["kwargs"])
-            broker.acknowledge(carrier)
+            broker.acknowledge(message_id)
             count += 1
     return count
 
 
 def make_due() -> None:
-    """Lets the time pass after which carriers are given to a worker (again)."""
+    """Lets the time pass after which messages are given to a worker (again)."""
     OrmQ.objects.update(lock=timezone.now())

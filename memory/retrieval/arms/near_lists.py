@@ -1,7 +1,7 @@
-"""Search by meaning in a large namespace: the nearest cells by estimate, the best of those exactly.
+"""Search by meaning in a large namespace: the nearest IVF lists by estimate, the best of their codes exactly.
 
-What is not filed in a cell yet is compared one by one, so a memory is found as soon as it is written. Cells are hints:
-every hit is read from its vector, which says whether it is still there and searchable.
+What is in no list yet is compared one by one, so a memory is found as soon as it is written. Lists are hints: every hit
+is read from its vector, which says whether it is still there and searchable.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from memory.caches import Cache, up_to
 from memory.models.sql import fetch, uuid_array
-from memory.retrieval import cells
+from memory.retrieval import ivf
 from memory.retrieval.arms import ArmHit
-from memory.retrieval.cells import CellMap, ListMembers
+from memory.retrieval.ivf import CoarseQuantizer, ProbedLists
 from memory.retrieval.question import Question
 from memory.text.vectors import halfvec_literal
 from memory.types import Scope
@@ -24,25 +24,25 @@ from memory.types import Scope
 COMPARED_PER_HIT = 2
 COMPARED = 400
 # Half a million memories have 6 MB of centroids.
-_MAPS_BYTES = 64 * 1024 * 1024
+_QUANTIZERS_BYTES = 64 * 1024 * 1024
 
 # By namespace and model.
-_maps: Cache[tuple[int, int], CellMap] = up_to(_MAPS_BYTES, size_of=lambda kept: kept.bytes)
+_quantizers: Cache[tuple[int, int], CoarseQuantizer] = up_to(_QUANTIZERS_BYTES, size_of=lambda kept: kept.bytes)
 
-_MAP = """
-SELECT m.version, c.number, c.size, c.centroid
-FROM memory_vectormap m
-JOIN memory_vectorcell c ON c.namespace_id = m.namespace_id AND c.model_id = m.model_id
-WHERE m.namespace_id = %(namespace_id)s AND m.model_id = %(model_id)s
+_CENTROIDS = """
+SELECT i.version, l.number, l.size, l.centroid
+FROM memory_ivfindex i
+JOIN memory_ivflist l ON l.namespace_id = i.namespace_id AND l.model_id = i.model_id
+WHERE i.namespace_id = %(namespace_id)s AND i.model_id = %(model_id)s
 """
 
-# One statement, one snapshot: the members belong to the centroids of the version that comes with them.
-_MEMBERS = """
-SELECT m.version, c.number, c.members
-FROM memory_vectormap m
-LEFT JOIN memory_vectorcell c
-       ON c.namespace_id = m.namespace_id AND c.model_id = m.model_id AND c.number = ANY(%(numbers)s::int[])
-WHERE m.namespace_id = %(namespace_id)s AND m.model_id = %(model_id)s
+# One statement, one snapshot: the codes belong to the centroids of the version that comes with them.
+_CODES = """
+SELECT i.version, l.number, l.codes
+FROM memory_ivfindex i
+LEFT JOIN memory_ivflist l
+       ON l.namespace_id = i.namespace_id AND l.model_id = i.model_id AND l.number = ANY(%(numbers)s::int[])
+WHERE i.namespace_id = %(namespace_id)s AND i.model_id = %(model_id)s
 """
 
 # OFFSET 0 keeps the planner from reading the whole namespace by its key, which is in the order of the groups.
@@ -75,62 +75,64 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     A memory is as near as its nearest passage: a passage farther off may not be looked at, and need not be.
     """
     count = max(COMPARED, COMPARED_PER_HIT * limit)
-    depth = cells.CANDIDATES
-    candidates = _candidates(scope, question, depth=depth)
-    shortlist = candidates.best(count) if candidates else []
+    depth = ivf.CANDIDATES
+    probed = _probe(scope, question, depth=depth)
+    shortlist = probed.best(count) if probed else []
     compared = set(shortlist)
     found = _scores(scope, question, compared, unfiled=limit)
     while True:
         there = sum(1 for identity in shortlist if identity in found)
         if there >= limit and 2 * there >= len(shortlist):
             break
-        # Many members are gone or of the same memories: more candidates are compared, then more cells looked into.
-        if candidates is None or (candidates.are_all and count >= len(candidates.records)):
+        # Many codes are of gone or of the same memories: more of them are compared, then more lists probed.
+        if probed is None or (probed.are_all and count >= len(probed.codes)):
             break
-        if count < len(candidates.records):
+        if count < len(probed.codes):
             count *= 4
         else:
             depth *= 4
-            candidates = _candidates(scope, question, depth=depth)
-        shortlist = candidates.best(count) if candidates else []
+            probed = _probe(scope, question, depth=depth)
+        shortlist = probed.best(count) if probed else []
         found |= _scores(scope, question, {*shortlist} - compared, unfiled=0)
         compared.update(shortlist)
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
     return [ArmHit(identity, score, rank) for rank, (identity, score) in enumerate(ordered, start=1)]
 
 
-def _candidates(scope: Scope, question: Question, *, depth: int) -> ListMembers | None:
-    """The members of the cells nearest to the question, `depth` or a few more; None where there are no cells."""
+def _probe(scope: Scope, question: Question, *, depth: int) -> ProbedLists | None:
+    """The lists nearest to the question, of `depth` codes or a few more together; None where there are no lists."""
     key = (scope.namespace_id, question.model_id)
     place = {"namespace_id": scope.namespace_id, "model_id": question.model_id}
-    vector = cells.rotate(question.vector[None])[0]
-    known = _maps.get(key) or _read_map(key)
+    vector = ivf.rotate(question.vector[None])[0]
+    known = _quantizers.get(key) or _read_quantizer(key)
     while known is not None:
-        rows = known.nearest(vector, members=depth)
+        rows = known.choose_lists(vector, codes=depth)
         numbers = known.numbers[rows].tolist()
-        read = fetch(_MEMBERS, {**place, "numbers": numbers}, prepared=True, binary=True)
+        read = fetch(_CODES, {**place, "numbers": numbers}, prepared=True, binary=True)
         if read and read[0][0] == known.version:
-            packed = {number: members for _, number, members in read}
+            packed = {number: codes for _, number, codes in read}
             parts = [packed[number] for number in numbers]
             are_all = len(numbers) == len(known.numbers)
-            return cells.candidates(vector, known.centroids[rows], parts, are_all=are_all)
+            return ivf.scan_lists(vector, known.centroids[rows], parts, are_all=are_all)
         # The worker has changed the centroids.
-        known = _read_map(key)
+        known = _read_quantizer(key)
     return None
 
 
-def _read_map(key: tuple[int, int]) -> CellMap | None:
-    read = fetch(_MAP, {"namespace_id": key[0], "model_id": key[1]}, prepared=False, binary=True)
+def _read_quantizer(key: tuple[int, int]) -> CoarseQuantizer | None:
+    read = fetch(_CENTROIDS, {"namespace_id": key[0], "model_id": key[1]}, prepared=False, binary=True)
     if not read:
-        _maps.forget(key)
+        _quantizers.forget(key)
         return None
     centroids = np.frombuffer(b"".join(row[3] for row in read), dtype="<f2").reshape(len(read), -1)
-    fresh = CellMap.of(read[0][0], [row[1] for row in read], centroids.astype(np.float32), [row[2] for row in read])
-    return _maps.put(key, fresh)
+    fresh = CoarseQuantizer.of(
+        read[0][0], [row[1] for row in read], centroids.astype(np.float32), [row[2] for row in read]
+    )
+    return _quantizers.put(key, fresh)
 
 
 def _scores(scope: Scope, question: Question, ids: Collection[str], *, unfiled: int) -> dict[str, float]:
-    """Exact scores of those of `ids` that are searchable, and of the `unfiled` nearest that no cell holds yet."""
+    """Exact scores of those of `ids` that are searchable, and of the `unfiled` nearest that no list holds yet."""
     parameters = {
         "vector": halfvec_literal(question.vector),
         "namespace_id": scope.namespace_id,
