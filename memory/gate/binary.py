@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from memory.gate.findings import GateFindings, GateInput
 from memory.gate.judgement import Reason
+from memory.gate.redaction import redact
+from memory.gate.secrets import find_secrets
 
 # A turn is refused as binary when it is so at least by half.
 LEAST_SHARE = 0.5
@@ -20,6 +23,14 @@ _DATA_URI = re.compile(r"data:[\w.+\-]{1,60}/[\w.+\-]{1,60}(?:;[\w=\-]{1,40}){0,
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/_\-]{40,}+[=]{0,2}\s?){1,}+")
 _HEX_DUMP = re.compile(r"(?:(?:\\x|0x|%|\b)?[0-9a-fA-F]{2}[\s,]{0,2}){100,}+")
 _MAGIC = re.compile(r"^\W{0,4}(?:%PDF-\d|PK\x03\x04|\x89PNG|GIF8[79]a|\xff\xd8\xff|Rar!|\x7fELF|MZ\x90|\x1f\x8b)")
+
+
+def detect(turn: GateInput) -> GateFindings:
+    """What is no text beside the secrets: a private key alone is no file."""
+    found = find_binary(turn.text)
+    if found and (secrets := find_secrets(turn.text)) and not find_binary(redact(turn.text, secrets)):
+        found = []
+    return GateFindings(turn.policy.binary, found)
 
 
 def find_binary(text: str) -> list[Reason]:

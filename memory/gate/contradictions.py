@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from memory.gate.findings import GateFindings, GateInput
 from memory.gate.judgement import Reason, Span
 from memory.text.analysis import terms
 from memory.text.sentences import sentence_ends
@@ -73,6 +74,10 @@ _CHANGES = re.compile(
     r"|其实|改成|改为|不再|算了|更正|除非|除了|如果|的时候|以后",
     re.IGNORECASE,
 )
+
+
+def detect(turn: GateInput) -> GateFindings:
+    return GateFindings(turn.policy.contradictions, find_contradictions(turn.text))
 
 
 def find_contradictions(text: str) -> list[Reason]:

@@ -11,7 +11,8 @@ from stdnum.cn import ric
 from stdnum.exceptions import ValidationError
 from stdnum.us import ssn
 
-from memory.enums import PersonalDataKind
+from memory.enums import GateAction, PersonalDataKind
+from memory.gate.findings import GateFindings, GateInput, explain_marks
 from memory.gate.redaction import Detection
 
 _EMAIL = re.compile(
@@ -55,6 +56,14 @@ _SSN_CUE = re.compile(r"\bssn\b|social security", re.IGNORECASE)
 _CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
 _CUE_CHARS = 40
 _CARD_DIGITS = range(13, 20)
+
+
+def detect(turn: GateInput) -> GateFindings:
+    policy = turn.policy
+    if policy.personal_data == GateAction.OFF:
+        return GateFindings(policy.personal_data, [])
+    found = find_personal_data(turn.text, kinds=policy.personal_kinds, region=policy.region)
+    return GateFindings(policy.personal_data, explain_marks("personal_data", found), found)
 
 
 def find_personal_data(text: str, *, kinds: Collection[PersonalDataKind], region: str) -> list[Detection]:

@@ -24,6 +24,7 @@ from detect_secrets.plugins.stripe import StripeDetector
 from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
 from detect_secrets.plugins.twilio import TwilioKeyDetector
 
+from memory.gate.findings import GateFindings, GateInput, explain_marks
 from memory.gate.redaction import Detection
 
 API_KEY = "api key"
@@ -124,6 +125,11 @@ _COUNTED = re.compile(
     r"\s{0,2}(?:or more |to \d+ )?(?:char|digit|letter|symbol|word|bit|time|day|week|month|year|hour|minute|step"
     r"|attempt|位|个|次|字)"
 )
+
+
+def detect(turn: GateInput) -> GateFindings:
+    found = find_secrets(turn.text)
+    return GateFindings(turn.policy.secrets, explain_marks("secret", found), found)
 
 
 def find_secrets(text: str) -> list[Detection]:
