@@ -25,7 +25,7 @@ COPY locale locale/
 COPY deploy deploy/
 RUN pybabel compile --directory=locale --domain=django
 RUN python -m compileall -q memory memos_site ops deploy
-RUN python -c "from pathlib import Path; from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
+RUN python -c "from pathlib import Path; from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding; \
     MiniLMEmbedding(DEFAULT_MODEL, model_dir=Path('/opt/memos/models'), threads=1).embed(['ready'])"
 # The documentation, shown at /guide/. What builds it stays in this stage.
 COPY requirements-docs.txt mkdocs.yml ./

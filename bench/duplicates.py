@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from memory.enums import Sameness
 from memory.governance.duplicates import sameness
-from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding
+from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 
 SAME_GRADE = 4.5
 BATCH = 256

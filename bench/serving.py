@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding
+from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 
 NAMES = "Ada Bo Chen Dana Emil Farah Goro Hana Ivo Jun Kira Leo Mina Nils Olga Pia Quinn Rosa Sven Tara".split()
 PLACES = "harbour bakery museum workshop garden station library studio market clinic orchard archive".split()

@@ -11,7 +11,8 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from memory.conf import UNSAFE
 from memory.governance.policy import contradictions
 from memory.policy_values import BY_KEY
-from memory.providers import rerank
+from memory.providers.rerank import OFF
+from memory.providers.rerank.registry import find_kind
 
 
 @register(Tags.compatibility)
@@ -48,7 +49,7 @@ def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 def check_reranker(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A reranker that is chosen but not told where it is leaves every query without it: say so."""
     provider = settings.MEMOS_RERANK_PROVIDER
-    needed = rerank.PROVIDERS[provider].needs if provider != rerank.OFF else ""
+    needed = find_kind(provider).needs if provider != OFF else ""
     if needed and not getattr(settings, needed):
         return [
             Warning(

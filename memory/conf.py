@@ -33,6 +33,11 @@ class Setting:
     secret: bool = False
 
 
+def describe(choices: Mapping[str, str]) -> str:
+    """`name` (what it is), … of a setting's choices."""
+    return ", ".join(f"`{name}` ({what})" for name, what in choices.items())
+
+
 class Environment:
     """Typed readers over a mapping of environment variables.
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import dj_database_url
 
-from memory.conf import ConfigurationError, Environment
+from memory.conf import ConfigurationError, Environment, describe
 from memory.policy_values import KNOBS
+from memory.providers.embedding import PROVIDERS as EMBEDDING_PROVIDERS
+from memory.providers.rerank import OFF as NO_RERANKER
+from memory.providers.rerank import PROVIDERS as RERANKERS
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -162,10 +165,9 @@ env.section("Embedding")
 MEMOS_EMBEDDING_PROVIDER = env.text(
     "MEMOS_EMBEDDING_PROVIDER",
     "minilm",
-    "Who makes vectors: `minilm` (all-MiniLM-L6-v2 on this machine's CPU, nothing to download), `openai` (any "
-    "OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, TEI), `hash` (deterministic, for tests). On a server that holds "
-    "memories, change it by `manage.py reembed`.",
-    choices=("minilm", "openai", "hash"),
+    f"Who makes vectors: {describe(EMBEDDING_PROVIDERS)}. On a "
+    "server that holds memories, change it by `manage.py reembed`.",
+    choices=tuple(EMBEDDING_PROVIDERS),
 )
 MEMOS_EMBEDDING_MODEL = env.text(
     "MEMOS_EMBEDDING_MODEL",
@@ -241,9 +243,8 @@ env.section("Reranking")
 MEMOS_RERANK_PROVIDER = env.text(
     "MEMOS_RERANK_PROVIDER",
     "off",
-    "Who reads the question with each of the best candidates, as a second stage: `onnx` (a cross-encoder from a local "
-    "folder) or an endpoint in the shape of `tei`, `vllm`, `cohere` or `jina`.",
-    choices=("off", "onnx", "tei", "vllm", "cohere", "jina"),
+    f"Who reads the question with each of the best candidates, as a second stage: {describe(RERANKERS)}.",
+    choices=(NO_RERANKER, *RERANKERS),
 )
 MEMOS_RERANK_MODEL_DIR = env.text(
     "MEMOS_RERANK_MODEL_DIR",

@@ -1,4 +1,5 @@
-"""The WSGI application. Loads every route at once, so that the first request does not wait for imports."""
+"""The WSGI application. Loads every route and the embedding provider's libraries at once: no request waits for imports,
+and workers that are forked share them."""
 
 import os
 from importlib import import_module
@@ -16,3 +17,4 @@ application = get_wsgi_application()
 if _unsafe := [one for one in run_checks(tags=[UNSAFE]) if one.is_serious()]:
     raise ConfigurationError("\n".join(f"({one.id}) {one.msg} {one.hint}" for one in _unsafe))
 import_module(settings.ROOT_URLCONF)
+import_module(f"memory.providers.embedding.{settings.MEMOS_EMBEDDING_PROVIDER}")

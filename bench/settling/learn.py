@@ -43,7 +43,7 @@ from bench.settling.halves import LEARN, cases_of
 from bench.settling.pairs import PAIRS, lines_of
 from memory.governance.likelihood import Nearness, features, is_told, vetoes
 from memory.governance.updates import resolve_references, update
-from memory.providers.embedding import configured_model, provider_for
+from memory.providers.embedding.registry import configured_model, provider_for
 from memory.text.analysis import cjk_share
 from memory.text.utterances import statements
 

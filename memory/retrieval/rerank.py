@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import configured_reranker
+from memory.providers.rerank.registry import configured_reranker
 from memory.stores import model_calls
 
 log = logging.getLogger("memos.rerank")

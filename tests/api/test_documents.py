@@ -430,7 +430,7 @@ def test_with_the_provider_away_it_is_stored(alice, monkeypatch):
         raise EmbeddingUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("memory.providers.hashing.HashEmbedding.embed", away)
+        patch.setattr("memory.providers.embedding.hash.HashEmbedding.embed", away)
         assert put(alice)["degraded"] == ["embedding_delayed"]
 
     assert embed_pending() == Memory.objects.across_namespaces().count()

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from memory.models import Memory, MemoryVector, NamespaceStat, Posting
-from memory.providers.embedding import provider_for
+from memory.providers.embedding.registry import provider_for
 from memory.stores import window
 
 

@@ -156,7 +156,7 @@ def test_without_the_embedding_provider_it_is_found_by_its_words(alice, memory_i
         raise EmbeddingUnavailable("away")
 
     with monkeypatch.context() as gone:
-        gone.setattr("memory.providers.hashing.HashEmbedding.embed", away)
+        gone.setattr("memory.providers.embedding.hash.HashEmbedding.embed", away)
         answer = patch(alice, memory_id, {"text": "The zeppelin leaves."})
 
     assert answer.json()["degraded"] == ["embedding_delayed"]

@@ -17,9 +17,9 @@ from django.utils import timezone
 from memory import caches
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel, MemoryVector
-from memory.providers import minilm
-from memory.providers.embedding import provider_for
-from memory.providers.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
+from memory.providers.embedding import minilm
+from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
+from memory.providers.embedding.registry import provider_for
 from memory.providers.minilm_graph import HIDDEN, graph_filename
 from memory.services.diagnosis import diagnose
 from memory.services.index import embedding

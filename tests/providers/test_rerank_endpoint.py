@@ -6,18 +6,24 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import configured_reranker
-from memory.providers.rerank_endpoint import EndpointReranker
-from memory.providers.rerank_shapes import SHAPES
+from memory.providers.rerank import ENDPOINTS, tei
+from memory.providers.rerank.endpoint import EndpointReranker, Shape
+from memory.providers.rerank.registry import configured_reranker
 from tests.providers.endpoint import Endpoint, serving
 
 TEXTS = ["short", "a longer text", "no"]
 LENGTHS = [float(len(text)) for text in TEXTS]
+
+
+def shape_of(provider: str) -> Shape:
+    shape: Shape = import_module(f"memory.providers.rerank.{provider}").SHAPE
+    return shape
 
 
 def texts_of(body: dict[str, Any]) -> list[str]:
@@ -46,10 +52,10 @@ def client(
     endpoint: Endpoint, provider: str = "cohere", *, api_key: str = "k-1", max_tokens: int = 512, timeout: float = 5.0
 ) -> EndpointReranker:
     url = f"{endpoint.url}/rerank"
-    return EndpointReranker(provider, "m-1", url=url, api_key=api_key, max_tokens=max_tokens, timeout=timeout)
+    return EndpointReranker(shape_of(provider), "m-1", url=url, api_key=api_key, max_tokens=max_tokens, timeout=timeout)
 
 
-@pytest.mark.parametrize("provider", SHAPES)
+@pytest.mark.parametrize("provider", ENDPOINTS)
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 429, 500, 503])
 def test_a_refusal_is_unavailability_without_the_key(endpoint, provider, status):
     endpoint.answer = lambda body: (status, {"error": "no"})
@@ -69,7 +75,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("provider", SHAPES)
+@pytest.mark.parametrize("provider", ENDPOINTS)
 @pytest.mark.parametrize("scores", WRONG.values(), ids=WRONG)
 def test_scores_that_are_not_one_a_text_are_refused(endpoint, provider, scores):
     endpoint.answer = lambda body: in_shape(body, scores)
@@ -96,7 +102,7 @@ JUNK = {
 }
 
 
-@pytest.mark.parametrize("provider", SHAPES)
+@pytest.mark.parametrize("provider", ENDPOINTS)
 @pytest.mark.parametrize("reply", JUNK.values(), ids=JUNK)
 def test_an_answer_in_another_shape_says_which_there_are(endpoint, provider, reply):
     endpoint.answer = lambda body: (200, reply)
@@ -136,7 +142,7 @@ def test_an_answer_that_trickles_in_is_given_up():
         thread = threading.Thread(target=trickle)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/rerank"
-        made = EndpointReranker("tei", "", url=url, api_key="", max_tokens=512, timeout=0.3)
+        made = EndpointReranker(tei.SHAPE, "", url=url, api_key="", max_tokens=512, timeout=0.3)
         try:
             with pytest.raises(RerankUnavailable, match="took more than"):
                 made.scores("?", TEXTS)
@@ -154,7 +160,7 @@ def test_an_endpoint_that_is_not_there_is_unavailable():
 
 @pytest.mark.parametrize("url", ["localhost:8080/rerank", "rerank", "http://[::1/rerank", "ftp://x/rerank"])
 def test_an_address_that_is_none_is_unavailability(url):
-    made = EndpointReranker("tei", "", url=url, api_key="", max_tokens=512, timeout=1.0)
+    made = EndpointReranker(tei.SHAPE, "", url=url, api_key="", max_tokens=512, timeout=1.0)
     with pytest.raises(RerankUnavailable, match="Check MEMOS_RERANK_URL"):
         made.scores("?", TEXTS)
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank import configured_reranker
-from memory.providers.rerank_onnx import OnnxReranker
+from memory.providers.rerank.onnx import OnnxReranker
+from memory.providers.rerank.registry import configured_reranker
 from tests.providers.cross_encoder import ADDED_TOKENS, build, tokenizer
 
 QUESTION = "when leaves the train to lyon"

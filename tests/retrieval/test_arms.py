@@ -13,7 +13,7 @@ import pytest
 
 from memory import caches
 from memory.models import Memory, MemoryVector
-from memory.providers.embedding import provider_for
+from memory.providers.embedding.registry import provider_for
 from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve

@@ -10,7 +10,8 @@ from tqdm import tqdm
 from memory.enums import EmbeddingState
 from memory.errors import MemosError
 from memory.models import EmbeddingModel
-from memory.providers.embedding import PROVIDERS, configured_model
+from memory.providers.embedding import PROVIDERS
+from memory.providers.embedding.registry import configured_model, find_kind
 from memory.services.index.embedding import prune_retired, reembed
 
 
@@ -28,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *, provider: str | None, model: str | None, prune: bool, **_: Any) -> None:
         wanted, wanted_model = configured_model()
         provider = provider or wanted
-        model = model or (wanted_model if provider == wanted else PROVIDERS[provider].default_model)
+        model = model or (wanted_model if provider == wanted else find_kind(provider).default_model)
         active = _active()
         if active and (active.provider, active.name) == (provider, model):
             self.stdout.write(f"{active} is the active model already: there is nothing to switch.")

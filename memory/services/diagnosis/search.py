@@ -9,9 +9,9 @@ from django.conf import settings
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
 from memory.models import EmbeddingModel, MemoryVector
-from memory.providers.embedding import configured_model, provider_for
-from memory.providers.minilm import GLOSSING
-from memory.providers.rerank import configured_reranker
+from memory.providers.embedding.minilm import GLOSSING
+from memory.providers.embedding.registry import configured_model, provider_for
+from memory.providers.rerank.registry import configured_reranker
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index import marks
 from memory.services.index.embedding import pending_count

@@ -24,7 +24,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
-from memory.providers.embedding import EmbeddingProvider, configured_model, provider_for
+from memory.providers.embedding.registry import EmbeddingProvider, configured_model, provider_for
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, spans_out_of_search
 from memory.stores import model_calls

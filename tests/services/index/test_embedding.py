@@ -17,8 +17,8 @@ from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector
-from memory.providers.embedding import provider_for
-from memory.providers.hashing import HashEmbedding
+from memory.providers.embedding.hash import HashEmbedding
+from memory.providers.embedding.registry import provider_for
 from memory.services.index import embedding, marks
 from memory.services.index.embedding import (
     active_model,

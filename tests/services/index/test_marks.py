@@ -14,8 +14,8 @@ from memory import caches, tasks
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
 from memory.models import EmbeddingModel, Memory, MemoryVector
-from memory.providers.embedding import provider_for
-from memory.providers.hashing import HashEmbedding
+from memory.providers.embedding.hash import HashEmbedding
+from memory.providers.embedding.registry import provider_for
 from memory.services.index import embedding, marks
 from memory.services.index.embedding import embed_pending, pending_count, reembed
 from tests.vectorless import take_vectors

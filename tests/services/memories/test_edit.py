@@ -263,7 +263,7 @@ class TestEdit:
             raise EmbeddingUnavailable("away")
 
         with monkeypatch.context() as patch:
-            patch.setattr("memory.providers.hashing.HashEmbedding.embed", away)
+            patch.setattr("memory.providers.embedding.hash.HashEmbedding.embed", away)
             self.edit(ids[0], text="The lighthouse keeper is called Sigrid.")
         assert set(queued) == {queue.EMBED_PENDING, queue.SETTLE}
         assert not MemoryVector.objects.across_namespaces().filter(memory_id=ids[0]).exists()

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import openai
+from django.conf import settings
 
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
+from memory.providers.embedding.interface import EmbeddingModelKind
 from memory.text.tokens import beginning
 
 BATCH = 128
@@ -87,3 +89,16 @@ def _vectors(answer: Any) -> np.ndarray:
     if vectors.ndim != 2 or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
         raise EmbeddingUnavailable("The embedding endpoint answered vectors that are empty, zero or not finite.")
     return vectors.astype(np.float32)
+
+
+def _make(name: str, dimensions: int) -> OpenAIEmbedding:
+    return OpenAIEmbedding(
+        name,
+        base_url=settings.MEMOS_EMBEDDING_BASE_URL,
+        api_key=settings.MEMOS_EMBEDDING_API_KEY,
+        timeout=settings.MEMOS_EMBEDDING_TIMEOUT_SECONDS,
+        dimensions=dimensions,
+    )
+
+
+KIND = EmbeddingModelKind("text-embedding-3-small", _make, sized=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import httpx2
 import orjson
+from django.conf import settings
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank_scores import check_scores
-from memory.providers.rerank_shapes import SHAPES
+from memory.providers.rerank import ENDPOINTS
+from memory.providers.rerank.interface import RerankerKind
+from memory.providers.rerank.scores import check_scores
 from memory.text.tokens import beginning
 
 # More of a text is not looked at for its tokens.
@@ -20,20 +23,29 @@ CHARS_A_TOKEN = 16
 _CHECK = "Check MEMOS_RERANK_URL, MEMOS_RERANK_MODEL and MEMOS_RERANK_API_KEY"
 
 
+class Shape(NamedTuple):
+    """How the servers of a provider are asked: the body, a score's key, the texts that they take in one request."""
+
+    provider: str
+    body: Callable[[str, str, list[str]], dict[str, Any]]
+    score: str
+    batch: int
+
+
 class EndpointReranker:
-    """POSTs question and texts to `url`; `provider` says in which of SHAPES.
+    """POSTs question and texts to `url` in their `shape`.
 
     Each text is cut to `max_tokens` before it is sent. `timeout` (seconds) is for all requests of a question together.
     """
 
-    def __init__(self, provider: str, model: str, *, url: str, api_key: str, max_tokens: int, timeout: float) -> None:
-        self._shape = SHAPES[provider]
+    def __init__(self, shape: Shape, model: str, *, url: str, api_key: str, max_tokens: int, timeout: float) -> None:
+        self._shape = shape
         self._model = model
         self._url = url
         self._max_tokens = max_tokens
         self._timeout = timeout
         self._client = httpx2.Client(headers={"Authorization": f"Bearer {api_key}"} if api_key else {})
-        self.name = f"{provider}/{model}" if model else provider
+        self.name = f"{shape.provider}/{model}" if model else shape.provider
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         deadline = time.monotonic() + self._timeout
@@ -57,7 +69,7 @@ class EndpointReranker:
         except (ValueError, TypeError, KeyError) as error:
             raise RerankUnavailable(
                 f"The rerank endpoint {self._url} answered in another shape than MEMOS_RERANK_PROVIDER says "
-                f"({type(error).__name__}): choose another of {', '.join(SHAPES)}."
+                f"({type(error).__name__}): choose another of {', '.join(ENDPOINTS)}."
             ) from error
         if len(by_index) != len(texts) or set(ordered) != set(range(len(texts))):
             raise RerankUnavailable(
@@ -90,3 +102,19 @@ class EndpointReranker:
             f"The rerank endpoint {self._url} took more than MEMOS_RERANK_TIMEOUT_SECONDS={self._timeout:g}: "
             "raise it, or lower MEMOS_RERANK_CANDIDATES or MEMOS_RERANK_MAX_TOKENS."
         )
+
+
+def endpoint_kind(shape: Shape) -> RerankerKind:
+    """A kind of reranker at MEMOS_RERANK_URL that is asked in this shape."""
+
+    def make() -> EndpointReranker:
+        return EndpointReranker(
+            shape,
+            settings.MEMOS_RERANK_MODEL,
+            url=settings.MEMOS_RERANK_URL,
+            api_key=settings.MEMOS_RERANK_API_KEY,
+            max_tokens=settings.MEMOS_RERANK_MAX_TOKENS,
+            timeout=settings.MEMOS_RERANK_TIMEOUT_SECONDS,
+        )
+
+    return RerankerKind("MEMOS_RERANK_URL", "the address to POST to", make)

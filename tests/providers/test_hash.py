@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.providers.hashing import HashEmbedding
+from memory.providers.embedding.hash import HashEmbedding
 
 
 def test_vectors_are_of_unit_length_and_always_the_same() -> None:

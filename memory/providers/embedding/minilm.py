@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from django.conf import settings
 from filelock import FileLock
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import EmbeddingUnavailable
 from memory.providers.cedict import Dictionary
+from memory.providers.embedding.interface import EmbeddingModelKind
 from memory.providers.gloss import add_glosses, unread_share
 from memory.providers.minilm_graph import HIDDEN, PRECISIONS, WeightsError, build_graph, graph_filename
 from memory.text.analysis import cjk_share
@@ -183,3 +185,10 @@ def _inputs(encodings: Sequence[Encoding]) -> dict[str, np.ndarray]:
         ids[row, :length] = encoding.ids
         mask[row, :length] = 1
     return {"input_ids": ids, "attention_mask": mask}
+
+
+def _make(name: str, _: int) -> MiniLMEmbedding:
+    return MiniLMEmbedding(name, model_dir=settings.MEMOS_MODEL_DIR, threads=settings.MEMOS_EMBEDDING_THREADS)
+
+
+KIND = EmbeddingModelKind(DEFAULT_MODEL, _make)

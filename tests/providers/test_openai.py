@@ -11,8 +11,8 @@ from django.test import override_settings
 
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory, MemoryVector
-from memory.providers.embedding import configured_model, provider_for
-from memory.providers.openai_compatible import BATCH, OpenAIEmbedding
+from memory.providers.embedding.openai import BATCH, OpenAIEmbedding
+from memory.providers.embedding.registry import configured_model, provider_for
 from memory.services.index.embedding import active_model, embed_pending
 from tests.providers.endpoint import Endpoint, serving
 

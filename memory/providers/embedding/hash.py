@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memory.providers.embedding.interface import EmbeddingModelKind
 from memory.text.analysis import terms
 
 DEFAULT_MODEL = "hash-256"
@@ -39,3 +40,6 @@ class HashEmbedding:
 
     def frames(self) -> None:
         return None
+
+
+KIND = EmbeddingModelKind(DEFAULT_MODEL, lambda name, _: HashEmbedding(name))

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 from tokenizers import Encoding, Tokenizer
 
 from memory.errors import RerankUnavailable
-from memory.providers.rerank_scores import check_scores
+from memory.providers.rerank.interface import RerankerKind
+from memory.providers.rerank.scores import check_scores
 
 FILES = ("model.onnx", "onnx/model.onnx")
 # Tokens a run, padding included: one long pair, or a handful of short ones.
@@ -120,7 +122,7 @@ class OnnxReranker:
         import onnxruntime  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        # Groups go side by side, each on one thread, as in memory.providers.minilm.
+        # Groups go side by side, each on one thread, as in memory.providers.embedding.minilm.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
@@ -192,3 +194,16 @@ def _inputs(encodings: Sequence[Encoding], wanted: dict[str, Any], pad: int) -> 
 
 def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}".rstrip(": ")
+
+
+def _make() -> OnnxReranker:
+    return OnnxReranker(
+        Path(settings.MEMOS_RERANK_MODEL_DIR).expanduser(),
+        file=settings.MEMOS_RERANK_MODEL,
+        max_tokens=settings.MEMOS_RERANK_MAX_TOKENS,
+        threads=settings.MEMOS_RERANK_THREADS,
+        timeout=settings.MEMOS_RERANK_TIMEOUT_SECONDS,
+    )
+
+
+KIND = RerankerKind("MEMOS_RERANK_MODEL_DIR", "the model's folder", _make)

@@ -1,0 +1,46 @@
+"""What an embedding provider is, and how one is made of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+class EmbeddingProvider(Protocol):
+    """Makes vectors of one model."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector. Raises EmbeddingUnavailable when that has to be asked for and nobody answers."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dimensions], each row of unit length; the same text always gives the same row.
+
+        Raises EmbeddingUnavailable.
+        """
+        ...
+
+    def familiarity(self, text: str) -> float:
+        """0..1: how much of `text` is in languages that the model has learned; search trusts it that far."""
+        ...
+
+    def frames(self) -> np.ndarray | None:
+        """The vectors of questions without content (`text/question_frames.py`), float32 [frames, dimensions], which
+        search takes out of the question's; None for a model that gains nothing by it or was not measured."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModelKind:
+    """How the models of a provider are made of the settings, by their name and dimensions.
+
+    `default_model` is used where the settings name none. Of models that are not `sized` dimensions are always 0.
+    """
+
+    default_model: str
+    make: Callable[[str, int], EmbeddingProvider]
+    sized: bool = False
