@@ -16,6 +16,7 @@ from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -55,13 +56,15 @@ Point = tuple[float, float]
 
 
 class Module:
-    """A file of the code: what its names were imported as, and its functions (`name`, or `Class.name` of a method)."""
+    """A file of the code: what its names were imported as, its functions (`name`, or `Class.name` of a method) and the
+    tables that name some (`tables`)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
+        self.tables: dict[str, ast.AST] = {}
         tree = ast.parse(_file(name).read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -75,6 +78,17 @@ class Module:
                 self.classes[node.name] = node
                 methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
                 self.functions |= {f"{node.name}.{one.name}": one for one in methods}
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _is_table(node.value):
+                self.tables[node.target.id] = node.value
+
+    def body(self, name: str) -> Sequence[ast.AST]:
+        """What a function does, or a table names."""
+        return [self.tables[name]] if name in self.tables else self.functions[name].body
+
+
+def _is_table(value: ast.AST | None) -> TypeGuard[ast.Tuple]:
+    """Whether a value is a tuple of names, as of functions."""
+    return isinstance(value, ast.Tuple) and all(isinstance(one, ast.Name | ast.Attribute) for one in value.elts)
 
 
 def _file(name: str) -> Path:
@@ -120,8 +134,8 @@ def without_detours(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
 def walk(start: str) -> list[str]:
     """The modules of a call, in the order in which it first comes to them.
 
-    Followed is what the code calls or hands over by name, in every branch: functions of modules, and methods of `self`.
-    What is called on other objects is not.
+    Followed is what the code calls or hands over by name, in every branch: functions of modules, tables of them, and
+    methods of `self`. What is called on other objects is not.
     """
     order: dict[str, None] = {}
     seen = set(ASIDE)
@@ -133,7 +147,7 @@ def walk(start: str) -> list[str]:
         order.setdefault(call[0])
         inside = module(call[0])
         of_class = call[1].rpartition(".")[0]
-        for name in _names(inside.functions[call[1]].body):
+        for name in _names(inside.body(call[1])):
             if found := _resolved(inside, name, of_class):
                 visit(found)
 
@@ -169,11 +183,11 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _resolved(inside: Module, name: str, of_class: str) -> Call | None:
-    """The function that a name stands for; None for a class, a value, or what is not of this code."""
+    """The function or table that a name stands for; None for a class, a value, or what is not of this code."""
     head, _, rest = name.partition(".")
     if head == "self":
         return _method(inside, of_class, rest.partition(".")[0])
-    if name in inside.functions:
+    if name in inside.functions or name in inside.tables:
         return inside.name, name
     if head not in inside.imports:
         return None
