@@ -38,7 +38,7 @@ from bench.scale_world import FILLER, SIZES, TURNS_A_SESSION, World, fill, plan,
 from bench.serving import Client, spread
 from memory.models import IVFList, Memory, MemoryVector, Namespace
 from memory.postgresql import reach
-from memory.retrieval.arms import ArmHit, dense, lexical
+from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import active_model
@@ -84,9 +84,9 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
     arms = {"dense": (dense, DENSE_POOL), "lexical": (lexical, LEXICAL_POOL)}
     times, recalls, full = {}, {}, True
     for name_of, (arm, pool) in arms.items():
-        calls = [lambda q=q, arm=arm, pool=pool: arm.search(scope, q, limit=pool) for q in asked]
+        calls = [lambda q=q, arm=arm, pool=pool: _hits(arm.search(scope, q, limit=pool)) for q in asked]
         # First, for it leaves the caches as they are in a server that has run for a while.
-        exact = [arm.exact(scope, question, limit=EXACT) for question in asked]
+        exact = [_hits(arm.exact(scope, question, limit=EXACT)) for question in asked]
         found, times[name_of] = _timed(calls)
         full &= all(len(hits[:10]) >= len(best[:10]) for hits, best in zip(found, exact, strict=True))
         recalls[name_of] = statistics.mean(_recall(*pair) for pair in zip(found, exact, strict=True))
@@ -96,6 +96,10 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
         size, full, round(recalls["dense"], 4), round(recalls["lexical"], 4),
         spread(times["dense"]), spread(times["lexical"]), spread(http),
     )  # fmt: skip
+
+
+def _hits(found: list[ArmHit] | WordHits) -> list[ArmHit]:
+    return found.hits if isinstance(found, WordHits) else found
 
 
 def _asked(words: list[str], vector: np.ndarray, model_id: int) -> Question:
