@@ -11,8 +11,8 @@ import pytest
 from django.utils import timezone
 
 from memory.enums import LinkKind, Relation
+from memory.governance.comparison import LEAST_CONFIDENCE, Linked, Retired, Settled
 from memory.governance.conflicts import Decision
-from memory.governance.supersession import LEAST_CONFIDENCE, Linked, Retired, Settled
 from memory.models import Memory, MemoryLink, RetiredStatement
 from memory.services.memories import settle
 

@@ -22,8 +22,9 @@ from django.db.models import QuerySet
 
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
 from memory.errors import InvalidInput, LLMUnavailable
+from memory.governance.comparison import Linked, Retired, Settled
 from memory.governance.conflicts import Decision
-from memory.governance.supersession import Linked, Retired, Settled, may_stand
+from memory.governance.replacements import may_stand
 from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of

@@ -21,9 +21,10 @@ from django.db.models.functions import Least, Length
 from memory import audit
 from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review, Role
 from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
+from memory.governance.comparison import LEAST_CONFIDENCE, Settled
 from memory.governance.conflicts import Decision
 from memory.governance.likelihood import Nearness
-from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
+from memory.governance.supersession import settle, updating_texts, wanted_terms
 from memory.models import HOLDS_ON, Memory, MemoryLink, RetiredStatement, Session
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
@@ -292,7 +293,7 @@ def carry_out(
     for one in settled.retired:
         going.setdefault(one.key, []).append(Going(one.start, one.end, one.by, one.decision, one.names, one.holds))
     named = {*(one.key for one in settled.linked), *(one.key for one in settled.unsure)}
-    judged = {memory.pk, *going, *named, *(key for key, *_ in settled.review)}
+    judged = {memory.pk, *going, *named, *(one.key for one in settled.review)}
     embedded = {key: _embedded(read[key], ones) for key, ones in going.items()}
     with transaction.atomic():
         rows = Memory.objects.in_scope(scope).filter(pk__in={*judged, *same}).select_related("namespace")
@@ -310,8 +311,8 @@ def carry_out(
                 continue
             _link(scope, newer, LinkKind.SUPERSEDES, link.key, link.decision, words=(link.start, link.end), now=now)
         unsure_pairs.note(scope, newer, held, settled.unsure, now=now)
-        for key, _, _, decision in settled.review:
-            _for_review(scope, held[key], newer, decision, now=now)
+        for disputed in settled.review:
+            _for_review(scope, held[disputed.key], newer, disputed.decision, now=now)
         for key in same:
             if key in held:
                 _link(scope, newer, LinkKind.RESTATES, key, _SAME, now=now)
