@@ -216,7 +216,7 @@ def _erase(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 
 _OPERATIONS: dict[BulkVerb, Operation] = {
-    BulkVerb.ARCHIVE: _simple(edit.archive_ids),
+    BulkVerb.ARCHIVE: _simple(edit.archive),
     BulkVerb.RESTORE: _restore,
     BulkVerb.REEMBED: _simple(renew_vectors.renew_vectors),
     BulkVerb.MERGE: _merge,
@@ -262,7 +262,7 @@ def _untag(action: BulkAction, access: Access, ids: Sequence[uuid.UUID], now: da
 
 
 _UNDOES: dict[BulkVerb, Callable[..., None]] = {
-    BulkVerb.ARCHIVE: _undone(edit.restore_ids),
+    BulkVerb.ARCHIVE: _undone(edit.restore),
     BulkVerb.RESTORE: _unrestore,
     BulkVerb.MERGE: _unmerge,
     BulkVerb.TAG: _untag,

@@ -32,6 +32,7 @@ ROUTES = {
         "memory.api.views.query:QueryViewSet.create",
         "memory.services.recall.query:query",
     ),
+    "Background: settling": ("memory.tasks:settle_memories",),
     "Background: a summary": (
         "memory.services.summaries.refresh:request_if_due",
         "memory.tasks:job",

@@ -42,7 +42,8 @@ from bench.settling.cases import Case, contains
 from bench.settling.halves import LEARN, cases_of
 from bench.settling.pairs import PAIRS, lines_of
 from memory.governance.likelihood import Nearness, features, is_told, vetoes
-from memory.governance.updates import resolve_references, update
+from memory.governance.references import resolve_references
+from memory.governance.updates import update
 from memory.providers.embedding.registry import configured_model, provider_for
 from memory.text.analysis import cjk_share
 from memory.text.utterances import statements

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory.text.analysis import is_cjk, terms
 from memory.text.attributes import Attribute, attributes
-from memory.text.claims import Claim, claims, strong, telling
+from memory.text.claims import Claim, strong, telling
 from memory.text.holders import is_another, is_exception, is_other_thing, is_same_holder, subject_of
-from memory.text.utterances import Statement
 from memory.text.values import Value, with_preposition
 
-# What is at least so sure may leave search (see `supersession.LEAST_CONFIDENCE`).
+# What is at least so sure may leave search (see `comparison.LEAST_CONFIDENCE`).
 SURE, PROBABLE, UNSURE = 0.9, 0.8, 0.6
 # Share of the telling terms of the narrower topic that the other must hold.
 SHARED = 0.5
@@ -51,43 +50,6 @@ class Update:
     evidence: tuple[str, ...]
     words: tuple[int, int] | None = None
     partial: bool = False
-
-
-def resolve_references(statements: Sequence[Statement]) -> list[tuple[Statement, tuple[Claim, ...]]]:
-    """The claims of each statement in order. A claim that only points back ("it is 5 now", "the new one") is about what
-    the claim before it is about."""
-    found: list[tuple[Statement, tuple[Claim, ...]]] = []
-    before: Claim | None = None
-    for statement in statements:
-        mine = []
-        for claim in claims(statement.text):
-            before = claim if before is None else _after(before, claim)
-            mine.append(before)
-        found.append((statement, tuple(mine)))
-    return found
-
-
-def _after(before: Claim, claim: Claim) -> Claim:
-    """The claim as it is meant behind the one `before` it."""
-    if _points_back(claim):
-        return replace(
-            claim,
-            owner=before.owner if claim.clause.refers else claim.owner,
-            people=claim.people or before.people,
-            names=claim.names or before.names,
-            subject=claim.subject | before.subject,
-            topic=claim.topic | before.topic,
-            changes=claim.changes or before.changes,
-        )
-    if claim.clause.shares_subject and before.changes:
-        return replace(claim, changes=True)
-    return claim
-
-
-def _points_back(claim: Claim) -> bool:
-    if claim.thing:
-        return False
-    return claim.clause.refers or (not strong(claim.topic) and bool(claim.values))
 
 
 def update(new: Claim, old: Claim) -> Update | None:

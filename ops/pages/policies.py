@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import PolicyOrigin
 from memory.errors import InvalidInput
-from memory.governance.policy import nest
 from memory.models import Memory
 from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.services.retention.policy_history import SweepResult, VersionOfPolicy
@@ -355,8 +354,3 @@ def _flat(found: Mapping[str, Any], place: str = "") -> dict[str, Value]:
 def _texts(scope: Scope, ids: list[str]) -> dict[str, str]:
     rows = Memory.objects.in_scope(scope).filter(pk__in=[uuid.UUID(one) for one in ids])
     return {str(identity): text for identity, text in rows.values_list("pk", "text")}
-
-
-def as_nested(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides by key in the shape in which a policy is sent."""
-    return nest(wanted)

@@ -104,7 +104,7 @@ def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now:
         raise InvalidInput(_("Select at least one memory."))
     verb, reason, access = request.POST.get("verb", ""), request.POST.get("reason", ""), staff_access(request)
     if verb == "archive":
-        return edit.archive(access, memory_ids=ids, reason=reason, now=now, request_id=scope.request_id)
+        return len(edit.archive(access, memory_ids=ids, reason=reason, now=now, request_id=scope.request_id))
     if verb == "pin":
         terms = ChangeTerms(request_id=scope.request_id)
         done = [lifecycle.pin(access, memory_id=one, pinned=True, reason=reason, now=now, terms=terms) for one in ids]

@@ -92,13 +92,14 @@ def archive(request: HttpRequest) -> HttpResponse:
     """Takes what was circled out of retrieval."""
     access = staff_access(request)
     try:
-        count = edit.archive(
+        archived = edit.archive(
             access, memory_ids=_ids(request), reason=request.POST.get("reason", ""), now=timezone.now(),
             request_id=request_id(request),
         )  # fmt: skip
     except MemosError as error:
         messages.error(request, error.message)
     else:
+        count = len(archived)
         messages.success(
             request, ngettext("%(n)s memory was archived.", "%(n)s memories were archived.", count) % {"n": count}
         )

@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from memory.errors import InvalidInput, MemosError, NotFound, PreconditionFailed
+from memory.governance.policy import nest
 from memory.models import Namespace
 from memory.services.retention import policy_history
 from memory.services.retention.policy_preview import preview
@@ -73,7 +74,7 @@ def policy_change(request: HttpRequest) -> HttpResponse:
         try:
             after = policy.put_policy(
                 scope_in(request, namespace),
-                wanted=page.as_nested(wanted),
+                wanted=nest(wanted),
                 reason=draft.reason,
                 expected=draft.version,
                 now=timezone.now(),
@@ -105,7 +106,7 @@ def policy_put_back(request: HttpRequest) -> HttpResponse:
 def _digest(wanted: dict[str, Any]) -> str:
     """A name for exactly these overrides, however they are typed; empty when they are wrong."""
     try:
-        return version_of(policy.check_overrides(page.as_nested(wanted)))
+        return version_of(policy.check_overrides(nest(wanted)))
     except InvalidInput:
         return ""
 
@@ -122,7 +123,7 @@ def _draft(request: HttpRequest) -> _Draft:
 def _previewed(request: HttpRequest, namespace: Namespace, draft: _Draft, wanted: dict[str, Any]) -> HttpResponse:
     scope = scope_in(request, namespace)
     try:
-        found = preview(scope, wanted=page.as_nested(wanted), now=timezone.now())
+        found = preview(scope, wanted=nest(wanted), now=timezone.now())
     except InvalidInput as error:
         return _refused(request, namespace, draft, error)
     shown = page.preview_shown(scope, found, policy.governing(namespace.pk), user=request.user)

@@ -33,7 +33,7 @@ from memory.models import (
 )
 from memory.services.audit import chain, verify
 from memory.services.entities.extract import index_pending
-from memory.services.erasure.requests import speaker_digest
+from memory.services.erasure.receipts import speaker_digest
 from memory.services.index.recount import differences
 from memory.stores import window
 from memory.tasks import condense_session, erase

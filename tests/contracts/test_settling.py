@@ -11,10 +11,10 @@ import pytest
 from django.utils import timezone
 
 from memory.enums import LinkKind, Relation
+from memory.governance.comparison import LEAST_CONFIDENCE, Linked, Retired, Settled
 from memory.governance.conflicts import Decision
-from memory.governance.supersession import LEAST_CONFIDENCE, Linked, Retired, Settled
 from memory.models import Memory, MemoryLink, RetiredStatement
-from memory.services.memories import settle
+from memory.services.memories import comparison, settle
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "corrections.md").read_text(encoding="utf-8")
 MARCH, MAY = (datetime(2026, month, 10, 12, tzinfo=UTC) for month in (3, 5))
@@ -41,10 +41,11 @@ def test_what_is_less_sure_is_linked_and_not_carried_out_whoever_decided_it(alic
         linked = Linked(other, first.start, first.end, own[0], decision)
         return Settled([retired], [linked], [])
 
-    monkeypatch.setattr(settle, "settle", decide)
-    monkeypatch.setattr(
-        settle, "_earlier", lambda scope, memory, own: list(Memory.objects.across_namespaces().filter(pk=old))
-    )
+    def find_earlier(compared):
+        compared.earlier = list(Memory.objects.across_namespaces().filter(pk=old))
+
+    monkeypatch.setattr(comparison, "settle", decide)
+    monkeypatch.setattr(settle, "find_earlier", find_earlier)
     settle.settle_memory(alice.scope, memory_id=uuid.UUID(new), now=timezone.now())
 
     assert bool(Memory.objects.across_namespaces().get(pk=old).retired_spans) is leaves

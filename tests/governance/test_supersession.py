@@ -2,15 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from memory.governance.comparison import LEAST_CONFIDENCE, Settled
 from memory.governance.likelihood import Nearness
-from memory.governance.supersession import (
-    LEAST_CONFIDENCE,
-    LEAST_LIKELY,
-    Settled,
-    may_stand,
-    settle,
-    wanted_terms,
-)
+from memory.governance.replacements import LEAST_LIKELY, may_stand
+from memory.governance.supersession import settle, wanted_terms
 from memory.text.changes import object_terms
 from memory.text.utterances import live_text, statements
 
@@ -79,7 +74,7 @@ def test_a_denial_asks_a_person_once() -> None:
     new = "I have never rowed on the lake with Ann."
     found = settled(new, a="I rowed on the lake with Ann in May.", b="I rowed on the lake with Tom.", c="Oslo is cold.")
 
-    assert [key for key, *_ in found.review] == ["a"]
+    assert [one.key for one in found.review] == ["a"]
 
 
 def test_what_is_over_and_was_never_told_stays_in_search() -> None:
@@ -154,7 +149,7 @@ def test_another_speakers_statement_is_for_review() -> None:
     )
 
     assert found.retired == []
-    assert found.review[0][3].review
+    assert found.review[0].decision.review
 
 
 def test_a_number_says_too_little_to_hide_the_older_statement() -> None:
@@ -167,7 +162,7 @@ def test_a_denial_is_for_review_and_changes_nothing() -> None:
     found = settled("I have never rowed on the lake, so can you explain it?", old="I rowed on the lake with Ann.")
 
     assert found.retired == []
-    assert [(one[0], one[3].review) for one in found.review] == [("old", True)]
+    assert [(one.key, one.decision.review) for one in found.review] == [("old", True)]
 
 
 def test_chinese() -> None:

@@ -10,9 +10,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench.settling.pairs import FRESH, PAIRS, lines_of
+from memory.governance.comparison import LEAST_CONFIDENCE
 from memory.governance.likelihood import WEIGHTS, Nearness, features, is_told, likelihood, may_replace
-from memory.governance.supersession import LEAST_CONFIDENCE, LEAST_LINKED, settle
-from memory.governance.updates import resolve_references, update
+from memory.governance.references import resolve_references
+from memory.governance.replacements import LEAST_LINKED
+from memory.governance.supersession import settle
+from memory.governance.updates import update
 from memory.text.claims import Claim
 from memory.text.utterances import live_text, statements
 

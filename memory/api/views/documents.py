@@ -20,7 +20,7 @@ from memory.api.serializers.documents import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services.ingestion import documents
+from memory.services.ingestion import document_listing, documents
 
 
 class DocumentViewSet(MemosViewSet):
@@ -58,7 +58,7 @@ class DocumentViewSet(MemosViewSet):
     )
     def list(self, request: Request) -> Response:
         values = self.valid(DocumentListingSerializer, request.query_params)
-        rows, cursor = documents.documents(
+        rows, cursor = document_listing.list_documents(
             self.scope(values["namespace"], create=False),
             session=values["session_id"] or None,
             cursor=values["cursor"],
@@ -74,7 +74,7 @@ class DocumentViewSet(MemosViewSet):
     )
     def retrieve(self, request: Request, document_id: str) -> Response:
         values = self.valid(DocumentPageSerializer, {**request.query_params.dict(), "document_id": document_id})
-        found = documents.document(
+        found = document_listing.get_document(
             self.scope(values["namespace"], create=False),
             document_id=values["document_id"],
             cursor=values["cursor"],

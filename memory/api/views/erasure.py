@@ -16,7 +16,7 @@ from memory.api.serializers.erasure import (
 )
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
-from memory.services.erasure import requests
+from memory.services.erasure import receipts, requests
 from memory.types import ListFilter
 
 
@@ -39,7 +39,7 @@ class ErasureViewSet(MemosViewSet):
         if values["dry_run"]:
             return Response(requests.preview(scope, target=target, reason=reason, now=now))
         asked = requests.request(scope, target=target, reason=reason, now=now, idempotency=self.idempotency())
-        return Response(requests.to_dict(asked))
+        return Response(receipts.to_dict(asked))
 
     @extend_schema(
         operation_id="list_erasures",
@@ -50,7 +50,7 @@ class ErasureViewSet(MemosViewSet):
     def recent(self, request: Request) -> Response:
         values = self.valid(ErasureListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])
-        rows, cursor = requests.list_erasures(
+        rows, cursor = receipts.list_erasures(
             self.access, wanted=wanted, speaker=values["speaker"], cursor=values["cursor"]
         )
         return Response({"erasures": rows, "next_cursor": str(cursor) if cursor else None})
@@ -59,4 +59,4 @@ class ErasureViewSet(MemosViewSet):
         operation_id="show_erasure", summary="The receipt of one erasure", responses={200: ErasureReceiptSerializer}
     )
     def retrieve(self, request: Request, erasure_id: uuid.UUID) -> Response:
-        return Response(requests.to_dict(requests.find(self.access, erasure_id=erasure_id)))
+        return Response(receipts.to_dict(receipts.find(self.access, erasure_id=erasure_id)))

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memory.enums import ErasureStatus
 from memory.errors import MemosError
 from memory.management import arguments
-from memory.services.erasure import requests, run
+from memory.services.erasure import receipts, requests, run
 from memory.services.erasure.requests import Target
 from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
@@ -62,10 +62,10 @@ class Command(BaseCommand):
                 return
             asked = requests.request(scope, target=target, reason=reason, now=now, enqueue=False)
             run.carry_out(namespace_id=scope.namespace_id, erasure_id=asked.id, now=timezone.now, seconds=float("inf"))
-            done = requests.find(system_access(ACTOR), erasure_id=asked.id)
+            done = receipts.find(system_access(ACTOR), erasure_id=asked.id)
         except MemosError as error:
             raise CommandError(error.message) from error
-        self._print(requests.to_dict(done))
+        self._print(receipts.to_dict(done))
         if done.status != ErasureStatus.FINISHED:
             raise CommandError(
                 f"The erasure is {done.status}: {done.error or done.waiting_for} A worker tries what waits again; "

@@ -14,6 +14,7 @@ from memory.errors import MemosError
 from memory.management import arguments
 from memory.services.memories import settle_preview
 from memory.services.memories.retire import ACTOR
+from memory.services.memories.settle import settle_now
 from memory.services.memories.settle_preview import Would
 from memory.services.tenancy.namespaces import scope_of_existing
 from memory.types import system_access
@@ -65,7 +66,7 @@ class Command(BaseCommand):
                 self._list(namespace or "", everything=everything, as_json=options["json"])
             else:
                 scope = scope_of_existing(namespace or "", actor=ACTOR)
-                turns = settle_preview.settle_now(scope, everything=everything, now=timezone.now())
+                turns = settle_now(scope, everything=everything, now=timezone.now())
                 shown = json.dumps({"turns": turns}) if options["json"] else f"{turns} turns were compared."
                 self.stdout.write(shown)
         except MemosError as error:

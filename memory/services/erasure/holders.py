@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Self
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Q
 from django_q.models import Failure, OrmQ
 
@@ -23,6 +23,7 @@ from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory
 from memory.models.evaluation import query_hash
 from memory.services.entities import extract
 from memory.services.index import entries, ivf_lists
+from memory.services.index import erased as index_rows
 from memory.services.jobs import queue
 from memory.types import Scope
 
@@ -120,26 +121,19 @@ def _of_a_memory(table: str, column: str = "memory_id") -> Holder:
     )
 
 
-# By its whole key, as `index` deletes them.
-_CLEAR_POSTINGS = """
-WITH keys AS MATERIALIZED (
-    SELECT m.id, t.term FROM memory_memory m, unnest(m.terms) AS t (term)
-    WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[])
-)
-DELETE FROM memory_posting p USING keys k
-WHERE p.namespace_id = %(namespace_id)s AND p.term = k.term AND p.memory_id = k.id
-"""
+def _by_index(table: str, clear: Callable[..., int], sweep: Callable[..., int], count: Count | None = None) -> Holder:
+    """A table that `services/index` writes, whose rows belong to the memory in `memory_id`."""
+    return Holder(
+        table,
+        count or _of_a_memory(table).count,
+        lambda erased, memory_ids, now: clear(erased.scope, memory_ids=memory_ids),
+        lambda erased: sweep(erased.scope, erasure_id=erased.id),
+    )
 
 
-def _reading_once(count: Sweep | None, erased: Erased) -> int:
-    """`count` by one reading of all postings of the namespace; PostgreSQL may plan one for each memory instead."""
-    assert count is not None
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_nestloop = off")
-        counted = count(erased)
-        assert isinstance(counted, int)
-        cursor.execute("SET LOCAL enable_nestloop = on")
-    return counted
+def _count_postings(erased: Erased) -> int:
+    with index_rows.reading_once():
+        return _of_a_memory("memory_posting").count(erased)
 
 
 def _clear_judgements(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
@@ -261,13 +255,6 @@ def _count_codes(erased: Erased) -> int:
     return ivf_lists.count_codes(erased.scope, erased.ids())
 
 
-# Words that no searchable memory of the namespace says any longer.
-_UNSAID = """
-memory_commonterm t WHERE t.namespace_id = %(namespace_id)s
-  AND NOT EXISTS (SELECT FROM memory_posting p WHERE p.namespace_id = t.namespace_id AND p.term = t.term)
-"""
-
-
 _GONE_SESSIONS = f"""
 SELECT s.session FROM memory_erasedsession s
 WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
@@ -351,7 +338,7 @@ HOLDERS: tuple[Holder, ...] = (
     _of_a_memory("memory_memoryversion"),
     _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_stalesource"),
-    _of_a_memory("memory_memoryvector"),
+    _by_index("memory_memoryvector", index_rows.clear_vectors, index_rows.sweep_vectors),
     _of_a_memory("memory_memoryupkeep"),
     _of_a_memory("memory_projectedmemory"),
     _of_a_memory("memory_memoryfeedback"),
@@ -375,12 +362,7 @@ HOLDERS: tuple[Holder, ...] = (
         _delete_in_order("memory_contextpack", "p", _PACKS),
     ),
     _of_a_memory("memory_documentchunk"),
-    Holder(
-        "memory_posting",
-        partial(_reading_once, _of_a_memory("memory_posting").count),
-        _batched(_CLEAR_POSTINGS),
-        partial(_reading_once, _of_a_memory("memory_posting").sweep),
-    ),
+    _by_index("memory_posting", index_rows.clear_postings, index_rows.sweep_postings, _count_postings),
     Holder(
         "memory_memory",
         _counted(
@@ -417,8 +399,8 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_commonterm",
-        _counted(f"SELECT count(*) FROM {_UNSAID}"),
-        sweep=_counted(f"DELETE FROM {_UNSAID}"),
+        _counted(f"SELECT count(*) FROM {index_rows.UNSAID}"),
+        sweep=lambda erased: index_rows.sweep_common_terms(erased.scope),
     ),
     Holder(
         "memory_job",

@@ -33,7 +33,7 @@ from memory import audit, ledger
 from memory.enums import AuditEvent, ErasedSessionState, ErasureStatus
 from memory.errors import Conflict, WindowUnavailable
 from memory.ledger import LedgerUnavailable
-from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex
+from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
@@ -225,25 +225,11 @@ class _Run:
 
 def _lock(erased: Erased, memory_ids: list[uuid.UUID]) -> None:
     lock_in_transaction(Lock.VECTORS, erased.scope.namespace_id)
-    parameters: dict[str, Any] = {"namespace_id": erased.scope.namespace_id, "memory_ids": memory_ids}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT d.id FROM memory_document d
-            WHERE d.namespace_id = %(namespace_id)s AND d.id IN (
-                SELECT c.document_key FROM memory_documentchunk c
-                WHERE c.namespace_id = %(namespace_id)s AND c.memory_id = ANY(%(memory_ids)s::uuid[]))
-            ORDER BY d.id FOR UPDATE
-            """,
-            parameters,
-        )
-        cursor.execute(
-            """
-            SELECT m.id FROM memory_memory m
-            WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(memory_ids)s::uuid[]) ORDER BY m.id FOR UPDATE
-            """,
-            parameters,
-        )
+    chunks = DocumentChunk.objects.in_scope(erased.scope).filter(memory_id__in=memory_ids)
+    documents = Document.objects.in_scope(erased.scope).filter(id__in=chunks.values("document_key"))
+    memories = Memory.objects.in_scope(erased.scope).filter(pk__in=memory_ids)
+    list(documents.order_by("id").select_for_update().values_list("id"))
+    list(memories.order_by("pk").select_for_update().values_list("pk"))
 
 
 def _barrier() -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from memory import deadline
+from memory.audit import APPEND_EVENTS
 from memory.enums import AuditEvent, EmbeddingState, MemoryState, Review, Tier
 from memory.governance.importance import importance
 from memory.models import NamespaceStat
@@ -83,7 +84,7 @@ def prepare_row(scope: Scope, memory: NewMemory, *, identity: uuid.UUID, let_in:
 # Data-modifying CTEs make one round trip and one snapshot of what would be seven statements. Sessions come first: their
 # row lock orders the writers of one session, so turns are numbered without gaps, in commit order. Rows that several
 # writers update (sessions, stats) are visited in key order, so writers cannot deadlock.
-_WRITE = """
+_WRITE = f"""
 WITH input AS (
     SELECT * FROM unnest(
         %(id)s::uuid[], %(namespace_id)s::bigint[], %(session)s::text[], %(from_end)s::int[], %(role)s::text[],
@@ -111,7 +112,7 @@ WITH input AS (
     SELECT i.id, i.namespace_id, i.session, s.message_count - i.from_end, i.role, i.speaker, i.text,
            i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
-           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{}'), i.length, i.tokens, i.review,
+           coalesce(string_to_array(nullif(i.terms, ''), ' '), '{{}}'), i.length, i.tokens, i.review,
            EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
@@ -133,8 +134,7 @@ WITH input AS (
     ON CONFLICT (namespace_id, shard) DO UPDATE
         SET memories = n.memories + EXCLUDED.memories, terms = n.terms + EXCLUDED.terms
 ), audited AS (
-    INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
-                                 created_at)
+    {APPEND_EVENTS}
     SELECT a.id, i.namespace_id, a.namespace, i.session, %(event)s::text, %(actor)s::text, i.id::text,
            a.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
     FROM unnest(%(audit_id)s::uuid[], %(id)s::uuid[], %(namespace)s::text[], %(details)s::text[])
@@ -142,7 +142,7 @@ WITH input AS (
     JOIN input i ON i.id = a.memory_id
 )
 SELECT namespace_id, name, message_count, summary_due FROM sessions
-"""
+"""  # noqa: S608 - the head of the audit
 
 
 def write(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> list[SessionState]:

@@ -1,4 +1,5 @@
-"""Memories near a text or another memory in meaning: for people who curate, and for what compares in the background."""
+"""Memories near a text or another memory, in meaning or by words: for people who curate, and for what compares in the
+background."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from memory.errors import NotFound
 from memory.governance.duplicates import NEAR_COSINE, sameness
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.memory import MemoryQuerySet, content_hash
-from memory.models.sql import limit_statements
+from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import dense
 from memory.retrieval.question import Question, Wants, question
 from memory.retrieval.size import is_large
@@ -88,6 +89,18 @@ def near_any(scope: Scope, texts: Sequence[str], *, limit: int) -> set[uuid.UUID
         hits = dense.search(scope, _asked(vector, model.id), limit=limit)
         found.update(uuid.UUID(hit.memory_id) for hit in hits)
     return found
+
+
+_SHARING = """
+SELECT memory_id FROM memory_posting WHERE namespace_id = %(namespace_id)s AND term = ANY(%(terms)s::text[])
+GROUP BY memory_id HAVING count(*) >= %(least)s ORDER BY count(*) DESC, memory_id DESC LIMIT %(limit)s
+"""
+
+
+def find_sharing(scope: Scope, *, terms: Sequence[str], least: int, limit: int) -> list[uuid.UUID]:
+    """The `limit` searchable memories with the most of the `terms`, `least` at least."""
+    values = {"namespace_id": scope.namespace_id, "terms": list(terms), "least": least, "limit": limit}
+    return [memory_id for (memory_id,) in fetch(_SHARING, values, prepared=False)]
 
 
 def find_near_duplicates(scope: Scope, memory: Memory) -> list[uuid.UUID]:

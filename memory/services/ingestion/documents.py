@@ -10,17 +10,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count
 
 from memory import audit, deadline
 from memory.enums import AuditEvent, DocumentFormat, GateDecision, Review, Role
-from memory.errors import InvalidInput, NotFound
+from memory.errors import InvalidInput
 from memory.gate.judgement import Judgement
 from memory.governance.importance import importance
 from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
-from memory.models.paging import page_of
 from memory.models.sql import fetch
 from memory.services.index import entries as index
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
@@ -240,52 +238,6 @@ def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | N
     return removed
 
 
-def documents(
-    scope: Scope, *, session: str | None, cursor: uuid.UUID | None, limit: int
-) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """The namespace's documents, newest first, from `cursor` on; and the cursor of the next page, if there is one."""
-    rows = Document.objects.in_scope(scope)
-    if session is not None:
-        rows = rows.filter(session=session)
-    if cursor is not None:
-        rows = rows.filter(id__lte=cursor)
-    page, following = page_of(rows.order_by("-id"), limit)
-    counts = _chunk_counts(scope, [row.id for row in page])
-    return [_to_dict(row, counts.get(row.id, 0)) for row in page], following.id if following else None
-
-
-def document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> dict[str, Any]:
-    """`{document, chunks, next_cursor}`: one document, and its chunks from the index `cursor` on. Raises NotFound."""
-    row = Document.objects.in_scope(scope).filter(document_id=document_id).first()
-    if row is None:
-        raise NotFound(
-            f"There is no document {document_id!r} in the namespace {scope.namespace!r}.",
-            detail={"field": "document_id"},
-        )
-    of_document = DocumentChunk.objects.in_scope(scope).filter(document_key=row.id)
-    page = of_document.filter(index__gte=cursor).order_by("index").select_related("memory")
-    chunks, following = page_of(page, limit)
-    memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
-    pending = memories.awaiting_vector().count()
-    return {
-        "document": {**_to_dict(row, of_document.count()), "pending_embeddings": pending},
-        "chunks": [
-            {
-                "memory_id": str(chunk.memory_id),
-                "index": chunk.index,
-                "start": chunk.start,
-                "end": chunk.end,
-                "heading": chunk.memory.context,
-                "text": chunk.memory.text,
-                "tokens": chunk.memory.tokens,
-                "state": chunk.memory.state,
-            }
-            for chunk in chunks
-        ],
-        "next_cursor": following.index if following else None,
-    }
-
-
 def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: datetime) -> Memory:
     """A chunk as a memory that is not stored yet; the document speaks for itself, so its title is the speaker."""
     deadline.check()
@@ -381,29 +333,6 @@ def _insert(
     if embedded is not None:
         index.insert_vectors(memories, embedded, searchable=True)
     index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
-
-
-def _chunk_counts(scope: Scope, identities: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
-    rows = DocumentChunk.objects.in_scope(scope).filter(document_key__in=identities)
-    return dict(rows.values_list("document_key").annotate(Count("index")))
-
-
-def _to_dict(row: Document, chunk_count: int) -> dict[str, Any]:
-    """A document as clients see it."""
-    return {
-        "document_id": row.document_id,
-        "version": row.version,
-        "title": row.title,
-        "source": row.source,
-        "format": row.format,
-        "session_id": row.session or None,
-        "metadata": row.metadata,
-        "characters": row.characters,
-        "chunk_count": chunk_count,
-        "occurred_at": row.occurred_at.isoformat(),
-        "created_at": row.created_at.isoformat(),
-        "updated_at": row.updated_at.isoformat(),
-    }
 
 
 def _fields(stored: StoredDocument) -> dict[str, Any]:

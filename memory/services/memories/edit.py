@@ -21,7 +21,7 @@ from memory.models.memory import content_hash
 from memory.services.index import entries as index
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
-from memory.services.index.searchable_text import searchable_texts
+from memory.services.index.membership import bring_back, take_out
 from memory.services.ingestion.admission import admit_fields, admit_text
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.services.ingestion.ingest import EMBEDDING_DELAYED
@@ -44,20 +44,13 @@ MAX_METADATA_DEPTH = 16
 
 def archive(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
-) -> int:
-    """Takes memories out of retrieval, of every namespace that the caller reaches; returns how many that were.
+) -> list[uuid.UUID]:
+    """Takes memories out of retrieval, of every namespace that the caller reaches; returns which that were.
 
     Idempotent: archived ones and unknown ids count nothing. Kept batch by batch, so a call that broke off can be made
     again. The session window and summaries made before are not changed. Raises InvalidInput, and Conflict for a batch
     (of which nothing is archived) with a memory under a legal hold.
     """
-    return len(archive_ids(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
-
-
-def archive_ids(
-    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
-) -> list[uuid.UUID]:
-    """As `archive`; returns which memories that were."""
     reason = check_reason(reason)
     done = [_archive_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
     return [identity for batch in done for identity in batch]
@@ -65,18 +58,11 @@ def archive_ids(
 
 def restore(
     access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
-) -> int:
-    """Brings archived memories back into retrieval, with the terms that today's analyser finds; returns how many.
+) -> list[uuid.UUID]:
+    """Brings archived memories back into retrieval, with the terms that today's analyser finds; returns which.
 
     Idempotent and kept batch by batch, as `archive`. Raises InvalidInput.
     """
-    return len(restore_ids(access, memory_ids=memory_ids, reason=reason, now=now, request_id=request_id))
-
-
-def restore_ids(
-    access: Access, *, memory_ids: Iterable[uuid.UUID], reason: str, now: datetime, request_id: str = ""
-) -> list[uuid.UUID]:
-    """As `restore`; returns which memories that were."""
     reason = check_reason(reason)
     done = [_restore_batch(access, ids, reason, now=now, request_id=request_id) for ids in _batches(memory_ids)]
     return [identity for batch in done for identity in batch]
@@ -259,7 +245,8 @@ def _restore_batch(
         if not memories:
             return []
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
-        bring_back(memories, now=now)
+        usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
+        bring_back(memories)
         _look_again(memories, all_of_them=True)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return [memory.pk for memory in memories]
@@ -274,26 +261,6 @@ def put_away(memories: Sequence[Memory]) -> None:
         holds.refuse(namespace_id, [memory.pk for memory in memories if memory.namespace_id == namespace_id])
     take_out(memories)
     _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
-
-
-def take_out(memories: Sequence[Memory]) -> None:
-    """Takes active memories, locked by the caller, out of the search index."""
-    index.delete_postings(memories)
-    index.mark_searchable(memories, searchable=False)
-    index.change_counts(index.counts_of(((memory.namespace_id, memory.length) for memory in memories), sign=-1))
-
-
-def bring_back(memories: Sequence[Memory], *, now: datetime) -> None:
-    """Brings memories, locked by the caller and active again, back into the search index."""
-    usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
-    names, texts = index.names_of(memories), searchable_texts(memories)
-    entries = [Indexed.of(memory, text=texts[memory.pk], names=names.get(memory.pk, ())) for memory in memories]
-    index.insert_postings(entries)
-    index.mark_searchable(memories, searchable=True)
-    _keep_new_terms(memories, entries)
-    index.change_counts(index.counts_of((entry.namespace_id, entry.length) for entry in entries))
-    if _rows(memories).filter(embedded=False).exists():
-        queue.enqueue(queue.EMBED_PENDING)
 
 
 def _look_again(memories: Sequence[Memory], *, all_of_them: bool = False) -> None:
@@ -331,16 +298,6 @@ def _rows(memories: Sequence[Memory]) -> Any:
     """The memories' rows, by their whole key."""
     namespace_ids = {memory.namespace_id for memory in memories}
     return Memory.objects.filter(namespace_id__in=namespace_ids, pk__in=[memory.pk for memory in memories])
-
-
-def _keep_new_terms(memories: Sequence[Memory], entries: Sequence[Indexed]) -> None:
-    """Stores the terms of memories that another version of the analyser had indexed."""
-    differing = []
-    for memory, entry in zip(memories, entries, strict=True):
-        if memory.length != entry.length or set(memory.terms) != entry.frequencies.keys():
-            memory.terms, memory.length = list(entry.frequencies), entry.length
-            differing.append(memory)
-    _rows(differing).bulk_update(differing, ["terms", "length"])
 
 
 def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 where its answer stands the check. Runs in the background only.
 
 It is asked of nothing but what the rules proposed, and can do nothing but what they can: a verdict that the newer
-statement replaces the older goes the way that a rule's goes (`settling.carry_out`), with the same guards and undone in
-the same ways. Words are data to it; those of one namespace and the same people only go into one question, so that what
-somebody writes cannot decide about what others said.
+statement replaces the older goes the way that a rule's goes (`outcome.store_outcome`), with the same guards and undone
+in the same ways. Words are data to it; those of one namespace and the same people only go into one question, so that
+what somebody writes cannot decide about what others said.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from django.db.models import QuerySet
 
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
 from memory.errors import InvalidInput, LLMUnavailable
+from memory.governance.comparison import Linked, Retired, Settled
 from memory.governance.conflicts import Decision
-from memory.governance.supersession import Linked, Retired, Settled, may_stand
+from memory.governance.replacements import may_stand
 from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
 from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement, configured_judge
-from memory.services.memories import settle
 from memory.services.memories.change import MAX_REASON_CHARS, check_reason
+from memory.services.memories.comparison import MemoryComparison, statements_of
+from memory.services.memories.outcome import person_said_both_hold, store_outcome
 from memory.services.memories.retire import ACTOR, JUDGED
 from memory.services.memories.unsure_pairs import texts_hash
 from memory.services.tenancy.policy import in_force
@@ -149,11 +151,11 @@ def _case(pair: UnsurePair, memories: Mapping[uuid.UUID, Memory]) -> _Case | Non
         return None
     if any(one.state != MemoryState.ACTIVE or one.superseded_by is not None for one in (older, newer)):
         return None
-    if bytes(pair.texts_hash) != texts_hash(older, newer) or settle.person_said_both_hold(scope, newer.pk, older.pk):
+    if bytes(pair.texts_hash) != texts_hash(older, newer) or person_said_both_hold(scope, newer.pk, older.pk):
         return None
     if any(first < pair.end and pair.start < last for first, last in spans_of(older.retired_spans)):
         return None
-    earlier, new = settle.statements_of(older), settle.statements_of(newer)
+    earlier, new = statements_of(older), statements_of(newer)
     old = next((one for one in earlier if one.start <= pair.start and pair.end <= one.end), None)
     said = next((one for one in new if (one.start, one.end) == (pair.by_start, pair.by_end)), None)
     return _Case(pair, scope, older, newer, old, said, earlier, new) if old and said else None
@@ -245,8 +247,8 @@ def _replace(case: _Case, judge: LLMJudge, *, now: datetime) -> bool:
     settled.linked.append(Linked(pair.older_id, pair.start, pair.end, case.said, decision))
     if pair.can_cut:
         settled.retired.append(Retired(pair.older_id, pair.start, pair.end, case.said, decision, frozenset()))
-    read = {one.pk: one for one in case.memories}
-    if not settle.carry_out(case.scope, case.newer, settled, (), read=read, judge=judge.name, now=now):
+    comparison = MemoryComparison(case.scope, case.newer, earlier=[case.older], settled=settled, judge=judge.name)
+    if not store_outcome(comparison, now=now):
         return False
     _links(pair).update(reason=JUDGED, confidence=CONFIDENCE)
     return True

@@ -43,7 +43,7 @@ GROUP BY m.id ORDER BY count(*) DESC, m.id DESC LIMIT %(read)s
 """
 
 
-def later_memories(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
+def find_later(scope: Scope, memory: Memory, *, anew: bool) -> list[uuid.UUID]:
     """The memories that tell of a later time than `memory` and speak of what it says, oldest first, COMPARED at most.
 
     Without `anew` only those that MemOS knew before it: the others were or will be compared with it as they came.

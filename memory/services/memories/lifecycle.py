@@ -9,9 +9,10 @@ from typing import Any
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
-from memory.services.memories import recompare
+from memory.services.index.membership import bring_back, take_out
+from memory.services.memories import recompare, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
-from memory.services.memories.edit import bring_back, rewrite, take_out
+from memory.services.memories.edit import rewrite
 from memory.types import Access, ChangeTerms
 
 
@@ -43,7 +44,8 @@ def restore_one(
         done = _moved(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
         # The index looks at the row for whether it needs a vector.
         memory.save(update_fields=["state"])
-        bring_back([memory], now=now)
+        usage.note_restored([(memory.namespace_id, memory.pk)], now=now)
+        bring_back([memory])
         recompare.ask(memory.namespace_id, [memory.pk])
         return done
 

@@ -31,7 +31,7 @@ def restore_wholly(
     with transaction.atomic():
         wanted = set(memory_ids)
         locked = [one for one in _lock(access, wanted) if one.pk in wanted]
-        for identity in edit.restore_ids(
+        for identity in edit.restore(
             access, memory_ids=[one.pk for one in locked], reason=reason, now=now, request_id=request_id
         ):
             done[identity] = {"archived": True}
@@ -68,7 +68,7 @@ def undo_restore(
                 reinstate.retire_again(access, starts=[], by=uuid.UUID(by), **common)
         archived = [identity for identity in there if done[identity].get("archived")]
         if archived:
-            edit.archive_ids(access, memory_ids=archived, reason=reason, now=now, request_id=request_id)
+            edit.archive(access, memory_ids=archived, reason=reason, now=now, request_id=request_id)
 
 
 def _lock(access: Access, memory_ids: Collection[uuid.UUID]) -> list[Memory]:

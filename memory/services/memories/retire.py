@@ -8,13 +8,13 @@ Every function changes rows only and belongs inside the transaction that locks t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from memory.enums import ChangeKind, MemoryState
+from memory.governance.comparison import Retired
 from memory.governance.conflicts import Decision
 from memory.models import HOLDS_ON, Memory, RetiredStatement
 from memory.models.memory import spans_of
@@ -27,7 +27,7 @@ from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.summaries import stale
 from memory.text.analysis import terms
 from memory.text.translatable import gettext_noop as _
-from memory.text.utterances import Statement, live_text
+from memory.text.utterances import live_text
 
 # Who retires and supersedes without being asked, in links and in the audit log.
 ACTOR = "rule:supersession"
@@ -43,36 +43,25 @@ _REASONS = {
 JUDGED = _("A language model judged that a newer memory takes its place.")
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
-    """A statement that is to leave search, at [start, end); `by` is what the newer memory says. `holds`: it leaves
-    nothing else."""
-
-    start: int
-    end: int
-    by: Statement
-    decision: Decision
-    names: frozenset[str] = field(default=frozenset())
-    holds: bool = False
-
-
 def reason_of(decision: Decision) -> str:
     """Why, in a sentence that quotes neither memory: it stays when the newer one is erased."""
     return (_REASONS[decision.change.kind] if decision.change else decision.reason)[:MAX_REASON_CHARS]
 
 
-def remaining_text(memory: Memory, going: Sequence[Going]) -> str:
+def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]]) -> str:
     """What the memory is searched by when these statements are gone too; empty when no word is left."""
-    text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in going)])
+    text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in retired)])
     return text if any(character.isalnum() for character in text) else ""
 
 
-def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embedded | None, now: datetime) -> None:
+def retire(
+    memory: Memory, retired: Sequence[Retired[UUID]], *, by: Memory, embedded: Embedded | None, now: datetime
+) -> None:
     """Takes the statements out of search; sets `retired_spans`, `terms` and `length` of the memory.
 
     `embedded`: the vectors of what is left; None: the worker makes them.
     """
-    gone = [(one.start, one.end) for one in going if not one.holds]
+    gone = [(one.start, one.end) for one in retired if not one.holds]
     for start, end in gone:
         _rows(memory).filter(valid_to=HOLDS_ON, start__lt=end, end__gt=start).delete()
     RetiredStatement.objects.bulk_create(
@@ -92,7 +81,7 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
                 valid_to=HOLDS_ON if one.holds else max(by.holds_from, memory.holds_from),
                 retired_at=now,
             )
-            for one in going
+            for one in retired
         ]
     )
     memory.retired_spans = [place for span in sorted([*spans_of(memory.retired_spans), *gone]) for place in span]
@@ -100,10 +89,10 @@ def retire(memory: Memory, going: Sequence[Going], *, by: Memory, embedded: Embe
     stale.mark(memory)
 
 
-def search_what_holds(memory: Memory, going: Sequence[Going]) -> bool:
+def search_what_holds(memory: Memory, retired: Sequence[Retired[UUID]]) -> bool:
     """Has what left search only count again if nothing else would be left to find the memory by; whether it did."""
-    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in going)]
-    if remaining_text(memory, going) or not any(character.isalnum() for character in live_text(memory.text, spans)):
+    spans = [*spans_of(memory.retired_spans), *((one.start, one.end) for one in retired)]
+    if remaining_text(memory, retired) or not any(character.isalnum() for character in live_text(memory.text, spans)):
         return False
     return bool(_rows(memory).filter(withdrawn_at=None, valid_to=HOLDS_ON).delete()[0])
 

@@ -12,14 +12,13 @@ from django.db import transaction
 from django.db.models import Q
 
 from memory.enums import LinkKind
-from memory.errors import Conflict, InvalidInput
+from memory.errors import InvalidInput
 from memory.models import HOLDS_ON, Memory, MemoryLink, Namespace, RetiredStatement, Session, UnsurePair
 from memory.models.locks import Lock, lock_in_transaction
 from memory.services.memories import reinstate, settle
 from memory.services.memories.change import AS_IT_COMES, check_reason, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.retire import ACTOR
-from memory.services.tenancy.policy import in_force
 from memory.types import Access, Scope
 
 
@@ -62,26 +61,6 @@ def would_do(scope: Scope, *, everything: bool, now: datetime) -> Iterator[Would
             if key not in told:
                 told.add(key)
                 yield one
-
-
-def waiting_turns(scope: Scope) -> int:
-    """How many of the namespace's turns have not been compared with earlier ones."""
-    return sum(1 for _ in _waiting(scope, everything=False))
-
-
-def settle_now(scope: Scope, *, everything: bool, now: datetime) -> int:
-    """Compares the turns that wait, or `everything`, at once; returns how many turns.
-
-    Raises Conflict when the namespace's policy has settling turned off, EmbeddingUnavailable.
-    """
-    if not in_force(scope.namespace_id).policy.settle_conflicts:
-        raise Conflict(
-            f"conflicts.settle is off in the policy of {scope.namespace!r}: turn it on first (PUT /v1/policy), or see "
-            "what would be done with --dry-run."
-        )
-    if everything:
-        Session.objects.in_scope(scope).update(settled_turn=0)
-    return settle.settle_namespace(scope, now=now)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from memory.enums import PairVerdict
-from memory.governance.supersession import Unsure
+from memory.governance.comparison import Unsure
 from memory.models import Memory, UnsurePair
 from memory.models.sql import capped_counts
 from memory.providers.llm_settling import configured_judge

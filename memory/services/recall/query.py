@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from memory.audit import commit_of_reads
+from memory.audit import APPEND_EVENTS, commit_of_reads
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
 from memory.models import Memory
@@ -197,7 +197,7 @@ def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summa
 
 # A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each
 # memory is looked up by itself: asked for all at once, PostgreSQL may read every erased memory of the namespace.
-_STORE = """
+_STORE = f"""
 WITH commit AS MATERIALIZED (
     SELECT set_config('synchronous_commit', coalesce(%(commit)s, current_setting('synchronous_commit')), true)
 ), pack AS (
@@ -213,15 +213,14 @@ WITH commit AS MATERIALIZED (
            OR EXISTS (SELECT FROM memory_condensation c
                       WHERE c.namespace_id = %(namespace_id)s AND c.id = %(summary_id)s::uuid))
 )
-INSERT INTO memory_auditlog (id, namespace_id, namespace, session, event_type, actor, subject, details, request_id,
-                             created_at)
+{APPEND_EVENTS}
 SELECT e.id, %(namespace_id)s::bigint, %(namespace)s::text, %(session)s::text, e.event_type, %(actor)s::text,
        %(id)s::uuid::text, e.details::jsonb, %(request_id)s::text, %(now)s::timestamptz
 FROM (VALUES (%(query_event_id)s::uuid, %(query_event)s::text, %(query_details)s::text),
              (%(pack_event_id)s::uuid, %(pack_event)s::text, %(pack_details)s::text)) AS e (id, event_type, details),
      commit
 RETURNING id
-"""
+"""  # noqa: S608 - the head of the audit
 
 
 def _store(

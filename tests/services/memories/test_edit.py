@@ -71,11 +71,11 @@ def true_counts(scope: Scope) -> tuple[int, int]:
 
 
 def archive(ids: list[uuid.UUID], access: Access = STAFF, reason: str = "junk") -> int:
-    return curation.archive(access, memory_ids=ids, reason=reason, now=NOW)
+    return len(curation.archive(access, memory_ids=ids, reason=reason, now=NOW))
 
 
 def restore(ids: list[uuid.UUID], access: Access = STAFF) -> int:
-    return curation.restore(access, memory_ids=ids, reason="was right", now=NOW)
+    return len(curation.restore(access, memory_ids=ids, reason="was right", now=NOW))
 
 
 @pytest.mark.django_db

@@ -243,9 +243,11 @@ class TestOlderMaterialThatComesLater:
             remember(alice, f"The harbour pilot {number} likes chess problems.", session="talk", occurred_at=MAY)
         settle()
         compared = []
-        whole = settling._settle
+        whole = settling.compare_with_earlier
         monkeypatch.setattr(
-            settling, "_settle", lambda scope, one, *, now: (compared.append(one), whole(scope, one, now=now))
+            settling,
+            "compare_with_earlier",
+            lambda scope, one, *, now: (compared.append(one), whole(scope, one, now=now)),
         )
         old = remember(alice, OLD, session="imported", occurred_at=MARCH)
 

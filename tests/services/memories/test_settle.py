@@ -14,7 +14,7 @@ from memory.enums import AuditEvent, LinkKind, Review
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVector, NamespaceStat, Posting, RetiredStatement, Session
 from memory.services.erasure.run import carry_out
 from memory.services.index.embedding import embed_memories, embed_pending, passages_to_embed
-from memory.services.memories import edit
+from memory.services.memories import edit, outcome
 from memory.services.memories import settle as settling
 from memory.services.sessions.reset import reset_session
 from memory.types import system_access
@@ -234,15 +234,15 @@ def test_archiving_and_restoring_keeps_it_out(alice, told):
 
 def test_a_speaker_that_is_named_while_it_is_judged_is_in_the_vector(alice, told, monkeypatch):
     old, _ = told
-    whole = settling._embedded
+    whole = outcome._embed_remaining
 
     def renamed_before(*arguments):
-        monkeypatch.setattr(settling, "_embedded", whole)
+        monkeypatch.setattr(outcome, "_embed_remaining", whole)
         embedded = whole(*arguments)
         edit.edit(system_access("t"), memory_id=uuid.UUID(old), speaker="Anna", reason="it was she", now=MAY)
         return embedded
 
-    monkeypatch.setattr(settling, "_embedded", renamed_before)
+    monkeypatch.setattr(outcome, "_embed_remaining", renamed_before)
     settle()
     settle()
 

@@ -208,14 +208,14 @@ def test_a_change_in_the_middle_of_settling_wins_and_leaves_the_index_whole(
     other = remember(alice, "Crane four is out of service.", session="else", occurred_at=MAY)
     target, session = (old, "march") if which == "older" else (new, "may")
     decided, changed = threading.Event(), threading.Event()
-    plain = settling.carry_out
+    plain = settling.store_outcome
 
     def slowly(*arguments, **options):
         decided.set()
         assert changed.wait(20)
         return plain(*arguments, **options)
 
-    monkeypatch.setattr(settling, "carry_out", slowly)
+    monkeypatch.setattr(settling, "store_outcome", slowly)
 
     def run() -> int:
         try:
@@ -250,7 +250,7 @@ def test_a_change_in_the_middle_of_settling_wins_and_leaves_the_index_whole(
     assert_index_is_whole(alice)
     assert not Memory.objects.in_scope(alice.scope).exclude(retired_spans=[]).exists()
     assert not Memory.objects.in_scope(alice.scope).filter(superseded_by__in=[new, old]).exists()
-    monkeypatch.setattr(settling, "carry_out", plain)
+    monkeypatch.setattr(settling, "store_outcome", plain)
     settle()
     assert_index_is_whole(alice)
 

@@ -428,7 +428,7 @@ def make_run(namespace_id: int, at: datetime, status: str) -> None:
 
 
 def restore(memory_id: uuid.UUID, at: datetime) -> None:
-    assert edit.restore(system_access("staff"), memory_ids=[memory_id], reason="needed", now=at) == 1
+    assert edit.restore(system_access("staff"), memory_ids=[memory_id], reason="needed", now=at) == [memory_id]
 
 
 def closing(work: Callable) -> Callable:

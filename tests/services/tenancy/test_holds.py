@@ -17,7 +17,7 @@ from django.utils import timezone
 from memory.enums import QuarantineState
 from memory.errors import Conflict
 from memory.models import Document, Memory, MemoryVersion, QuarantinedItem
-from memory.services.erasure import requests
+from memory.services.erasure import receipts, requests
 from memory.services.erasure import run as erasing
 from memory.services.index import entries
 from memory.services.index.recount import differences
@@ -230,7 +230,7 @@ class TestWhatAHoldLetsPass:
     def test_other_memories_go(self, alice, held):
         other = Memory.objects.across_namespaces().exclude(pk=held).get().pk
 
-        assert edit.archive(STAFF, memory_ids=[other], reason="why", now=timezone.now()) == 1
+        assert edit.archive(STAFF, memory_ids=[other], reason="why", now=timezone.now()) == [other]
 
 
 def without_id(memory_id: uuid.UUID) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def test_a_hold_placed_in_the_middle_of_an_erasure_keeps_what_is_left(alice, rem
     erasing.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=erasure.id, now=timezone.now)
 
     kept = ids[2:] if whole else [ids[3]]
-    receipt = requests.to_dict(requests.find(STAFF, erasure_id=erasure.id))
+    receipt = receipts.to_dict(receipts.find(STAFF, erasure_id=erasure.id))
     assert receipt["status"] == "finished", receipt
     assert sorted(Memory.objects.across_namespaces().values_list("pk", flat=True)) == kept
     assert receipt["holders"]["memory_memory"] == {"counted": 6, "cleared": 6 - len(kept), "kept": len(kept), "left": 0}

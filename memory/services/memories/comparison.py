@@ -1,0 +1,160 @@
+"""One memory beside the earlier ones that it may be about, and what that means: the object that the steps of `settle`
+share, and the steps that read and decide. `outcome` stores."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+from django.db.models.functions import Length
+
+from memory.enums import Role
+from memory.governance.comparison import Settled
+from memory.governance.likelihood import Nearness
+from memory.governance.supersession import settle, updating_texts, wanted_terms
+from memory.models import Memory
+from memory.models.memory import MemoryQuerySet, spans_of
+from memory.services.index import neighbours
+from memory.services.index.embedding import active_model
+from memory.services.memories import unsure_pairs
+from memory.text.clauses import clauses
+from memory.text.utterances import Statement, live_statements
+from memory.types import Scope
+
+log = logging.getLogger("memos.settling")
+
+# What a change names must share so much with a memory before the memory is looked at; so many are looked at.
+LEAST_SHARE = 0.5
+_LOOKED_AT = 100
+# Memories near in meaning that are looked at for the former value of an attribute.
+_NEAR = 50
+# The nearest of them are weighed by meaning, so many clauses at most.
+_NEAREST = 10
+MOST_COMPARED = 100
+# What one memory may cost, whatever is written in it: changes and values that earlier memories are looked for by,
+# characters of earlier memories, newest first, and seconds of judging, of the CPU of its thread.
+MOST_WANTED = 100
+MOST_TOLD = 20
+MOST_EARLIER_CHARS = 1_000_000
+MOST_SECONDS = 5.0
+_PEOPLE = (Role.USER,)
+
+
+@dataclass(slots=True)
+class MemoryComparison:
+    """`memory` says `statements`, as far as they hold; `earlier`: the memories that these may be about, oldest first.
+
+    `settled`: what is decided of them; `same`: the earlier memories that say the same. `judge`: the language model that
+    decided it; empty: the rules.
+    """
+
+    scope: Scope
+    memory: Memory
+    statements: Sequence[Statement] = ()
+    earlier: Sequence[Memory] = ()
+    settled: Settled[uuid.UUID] = field(default_factory=Settled)
+    same: Sequence[uuid.UUID] = ()
+    judge: str = ""
+
+    @property
+    def changes_nothing(self) -> bool:
+        settled = self.settled
+        return not (settled.retired or settled.linked or settled.review or settled.unsure or self.same)
+
+    @property
+    def memories(self) -> dict[uuid.UUID, Memory]:
+        """All of them as they were read, by id."""
+        return {one.pk: one for one in (self.memory, *self.earlier)}
+
+
+def said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
+    """What people said, and still holds: chunks of documents and what agents said decide nothing."""
+    return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
+
+
+def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
+    """The comparison of a memory as it is now; None when it decides nothing, or no more."""
+    memory = said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
+    return MemoryComparison(scope, memory, statements_of(memory)) if memory is not None else None
+
+
+def statements_of(memory: Memory) -> list[Statement]:
+    """The statements of a memory that hold."""
+    by_agent = memory.role not in _PEOPLE
+    return live_statements(memory.text, spans_of(memory.retired_spans), speaker=memory.speaker, by_agent=by_agent)
+
+
+def find_earlier(comparison: MemoryComparison) -> None:
+    """Adds the earlier memories that what is said may be about. Raises EmbeddingUnavailable."""
+    scope, memory, statements = comparison.scope, comparison.memory, comparison.statements
+    found: set[uuid.UUID] = set()
+    for wanted in list(dict.fromkeys(wanted_terms(statements)))[:MOST_WANTED]:
+        least = math.ceil(len(wanted) * LEAST_SHARE)
+        found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
+    found.update(neighbours.near_any(scope, updating_texts(statements)[:MOST_TOLD], limit=_NEAR))
+    before = Q(occurred_at__lt=memory.occurred_at) | Q(occurred_at=memory.occurred_at, pk__lt=memory.pk)
+    rows = Memory.objects.in_scope(scope).active().filter(before, pk__in=found, superseded_by=None, turn__gt=0)
+    read, characters = [], 0
+    for pk, length in rows.order_by("-occurred_at", "-pk").values_list("pk", Length("text")):
+        characters += length
+        if characters <= MOST_EARLIER_CHARS:
+            read.append(pk)
+    ordered = rows.filter(pk__in=read).order_by("occurred_at", "pk")
+    comparison.earlier = [one for one in ordered if _is_one_person(one, memory)]
+
+
+def _is_one_person(one: Memory, other: Memory) -> bool:
+    """Not when their metadata names two users: then they share no more than the namespace."""
+    return all(
+        one.metadata[key] == other.metadata[key]
+        for key in ("user_id", "user")
+        if key in one.metadata and key in other.metadata
+    )
+
+
+def decide(comparison: MemoryComparison) -> None:
+    """Adds what the memory does to the earlier ones, by the rules and by meaning. Raises EmbeddingUnavailable."""
+    memory, statements = comparison.memory, comparison.statements
+    until = time.thread_time() + MOST_SECONDS
+    earlier = {one.pk: statements_of(one) for one in comparison.earlier}
+    nearness = _measure_nearness(comparison.scope, statements, earlier)
+    comparison.settled = settle(memory.pk, statements, earlier, nearness=nearness, until=until)
+    if not unsure_pairs.has_judge():
+        comparison.settled.unsure.clear()
+    if time.thread_time() > until:
+        log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(statements)})
+
+
+def _measure_nearness(
+    scope: Scope, statements: Sequence[Statement], earlier: Mapping[uuid.UUID, Sequence[Statement]]
+) -> Callable[[str, str, str], Nearness | None]:
+    """How near the earlier memories that mean most alike are to what says that something changed.
+
+    Nothing is near while another model than MiniLM is active: `governance.likelihood` knows no other's cosines.
+    """
+    model = active_model()
+    told = updating_texts(statements)[:MOST_TOLD]
+    if not told or not model.is_minilm:
+        return lambda *_: None
+    near = neighbours.near_any(scope, told, limit=_NEAREST)
+    texts = [text for one in told for text in (one, *(clause.text for clause in clauses(one)))]
+    texts += [clause.text for key in near for one in earlier.get(key, ()) for clause in clauses(one.text)]
+    texts = list(dict.fromkeys(texts))[:MOST_COMPARED]
+    vectors = dict(zip(texts, model.embed(texts), strict=True))
+
+    def nearness(statement: str, clause: str, former: str) -> Nearness | None:
+        if not {statement, clause, former} <= vectors.keys():
+            return None
+        return Nearness(float(vectors[statement] @ vectors[former]), float(vectors[clause] @ vectors[former]))
+
+    return nearness
+
+
+def find_same(comparison: MemoryComparison) -> None:
+    """Adds the earlier memories that say the same. Raises EmbeddingUnavailable."""
+    comparison.same = neighbours.find_near_duplicates(comparison.scope, comparison.memory)

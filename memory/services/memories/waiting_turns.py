@@ -1,0 +1,76 @@
+"""The turns that have not been compared with earlier memories: how far each session is, and what came while a policy
+had settling turned off, which is compared once it is on again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Coalesce, Least
+
+from memory.models import Session
+from memory.models.session import SessionQuerySet
+from memory.services.memories.retire import ACTOR
+from memory.services.tenancy.policy import in_force
+from memory.types import Scope
+
+# Sessions that are listed at a time.
+_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingSession:
+    """The session `session` has turns that were not compared: those after `settled_turn`, up to `message_count`."""
+
+    scope: Scope
+    session: str
+    settled_turn: int
+    message_count: int
+
+
+def list_waiting(namespace_id: int | None = None) -> list[WaitingSession]:
+    """The sessions with turns that wait, in the namespace or in all of them, in the order of their last messages."""
+    waiting = _sessions(namespace_id).filter(message_count__gt=F("settled_turn")).order_by("last_message_at", "name")
+    columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count")
+    return [WaitingSession(Scope(row[0], row[1], ACTOR), *row[2:]) for row in waiting.values_list(*columns)[:_LISTED]]
+
+
+def mark_settled(waiting: WaitingSession, *, turn: int) -> None:
+    """Notes that the session was compared up to this turn; one that was emptied meanwhile begins at turn 1 again."""
+    session = Session.objects.in_scope(waiting.scope).filter(name=waiting.session, settled_turn=waiting.settled_turn)
+    session.update(settled_turn=Least(turn, F("message_count")))
+
+
+def skip(waiting: WaitingSession) -> None:
+    """Notes that the turns that wait are passed over, for the policy has settling turned off; the first such note
+    stays."""
+    session = Session.objects.in_scope(waiting.scope).filter(name=waiting.session)
+    session.update(skipped_turn=Coalesce("skipped_turn", waiting.settled_turn))
+
+
+# Rows that others hold wait for the next look.
+_TAKE_UP = """
+WITH waiting AS MATERIALIZED (
+    SELECT namespace_id, name FROM memory_session
+    WHERE namespace_id = %(namespace_id)s AND skipped_turn IS NOT NULL
+    ORDER BY name COLLATE "default" FOR UPDATE SKIP LOCKED
+)
+UPDATE memory_session s SET settled_turn = least(s.settled_turn, s.skipped_turn), skipped_turn = NULL
+FROM waiting w WHERE s.namespace_id = w.namespace_id AND s.name = w.name
+"""
+
+
+def take_up_skipped(namespace_id: int | None = None) -> None:
+    """Sets sessions back to where settling was turned off, in the namespace, or in all in which it is on again."""
+    skipped = _sessions(namespace_id).filter(skipped_turn__isnull=False).order_by()
+    for found_id in sorted(skipped.values_list("namespace_id", flat=True).distinct()):
+        if in_force(found_id).policy.settle_conflicts:
+            with connection.cursor() as cursor:
+                cursor.execute(_TAKE_UP, {"namespace_id": found_id})
+
+
+def _sessions(namespace_id: int | None) -> SessionQuerySet:
+    if namespace_id is None:
+        return Session.objects.across_namespaces()
+    return Session.objects.filter(namespace_id=namespace_id)

@@ -1,0 +1,149 @@
+"""The tables of the index and of the audit are written in one place, by SQL or by Django; whose SQL reads memories is
+named here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import partial
+
+from django.apps import apps
+
+from memory.models import large, search
+from memory.services.erasure.holders import HOLDERS
+from tests.contracts.test_writes import ROOT, sources
+
+INDEX, AUDIT = "memory/services/index/", "memory/audit.py"
+# Vectors, postings, counters and IVF lists; which model is in use is the index's own business, too.
+OWNERS = {
+    model._meta.db_table: INDEX
+    for model in apps.get_app_config("memory").get_models()
+    if model.__module__ in (search.__name__, large.__name__)
+} | {"memory_namespacestat": INDEX, "memory_auditlog": AUDIT}
+# Those that write memories by SQL: the rest changes a row that it has locked, through Django.
+MEMORY_WRITERS = {
+    "memory/services/index/embedding.py": "with the vectors, that a memory has them",
+    "memory/services/index/entries.py": "deletes memories with their postings and counts, in one statement",
+    "memory/services/index/insert.py": "stores memories with all that a search reads, in one statement",
+    "memory/services/retention/importance.py": "rates a batch, and only what differs",
+}
+
+ONE_ROUND = "one statement for a request that is waited for"
+JOINED = "joins memories with what is counted, aggregated or searched beside them"
+LOCKS = "a lock or an order of locks that Django does not write"
+WITH_WRITE = "the reading half of a statement that writes"
+COMPOSED = "conditions that are put together as SQL"
+RECURSIVE = "a recursive query"
+MEMORY_READERS = {
+    "memory/retrieval/pipeline.py": ONE_ROUND,
+    "memory/retrieval/places.py": ONE_ROUND,
+    "memory/retrieval/predicate.py": COMPOSED,
+    "memory/services/entities/extract.py": LOCKS,
+    "memory/services/entities/links.py": JOINED,
+    "memory/services/erasure/holders.py": COMPOSED,
+    "memory/services/erasure/requests.py": WITH_WRITE,
+    "memory/services/erasure/sessions.py": WITH_WRITE,
+    "memory/services/index/embedding.py": WITH_WRITE,
+    "memory/services/index/erased.py": WITH_WRITE,
+    "memory/services/index/recount.py": JOINED,
+    "memory/services/memories/later.py": JOINED,
+    "memory/services/memories/retired.py": JOINED,
+    "memory/services/memories/supersede.py": RECURSIVE,
+    "memory/services/memories/usage.py": WITH_WRITE,
+    "memory/services/monitoring/namespaces.py": JOINED,
+    "memory/services/monitoring/stages.py": JOINED,
+    "memory/services/projection/fit.py": JOINED,
+    "memory/services/projection/read.py": JOINED,
+    "memory/services/recall/context.py": ONE_ROUND,
+    "memory/services/recall/why.py": COMPOSED,
+    "memory/services/retention/due.py": COMPOSED,
+    "memory/services/retention/forecast.py": COMPOSED,
+    "memory/services/retention/importance.py": WITH_WRITE,
+    "memory/services/sessions/listing.py": JOINED,
+}
+
+WRITTEN = re.compile(r"\b(?:INSERT\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(memory_\w+)")
+READ = re.compile(r"\b(?<!DELETE )(?:FROM|JOIN|USING)\s+(memory_\w+)")
+METHODS = {
+    "create", "get_or_create", "update_or_create", "bulk_create", "bulk_update", "delete", "update", "_raw_delete",
+}  # fmt: skip
+TABLES = {model.__name__: model._meta.db_table for model in apps.get_app_config("memory").get_models()}
+
+
+def written_tables(tree: ast.AST) -> set[str]:
+    """The tables that a module writes, by SQL or through `Model.objects` (of a queryset kept in a variable: not)."""
+    found = {table for text in _texts(tree) for table in WRITTEN.findall(text)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            begin = re.match(r"(\w+)\.objects\b", ast.unparse(node.func.value))
+            if begin and begin.group(1) in TABLES:
+                found.add(TABLES[begin.group(1)])
+    return found
+
+
+def read_tables(tree: ast.AST) -> set[str]:
+    """The tables that the SQL of a module reads."""
+    return {table for text in _texts(tree) for table in READ.findall(text)}
+
+
+def _texts(tree: ast.AST) -> list[str]:
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _modules() -> dict[str, ast.Module]:
+    paths = [path for path in sources() if not path.startswith(("memory/migrations/", "memory/models/"))]
+    return {path: ast.parse((ROOT / path).read_text("utf-8")) for path in paths}
+
+
+def test_the_index_and_the_audit_are_written_in_one_place_each():
+    elsewhere: dict[str, set[str]] = defaultdict(set)
+    for path, tree in _modules().items():
+        for table in written_tables(tree):
+            if table in OWNERS and not path.startswith(OWNERS[table]):
+                elsewhere[path].add(table)
+
+    assert {"memory_memoryvector", "memory_posting", "memory_corpus", "memory_commonterm"} <= OWNERS.keys()
+    assert elsewhere == {}
+
+
+def test_erasures_have_the_index_clear_its_tables():
+    """Holders are made of tables' names, which the reading above does not see."""
+    ways = {holder.name: [holder.clear, holder.sweep] for holder in HOLDERS if holder.name in OWNERS}
+    own = [name for name, both in ways.items() if any(_is_statement(way) for way in both)]
+
+    assert ways.keys() >= {"memory_memoryvector", "memory_posting", "memory_commonterm"}
+    assert own == []
+    assert all(any(map(_is_statement, (one.clear, one.sweep))) for one in HOLDERS if one.name == "memory_memorylink")
+
+
+def _is_statement(way: object) -> bool:
+    """Whether a holder is cleared by a statement of `holders`, and not by a function."""
+    return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_batched.")
+
+
+def test_what_writes_and_reads_memories_by_sql_is_named():
+    modules = _modules()
+    writers = {
+        path for path, tree in modules.items() if any("memory_memory" in WRITTEN.findall(text) for text in _texts(tree))
+    }
+    readers = {path for path, tree in modules.items() if "memory_memory" in read_tables(tree)}
+
+    assert writers == MEMORY_WRITERS.keys()
+    assert readers == MEMORY_READERS.keys()
+
+
+def test_writing_and_reading_is_seen():
+    for source, written, read in (
+        ("S = 'DELETE FROM memory_posting p USING memory_memory m'", {"memory_posting"}, {"memory_memory"}),
+        (
+            "S = f'INSERT INTO memory_auditlog {x} SELECT 1 FROM memory_session'",
+            {"memory_auditlog"},
+            {"memory_session"},
+        ),
+        ("S = 'UPDATE memory_memoryvector v SET filed = true'", {"memory_memoryvector"}, set()),
+        ("Posting.objects.in_scope(scope).filter(term='x').delete()", {"memory_posting"}, set()),
+        ("Posting.objects.in_scope(scope).filter(term='x').count()", set(), set()),
+    ):
+        tree = ast.parse(source)
+        assert (written_tables(tree), read_tables(tree)) == (written, read)
