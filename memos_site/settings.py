@@ -336,13 +336,41 @@ MEMOS_SUMMARY_LOCK_SECONDS = env.integer(
 MEMOS_LLM_ENABLED = env.flag(
     "MEMOS_LLM_ENABLED",
     False,
-    "Summaries by a language model, in the background; the extractive card stays the fallback.",
+    "Answers and summaries by a language model; without it both are extractive.",
+)
+MEMOS_LLM_PROVIDER = env.text(
+    "MEMOS_LLM_PROVIDER",
+    "openai",
+    "Provider of the language model: its address, its key and what it takes. Any other OpenAI-compatible endpoint: "
+    "`openai` with MEMOS_LLM_BASE_URL.",
+    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp"),
 )
 MEMOS_LLM_API_KEY = env.text(
-    "MEMOS_LLM_API_KEY", "", "Key of the language model; without one it stays off.", secret=True
+    "MEMOS_LLM_API_KEY", "", "Key of the provider `openai`; without one it stays off.", secret=True
 )
-MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
-MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
+MEMOS_ANTHROPIC_API_KEY = env.text("MEMOS_ANTHROPIC_API_KEY", "", "Key of the provider `anthropic`.", secret=True)
+MEMOS_QWEN_API_KEY = env.text("MEMOS_QWEN_API_KEY", "", "Key of the provider `qwen`.", secret=True)
+MEMOS_DEEPSEEK_API_KEY = env.text("MEMOS_DEEPSEEK_API_KEY", "", "Key of the provider `deepseek`.", secret=True)
+MEMOS_LLM_BASE_URL = env.text(
+    "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
+)
+MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
+# By purpose (memory.enums.ModelPurpose), as `provider/model`.
+MEMOS_LLM_MODELS = {
+    "answer": env.text("MEMOS_LLM_ANSWER_MODEL", "", "`provider/model` that answers.", shown="MEMOS_LLM_MODEL"),
+    "summarise": env.text(
+        "MEMOS_LLM_SUMMARISE_MODEL", "", "`provider/model` that writes summaries.", shown="MEMOS_LLM_MODEL"
+    ),
+    "extract": env.text(
+        "MEMOS_LLM_EXTRACT_MODEL", "", "`provider/model` that reads names and facts.", shown="MEMOS_LLM_MODEL"
+    ),
+    "judge": env.text(
+        "MEMOS_LLM_JUDGE_MODEL",
+        "",
+        "`provider/model` that judges updates and suspected texts.",
+        shown="MEMOS_LLM_MODEL",
+    ),
+}
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memory.enums import ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 from memory.text.card import (
     CARD_SCHEMA,
     COMMAND_SHARE,
@@ -55,7 +57,7 @@ class LLMCardWriter:
 
 def configured_card_writer() -> LLMCardWriter | None:
     """The model that writes cards; None when no chat model is configured."""
-    chat = configured_chat()
+    chat = configured_chat(ModelPurpose.SUMMARISE)
     return LLMCardWriter(chat) if chat else None
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.enums import EntityKind
+from memory.enums import EntityKind, ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 from memory.text.names import MAX_NAME_CHARS, NameMatch, name_key
 
 # Texts of one question to the model, and what it reads of each.
@@ -48,7 +49,7 @@ class LLMEntityReader:
 
 def configured_reader() -> LLMEntityReader | None:
     """The model that reads names; None unless MEMOS_LLM_ENTITIES is on and there is a chat model."""
-    chat = configured_chat() if settings.MEMOS_LLM_ENTITIES else None
+    chat = configured_chat(ModelPurpose.EXTRACT) if settings.MEMOS_LLM_ENTITIES else None
     return LLMEntityReader(chat) if chat else None
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
+from memory.enums import ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 
 # Of a text so much is shown to the model: its beginning and its end.
 MAX_TEXT_CHARS = 4_000
@@ -44,7 +46,11 @@ class LLMGate:
 
 def configured_gate() -> LLMGate | None:
     """The model that the settings let judge; None unless MEMOS_LLM_GATE is on and there is a chat model."""
-    chat = configured_chat(timeout=settings.MEMOS_LLM_GATE_SECONDS) if settings.MEMOS_LLM_GATE else None
+    chat = (
+        configured_chat(ModelPurpose.JUDGE, timeout=settings.MEMOS_LLM_GATE_SECONDS)
+        if settings.MEMOS_LLM_GATE
+        else None
+    )
     return LLMGate(chat) if chat else None
 
 

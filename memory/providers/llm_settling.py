@@ -8,8 +8,10 @@ from typing import Any
 
 from django.conf import settings
 
+from memory.enums import ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 
 MAX_VALUE_CHARS = 200
 
@@ -75,7 +77,7 @@ class LLMJudge:
 
 def configured_judge() -> LLMJudge | None:
     """The model that the settings let judge; None unless MEMOS_LLM_SETTLING is on and there is a chat model."""
-    chat = configured_chat() if settings.MEMOS_LLM_SETTLING else None
+    chat = configured_chat(ModelPurpose.JUDGE) if settings.MEMOS_LLM_SETTLING else None
     return LLMJudge(chat) if chat else None
 
 

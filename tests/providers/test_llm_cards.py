@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from memory.models import Condensation, Memory
-from memory.providers.chat import configured_chat
+from memory.providers.chat.registry import configured_chat
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
 from memory.services.summaries.condense import condense_session
