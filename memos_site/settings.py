@@ -356,21 +356,40 @@ MEMOS_LLM_BASE_URL = env.text(
 )
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
 # By purpose (memory.enums.ModelPurpose), as `provider/model`.
-MEMOS_LLM_MODELS = {
-    "answer": env.text("MEMOS_LLM_ANSWER_MODEL", "", "`provider/model` that answers.", shown="MEMOS_LLM_MODEL"),
-    "summarise": env.text(
-        "MEMOS_LLM_SUMMARISE_MODEL", "", "`provider/model` that writes summaries.", shown="MEMOS_LLM_MODEL"
-    ),
-    "extract": env.text(
-        "MEMOS_LLM_EXTRACT_MODEL", "", "`provider/model` that reads names and facts.", shown="MEMOS_LLM_MODEL"
-    ),
-    "judge": env.text(
-        "MEMOS_LLM_JUDGE_MODEL",
-        "",
-        "`provider/model` that judges updates and suspected texts.",
-        shown="MEMOS_LLM_MODEL",
-    ),
-}
+MEMOS_LLM_ANSWER_MODEL = env.text(
+    "MEMOS_LLM_ANSWER_MODEL", "", "`provider/model` that answers.", shown="MEMOS_LLM_MODEL"
+)
+MEMOS_LLM_SUMMARISE_MODEL = env.text(
+    "MEMOS_LLM_SUMMARISE_MODEL", "", "`provider/model` that writes summaries.", shown="MEMOS_LLM_MODEL"
+)
+MEMOS_LLM_EXTRACT_MODEL = env.text(
+    "MEMOS_LLM_EXTRACT_MODEL", "", "`provider/model` that reads names and facts.", shown="MEMOS_LLM_MODEL"
+)
+MEMOS_LLM_JUDGE_MODEL = env.text(
+    "MEMOS_LLM_JUDGE_MODEL", "", "`provider/model` that judges updates and suspected texts.", shown="MEMOS_LLM_MODEL"
+)
+MEMOS_OLLAMA_BASE_URL = env.text(
+    "MEMOS_OLLAMA_BASE_URL", "", "Address of the provider `ollama`.", shown="http://127.0.0.1:11434/v1"
+)
+MEMOS_VLLM_BASE_URL = env.text(
+    "MEMOS_VLLM_BASE_URL", "", "Address of the provider `vllm`.", shown="http://127.0.0.1:8000/v1"
+)
+MEMOS_LLAMACPP_BASE_URL = env.text(
+    "MEMOS_LLAMACPP_BASE_URL", "", "Address of the provider `llamacpp`.", shown="http://127.0.0.1:8080/v1"
+)
+MEMOS_LLM_CONCURRENCY = env.integer(
+    "MEMOS_LLM_CONCURRENCY",
+    8,
+    "Calls of one model that one process makes at once; a further one waits a second, then gets 503.",
+    minimum=1,
+    maximum=10_000,
+)
+MEMOS_LLM_BREAKER_FAILURES = env.integer(
+    "MEMOS_LLM_BREAKER_FAILURES", 5, "Failures of a model in a row after which it is left alone for a while; 0: never."
+)
+MEMOS_LLM_BREAKER_SECONDS = env.number(
+    "MEMOS_LLM_BREAKER_SECONDS", 30.0, "How long it is left alone; then one call tries it.", minimum=0.1, maximum=3600
+)
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
 )

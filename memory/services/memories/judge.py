@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
-from memory.errors import InvalidInput, LLMUnavailable
+from memory.errors import InvalidInput, LLMRefused, LLMUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.supersession import Linked, Retired, Settled, may_stand
 from memory.models import Memory, MemoryLink, UnsurePair
@@ -84,7 +84,7 @@ class _Case:
 def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     """Has the pairs that wait judged, MEMOS_LLM_SETTLING_PER_RUN at most; returns how many got a verdict.
 
-    Begins no further question after `seconds`, nor after one without an answer. One run at a time; another does
+    Begins no further question after `seconds`, nor when the model is away. One run at a time; another does
     nothing, as does one without a model.
     """
     judge = configured_judge()
@@ -101,6 +101,8 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
             except LLMUnavailable as error:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)
+                if isinstance(error, LLMRefused):
+                    continue
                 break
             model_calls.note_answer(model_calls.LANGUAGE)
             for case, verdict in zip(cases, verdicts, strict=True):
