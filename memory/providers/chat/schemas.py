@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import orjson
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from memory.errors import InvalidInput
 
@@ -25,14 +26,20 @@ def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
 
 
 def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
-    """The JSON object in `text`, or None and what is wrong with it."""
+    """The JSON object in `text`, or None and what is wrong with it. Raises InvalidInput for a schema with a `$ref` to
+    another one."""
     try:
         said = orjson.loads(_unfence(text))
     except orjson.JSONDecodeError:
         return None, "it is no JSON"
     if not isinstance(said, dict):
         return None, "it is no JSON object"
-    error = jsonschema.exceptions.best_match(validator.iter_errors(said))
+    try:
+        error = jsonschema.exceptions.best_match(validator.iter_errors(said))
+    except Unresolvable as unknown:
+        raise InvalidInput(
+            f"The schema names {unknown.ref!r}, and reads no other schema: put it under $defs."
+        ) from unknown
     return (said, "") if error is None else (None, error.message[:MAX_PROBLEM_CHARS])
 
 
