@@ -9,12 +9,12 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from memory.conf import UNSAFE
-from memory.enums import ModelPurpose
+from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.governance.policy import contradictions
 from memory.policy_values import BY_KEY
 from memory.providers import rerank
 from memory.providers.chat.presets import PRESETS
-from memory.providers.chat.registry import CHAT_PURPOSES, chosen_model, is_model_name, missing_setting
+from memory.providers.chat.registry import chosen_model, is_model_name, missing_setting
 
 
 @register(Tags.compatibility)

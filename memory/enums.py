@@ -360,6 +360,10 @@ class ModelPurpose(TextChoices):
     RERANK = "rerank"
 
 
+# What a chat model is called for: each has a setting MEMOS_LLM_<PURPOSE>_MODEL and a value of the policy.
+CHAT_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
+
+
 class ModelCallStatus(TextChoices):
     """How a call of a model ended: cancelled is one whose reader left."""
 

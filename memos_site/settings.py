@@ -10,7 +10,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment
-from memory.policy_values import KNOBS
+from memory.policy_values import BY_KEY, KNOBS
 from memos_site.runtime import discover
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -355,18 +355,16 @@ MEMOS_LLM_BASE_URL = env.text(
     "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
 )
 MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
-# By purpose (memory.enums.ModelPurpose), as `provider/model`.
-MEMOS_LLM_ANSWER_MODEL = env.text(
-    "MEMOS_LLM_ANSWER_MODEL", "", "`provider/model` that answers.", shown="MEMOS_LLM_MODEL"
-)
-MEMOS_LLM_SUMMARISE_MODEL = env.text(
-    "MEMOS_LLM_SUMMARISE_MODEL", "", "`provider/model` that writes summaries.", shown="MEMOS_LLM_MODEL"
-)
-MEMOS_LLM_EXTRACT_MODEL = env.text(
-    "MEMOS_LLM_EXTRACT_MODEL", "", "`provider/model` that reads names and facts.", shown="MEMOS_LLM_MODEL"
-)
-MEMOS_LLM_JUDGE_MODEL = env.text(
-    "MEMOS_LLM_JUDGE_MODEL", "", "`provider/model` that judges updates and suspected texts.", shown="MEMOS_LLM_MODEL"
+# By purpose (memory.enums.ModelPurpose).
+MEMOS_LLM_ANSWER_MODEL = str(BY_KEY["models.answer"].read(env))
+MEMOS_LLM_SUMMARISE_MODEL = str(BY_KEY["models.summarise"].read(env))
+MEMOS_LLM_EXTRACT_MODEL = str(BY_KEY["models.extract"].read(env))
+MEMOS_LLM_JUDGE_MODEL = str(BY_KEY["models.judge"].read(env))
+MEMOS_LLM_ALLOWED_MODELS = env.words(
+    "MEMOS_LLM_ALLOWED_MODELS",
+    "",
+    "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`; empty: any of a provider "
+    "that is set up.",
 )
 MEMOS_OLLAMA_BASE_URL = env.text(
     "MEMOS_OLLAMA_BASE_URL", "", "Address of the provider `ollama`.", shown="http://127.0.0.1:11434/v1"

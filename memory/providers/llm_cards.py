@@ -27,7 +27,7 @@ MAX_ITEMS = 12
 MAX_ITEM_CHARS = 400
 
 # An answer repeats the earlier card and adds to it, each item with its sources: twice what a card may take.
-_MAX_ANSWER_TOKENS = 2 * MAX_CARD_TOKENS
+MAX_ANSWER_TOKENS = 2 * MAX_CARD_TOKENS
 _ITEM = {
     "type": "object",
     "properties": {
@@ -37,12 +37,12 @@ _ITEM = {
     "required": ["text", "sources"],
     "additionalProperties": False,
 }
-_SCHEMA = {
+ANSWER_SCHEMA = {
     "type": "object",
     "properties": {bucket: {"type": "array", "items": _ITEM} for bucket in BUCKETS},
     "additionalProperties": False,
 }
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     "You keep the memory of a conversation as a card. Answer one JSON object with the keys "
     + ", ".join(BUCKETS)
     + f". Each is a list of at most {MAX_ITEMS} objects "
@@ -68,8 +68,8 @@ class LLMCardWriter:
         Raises LLMUnavailable when the model does not answer, or its answer is not such a card: then, of a number or a
         name that is in none of its sources, `detail` tells the `item` and what was `invented`.
         """
-        material = _material(turns, previous)
-        said = self._chat.ask(_INSTRUCTIONS, material, schema=_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS)
+        material = material_of(turns, previous)
+        said = self._chat.ask(INSTRUCTIONS, material, schema=ANSWER_SCHEMA, max_tokens=MAX_ANSWER_TOKENS)
         return _card(said, turns, previous)
 
 
@@ -79,7 +79,7 @@ def configured_card_writer(model: str = "") -> LLMCardWriter | None:
     return LLMCardWriter(chat) if chat else None
 
 
-def _material(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
+def material_of(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the model reads: the earlier card's items and the messages, all numbered from 1."""
     earlier = {bucket: list((previous or {}).get(bucket) or []) for bucket in BUCKETS}
     messages = [

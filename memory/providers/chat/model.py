@@ -138,6 +138,11 @@ class ChatModel:
         ]
         return self.complete_json(messages, schema=schema, max_tokens=max_tokens)
 
+    @property
+    def json_form(self) -> str:
+        """How it is told to answer JSON, in words."""
+        return {"schema": "by a schema", "object": "as an object", "words": "in words"}[self._preset.structured]
+
     @cached_property
     def _client(self) -> OpenAI:
         import openai  # noqa: PLC0415 - half a second, for those who use it

@@ -6,13 +6,12 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from memory.enums import ModelPurpose
+from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.providers.chat.faults import Endpoint
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.presets import PRESETS
-
-# What a chat model is called for: each purpose has a setting MEMOS_LLM_<PURPOSE>_MODEL.
-CHAT_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
+from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
 
 
 def configured_chat(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
@@ -53,6 +52,30 @@ def missing_setting(provider: str) -> str:
     if provider not in PRESETS:
         return "MEMOS_LLM_PROVIDER"
     return "" if _key_of(provider) or not PRESETS[provider].key_setting else PRESETS[provider].key_setting
+
+
+def choice_problem(model: str) -> str | None:
+    """Why a namespace may not choose `model` (`provider/model`), as a sentence without its subject; None: it may."""
+    provider = model.partition("/")[0]
+    if provider not in PRESETS:
+        return Sentence(
+            _("names a provider that there is not: choose one of %(providers)s."), providers=", ".join(PRESETS)
+        )
+    preset = PRESETS[provider]
+    if preset.key_setting and not _key_of(provider):
+        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.key_setting)
+    if not preset.key_setting and not _is_set_up(provider):
+        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.url_setting)
+    allowed = settings.MEMOS_LLM_ALLOWED_MODELS
+    if allowed and not {model, f"{provider}/*"} & set(allowed):
+        return Sentence(_("is not allowed on this server: choose one of %(models)s."), models=", ".join(allowed))
+    return None
+
+
+def _is_set_up(provider: str) -> bool:
+    """Whether the settings speak of a provider that wants no key."""
+    named = {settings.MEMOS_LLM_PROVIDER, *(chosen_model(purpose)[0] for purpose in CHAT_PURPOSES)}
+    return provider in named or bool(getattr(settings, PRESETS[provider].url_setting))
 
 
 def base_url_of(provider: str) -> str:

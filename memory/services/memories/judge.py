@@ -28,11 +28,11 @@ from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
-from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement, configured_judge
+from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement
 from memory.services.memories import settle
 from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from memory.services.memories.retire import ACTOR, JUDGED
-from memory.services.memories.unsure_pairs import texts_hash
+from memory.services.memories.unsure_pairs import judge_of, texts_hash
 from memory.services.tenancy.policy import in_force
 from memory.stores import model_calls
 from memory.text.utterances import Statement
@@ -87,15 +87,17 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     Begins no further question after `seconds`, nor when the model is away. One run at a time; another does
     nothing, as does one without a model.
     """
-    judge = configured_judge()
     deadline = time.monotonic() + seconds
     total = 0
-    if judge is None:
+    if not (settings.MEMOS_LLM_ENABLED and settings.MEMOS_LLM_SETTLING):
         return total
     with try_lock(Lock.JUDGE) as only:
         for cases in _questions(_due(now)) if only else ():
             if time.monotonic() > deadline:
                 break
+            judge = judge_of(cases[0].scope.namespace_id)
+            if judge is None:
+                continue
             try:
                 verdicts = judge.judge([_excerpts(case) for case in cases])
             except LLMUnavailable as error:

@@ -198,7 +198,7 @@ def _compared(scope: Scope, memory: Memory, *, now: datetime) -> bool:
     until = time.thread_time() + MOST_SECONDS
     told = {one.pk: statements_of(one) for one in earlier}
     settled = settle(memory.pk, own, told, nearness=_nearness(scope, own, told), until=until)
-    if not unsure_pairs.has_judge():
+    if unsure_pairs.judge_of(scope.namespace_id) is None:
         settled.unsure.clear()
     if time.thread_time() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(own)})

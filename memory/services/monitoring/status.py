@@ -13,12 +13,12 @@ from django.db.models import Min, Q, QuerySet
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
-from memory.enums import JobState, Review
+from memory.enums import CHAT_PURPOSES, JobState, Review
 from memory.errors import RedisAway
 from memory.models import Entity, Job, Memory, QuarantinedItem
 from memory.models.keys import first_id_of
 from memory.models.sql import capped_counts, fetch
-from memory.providers.chat.registry import CHAT_PURPOSES, configured_chat
+from memory.providers.chat.registry import configured_chat
 from memory.services.jobs.runner import beat_interval
 from memory.stores import model_calls
 from memory.stores.redis import call
