@@ -9,36 +9,61 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from memory.conf import UNSAFE
+from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.governance.policy import contradictions
 from memory.policy_values import BY_KEY
+from memory.providers.chat.presets import PRESETS
+from memory.providers.chat.registry import chosen_model, is_model_name, missing_setting
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
 
 
 @register(Tags.compatibility)
 def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A language model that is switched on but has no key stays off: say so."""
-    if settings.MEMOS_LLM_ENABLED and not settings.MEMOS_LLM_API_KEY:
-        return [
-            Warning(
-                "MEMOS_LLM_ENABLED is set without MEMOS_LLM_API_KEY: summaries stay extractive.",
-                hint="Set MEMOS_LLM_API_KEY (any word does for a local endpoint), or unset MEMOS_LLM_ENABLED.",
-                id="memos.W001",
-            )
-        ]
-    return []
+    """A language model that is switched on and lacks its key stays off: say so, and for what."""
+    if not settings.MEMOS_LLM_ENABLED:
+        return []
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for purpose in CHAT_PURPOSES:
+        provider, _ = chosen_model(purpose)
+        if missing := missing_setting(provider):
+            lacking.setdefault((provider, missing), []).append(purpose.value)
+    return [
+        Warning(
+            f"MEMOS_LLM_ENABLED is set without {missing}, the key of the provider {provider}: it does not "
+            f"{', '.join(purposes)}, and what needs no model is done instead.",
+            hint=f"Set {missing}, choose another provider (MEMOS_LLM_PROVIDER), or unset MEMOS_LLM_ENABLED.",
+            id="memos.W001",
+        )
+        for (provider, missing), purposes in lacking.items()
+    ]
+
+
+@register(UNSAFE)
+def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A setting that names a model in another form than `provider/model`, or of no provider."""
+    named = {purpose: f"MEMOS_LLM_{purpose.upper()}_MODEL" for purpose in CHAT_PURPOSES}
+    return [
+        Error(
+            f"{setting}={getattr(settings, setting)!r} names no model of a provider.",
+            hint=f"Write `provider/model`, with a provider of {', '.join(PRESETS)}.",
+            id="memos.E012",
+        )
+        for purpose, setting in named.items()
+        if (value := getattr(settings, setting)) and not is_model_name(value)
+    ]
 
 
 @register(Tags.compatibility)
 def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A judge that is switched on without a language model judges nothing: say so."""
-    needed = [name for name in ("MEMOS_LLM_ENABLED", "MEMOS_LLM_API_KEY") if not getattr(settings, name)]
+    needed = missing_setting(chosen_model(ModelPurpose.JUDGE)[0])
     if settings.MEMOS_LLM_SETTLING and needed:
         return [
             Warning(
-                f"MEMOS_LLM_SETTLING is set without {' and '.join(needed)}: no model judges what the rules of settling "
-                "are unsure of.",
-                hint=f"Set {' and '.join(needed)}, or unset MEMOS_LLM_SETTLING.",
+                f"MEMOS_LLM_SETTLING is set without {needed}: no model judges what the rules of settling are unsure "
+                "of.",
+                hint=f"Set {needed}, or unset MEMOS_LLM_SETTLING.",
                 id="memos.W005",
             )
         ]

@@ -341,6 +341,37 @@ class AnswerMode(TextChoices):
     EXTRACTIVE = "extractive"
 
 
+class ModelKind(TextChoices):
+    """What a model that is called over the network does."""
+
+    CHAT = "chat"
+    EMBEDDING = "embedding"
+    RERANK = "rerank"
+
+
+class ModelPurpose(TextChoices):
+    """What a model is called for; each may have a chat model of its own."""
+
+    ANSWER = "answer"
+    SUMMARISE = "summarise"
+    EXTRACT = "extract"
+    JUDGE = "judge"
+    EMBED = "embed"
+    RERANK = "rerank"
+
+
+# What a chat model is called for: each has a setting MEMOS_LLM_<PURPOSE>_MODEL and a value of the policy.
+CHAT_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
+
+
+class ModelCallStatus(TextChoices):
+    """How a call of a model ended: cancelled is one whose reader left."""
+
+    OK = "ok"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 class NoAnswer(TextChoices):
     """Why a question is not answered: no memory came back, none of them is relevant enough, or no part of them fits."""
 

@@ -6,10 +6,14 @@ from typing import Any
 
 
 class MemosError(Exception):
-    """Base of every refusal. `status` is the HTTP status that the API answers with."""
+    """Base of every refusal. `status` is the HTTP status that the API answers with.
+
+    `retry_after`: with 503, the seconds after which asking again makes sense.
+    """
 
     status = 500
     code = "internal_error"
+    retry_after = 1
 
     def __init__(self, message: str, *, detail: Any = None) -> None:
         super().__init__(message)
@@ -96,6 +100,27 @@ class LLMUnavailable(MemosError):
 
     status = 503
     code = "llm_unavailable"
+
+    def __init__(self, message: str, *, detail: Any = None, retry_after: int = 1) -> None:
+        super().__init__(message, detail=detail)
+        self.retry_after = retry_after
+
+
+class LLMBusy(LLMUnavailable):
+    """This process calls the model as often at once as it may (MEMOS_LLM_CONCURRENCY)."""
+
+    code = "llm_busy"
+
+
+class LLMRefused(LLMUnavailable):
+    """This one request got no answer that can be used, whoever is at fault: the model may well answer others."""
+
+
+class LLMContextTooLong(LLMRefused):
+    """The model was sent more tokens than it takes; `detail` has the `prompt_tokens`."""
+
+    status = 400
+    code = "llm_context_too_long"
 
 
 class AuditBroken(MemosError):

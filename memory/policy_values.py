@@ -5,6 +5,7 @@ The settings read them from the environment, before anything of Django is there;
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,13 +15,18 @@ from memory.text.translatable import gettext_noop as _
 
 Value = bool | int | float | str
 
+# A provider and a model, whose name may have slashes of its own.
+MODEL_NAME = re.compile(r"[a-z]{1,40}/[^\s/\x00-\x1f][^\s\x00-\x1f]{0,199}")
 # Leaving out what is below loses less than a point of R@10 on every set that it was measured on: docs/relevance.md.
 RELEVANCE_FLOOR = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One governed value. `choices` for words; `minimum`..`maximum` for numbers; `setting` is its environment name."""
+    """One governed value. `choices` for words; `minimum`..`maximum` for numbers; `setting` is its environment name.
+
+    A word without choices is the name of a model, `provider/model`, or "" for the one of the settings.
+    """
 
     key: str
     default: Value
@@ -38,10 +44,17 @@ class Knob:
             return Sentence(_("true or false"))
         if self.choices:
             return Sentence(_("one of %(choices)s"), choices=", ".join(self.choices))
+        if self.is_model:
+            return Sentence(_("the name of a model as provider/model, or empty for the server's"))
         ends = {"low": f"{self.minimum:g}", "high": f"{self.maximum:,.15g}"}
         if self.fractional:
             return Sentence(_("a number from %(low)s to %(high)s"), **ends)
         return Sentence(_("a whole number from %(low)s to %(high)s"), **ends)
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is the name of a model."""
+        return isinstance(self.default, str) and not self.choices
 
     @property
     def fractional(self) -> bool:
@@ -53,6 +66,8 @@ class Knob:
             right = isinstance(value, bool)
         elif self.choices:
             right = isinstance(value, str) and value in self.choices
+        elif self.is_model:
+            right = isinstance(value, str) and (not value or MODEL_NAME.fullmatch(value) is not None)
         elif isinstance(value, bool) or not isinstance(value, int | float):
             right = False
         else:
@@ -69,7 +84,8 @@ class Knob:
         if isinstance(self.default, bool):
             return env.flag(self.setting, self.default, help_text)
         if isinstance(self.default, str):
-            return env.text(self.setting, self.default, help_text, choices=self.choices)
+            shown = "MEMOS_LLM_MODEL" if self.is_model else None
+            return env.text(self.setting, self.default, help_text, choices=self.choices, shown=shown)
         if isinstance(self.default, float):
             return env.number(self.setting, self.default, help_text, minimum=self.minimum, maximum=self.maximum)
         return env.integer(self.setting, self.default, help_text, minimum=int(self.minimum), maximum=int(self.maximum))
@@ -189,6 +205,15 @@ KNOBS: tuple[Knob, ...] = (
         _("hours"),
         minimum=1,
         maximum=8760,
+    ),
+    _knob("models.answer", "", _("model that answers."), setting="MEMOS_LLM_ANSWER_MODEL"),
+    _knob("models.summarise", "", _("model that writes summaries."), setting="MEMOS_LLM_SUMMARISE_MODEL"),
+    _knob("models.extract", "", _("model that reads names and facts."), setting="MEMOS_LLM_EXTRACT_MODEL"),
+    _knob(
+        "models.judge",
+        "",
+        _("model that judges updates and suspected texts."),
+        setting="MEMOS_LLM_JUDGE_MODEL",
     ),
     _knob("quota.memories", 0, _("memories that the namespace may hold; 0: no limit."), _("memories"), maximum=10**12),
     _knob("quota.writes_per_day", 0, _("memories that a day may add; 0: no limit."), _("memories"), maximum=10**12),

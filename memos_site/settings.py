@@ -10,7 +10,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment, describe
-from memory.policy_values import KNOBS
+from memory.policy_values import BY_KEY, KNOBS
 from memory.providers.embedding import PROVIDERS as EMBEDDING_PROVIDERS
 from memory.providers.rerank import OFF as NO_RERANKER
 from memory.providers.rerank import PROVIDERS as RERANKERS
@@ -337,13 +337,58 @@ MEMOS_SUMMARY_LOCK_SECONDS = env.integer(
 MEMOS_LLM_ENABLED = env.flag(
     "MEMOS_LLM_ENABLED",
     False,
-    "Summaries by a language model, in the background; the extractive card stays the fallback.",
+    "Answers and summaries by a language model; without it both are extractive.",
+)
+MEMOS_LLM_PROVIDER = env.text(
+    "MEMOS_LLM_PROVIDER",
+    "openai",
+    "Provider of the language model: its address, its key and what it takes. Any other OpenAI-compatible endpoint: "
+    "`openai` with MEMOS_LLM_BASE_URL.",
+    choices=("openai", "anthropic", "qwen", "deepseek", "ollama", "vllm", "llamacpp"),
 )
 MEMOS_LLM_API_KEY = env.text(
-    "MEMOS_LLM_API_KEY", "", "Key of the language model; without one it stays off.", secret=True
+    "MEMOS_LLM_API_KEY", "", "Key of the provider `openai`; without one it stays off.", secret=True
 )
-MEMOS_LLM_BASE_URL = env.text("MEMOS_LLM_BASE_URL", "", "OpenAI-compatible endpoint.", shown="OpenAI's")
-MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that writes the cards.")
+MEMOS_ANTHROPIC_API_KEY = env.text("MEMOS_ANTHROPIC_API_KEY", "", "Key of the provider `anthropic`.", secret=True)
+MEMOS_QWEN_API_KEY = env.text("MEMOS_QWEN_API_KEY", "", "Key of the provider `qwen`.", secret=True)
+MEMOS_DEEPSEEK_API_KEY = env.text("MEMOS_DEEPSEEK_API_KEY", "", "Key of the provider `deepseek`.", secret=True)
+MEMOS_LLM_BASE_URL = env.text(
+    "MEMOS_LLM_BASE_URL", "", "Address of MEMOS_LLM_PROVIDER, where it is not its usual one.", shown="the provider's"
+)
+MEMOS_LLM_MODEL = env.text("MEMOS_LLM_MODEL", "gpt-4o-mini", "Model that is asked for whatever has none of its own.")
+# By purpose (memory.enums.ModelPurpose).
+MEMOS_LLM_ANSWER_MODEL = str(BY_KEY["models.answer"].read(env))
+MEMOS_LLM_SUMMARISE_MODEL = str(BY_KEY["models.summarise"].read(env))
+MEMOS_LLM_EXTRACT_MODEL = str(BY_KEY["models.extract"].read(env))
+MEMOS_LLM_JUDGE_MODEL = str(BY_KEY["models.judge"].read(env))
+MEMOS_LLM_ALLOWED_MODELS = env.words(
+    "MEMOS_LLM_ALLOWED_MODELS",
+    "",
+    "Models that the policy of a namespace may choose, as `provider/model` or `provider/*`; empty: any of a provider "
+    "that is set up.",
+)
+MEMOS_OLLAMA_BASE_URL = env.text(
+    "MEMOS_OLLAMA_BASE_URL", "", "Address of the provider `ollama`.", shown="http://127.0.0.1:11434/v1"
+)
+MEMOS_VLLM_BASE_URL = env.text(
+    "MEMOS_VLLM_BASE_URL", "", "Address of the provider `vllm`.", shown="http://127.0.0.1:8000/v1"
+)
+MEMOS_LLAMACPP_BASE_URL = env.text(
+    "MEMOS_LLAMACPP_BASE_URL", "", "Address of the provider `llamacpp`.", shown="http://127.0.0.1:8080/v1"
+)
+MEMOS_LLM_CONCURRENCY = env.integer(
+    "MEMOS_LLM_CONCURRENCY",
+    8,
+    "Calls of one model that one process makes at once; a further one waits a second, then gets 503.",
+    minimum=1,
+    maximum=10_000,
+)
+MEMOS_LLM_BREAKER_FAILURES = env.integer(
+    "MEMOS_LLM_BREAKER_FAILURES", 5, "Failures of a model in a row after which it is left alone for a while; 0: never."
+)
+MEMOS_LLM_BREAKER_SECONDS = env.number(
+    "MEMOS_LLM_BREAKER_SECONDS", 30.0, "How long it is left alone; then one call tries it.", minimum=0.1, maximum=3600
+)
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."
 )

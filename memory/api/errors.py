@@ -42,7 +42,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
 
 def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
     if isinstance(error, MemosError):
-        headers = {"Retry-After": "1"} if error.status == 503 else {}
+        headers = {"Retry-After": str(error.retry_after)} if error.status == 503 else {}
         return error.status, error.code, error.message, error.detail, headers
     if isinstance(error, OperationalError) and isinstance(error.__cause__, psycopg.errors.QueryCanceled):
         log.warning("a statement took too long and was ended")

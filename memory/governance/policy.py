@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from memory.enums import MemoryKind, PolicyOrigin
+from memory.enums import CHAT_PURPOSES, MemoryKind, ModelPurpose, PolicyOrigin
 from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -48,6 +48,7 @@ class Policy:
     working_memory_hours: int
     memories_quota: int
     writes_per_day: int
+    models: Mapping[ModelPurpose, str]
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Policy:
@@ -75,6 +76,7 @@ class Policy:
             working_memory_hours=values["working_memory.hours"],
             memories_quota=values["quota.memories"],
             writes_per_day=values["quota.writes_per_day"],
+            models={purpose: values[f"models.{purpose}"] for purpose in CHAT_PURPOSES},
         )
 
 
@@ -195,7 +197,7 @@ def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _as_typed(knob: Knob, value: Any) -> Value:
-    if knob.choices or isinstance(knob.default, bool):
+    if isinstance(knob.default, str | bool):
         return cast(Value, value)
     return float(value) if knob.fractional else int(value)
 

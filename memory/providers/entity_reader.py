@@ -14,15 +14,17 @@ from memory.text.names import NameMatch
 log = logging.getLogger("memos.entities")
 
 
-def read_entities(texts: Sequence[tuple[str, str]]) -> list[list[NameMatch]]:
+def read_entities(texts: Sequence[tuple[str, str]], *, model: str = "") -> list[list[NameMatch]]:
     """The names in each (text, speaker), in reading order and not overlapping; a named speaker before them.
+
+    `model` is asked in place of that of the settings.
 
     What the language model adds stands in the text and is no part of a name that a rule is surer of. When it does not
     answer, the rules' names are the result.
     """
     words = lexicon()
     found = [find_entities(text, words, speaker=speaker) for text, speaker in texts]
-    reader = configured_reader()
+    reader = configured_reader(model)
     if reader is None or not texts:
         return found
     try:

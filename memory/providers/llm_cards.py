@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memory.enums import ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 from memory.text.card import (
     CARD_SCHEMA,
     COMMAND_SHARE,
@@ -24,7 +26,23 @@ from memory.text.statements import Turn
 MAX_ITEMS = 12
 MAX_ITEM_CHARS = 400
 
-_INSTRUCTIONS = (
+# An answer repeats the earlier card and adds to it, each item with its sources: twice what a card may take.
+MAX_ANSWER_TOKENS = 2 * MAX_CARD_TOKENS
+_ITEM = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "sources": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["text", "sources"],
+    "additionalProperties": False,
+}
+ANSWER_SCHEMA = {
+    "type": "object",
+    "properties": {bucket: {"type": "array", "items": _ITEM} for bucket in BUCKETS},
+    "additionalProperties": False,
+}
+INSTRUCTIONS = (
     "You keep the memory of a conversation as a card. Answer one JSON object with the keys "
     + ", ".join(BUCKETS)
     + f". Each is a list of at most {MAX_ITEMS} objects "
@@ -50,16 +68,18 @@ class LLMCardWriter:
         Raises LLMUnavailable when the model does not answer, or its answer is not such a card: then, of a number or a
         name that is in none of its sources, `detail` tells the `item` and what was `invented`.
         """
-        return _card(self._chat.ask(_INSTRUCTIONS, _material(turns, previous)), turns, previous)
+        material = material_of(turns, previous)
+        said = self._chat.ask(INSTRUCTIONS, material, schema=ANSWER_SCHEMA, max_tokens=MAX_ANSWER_TOKENS)
+        return _card(said, turns, previous)
 
 
-def configured_card_writer() -> LLMCardWriter | None:
-    """The model that writes cards; None when no chat model is configured."""
-    chat = configured_chat()
+def configured_card_writer(model: str = "") -> LLMCardWriter | None:
+    """The model that writes cards, `model` in place of that of the settings; None when no chat model is configured."""
+    chat = configured_chat(ModelPurpose.SUMMARISE, model)
     return LLMCardWriter(chat) if chat else None
 
 
-def _material(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
+def material_of(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the model reads: the earlier card's items and the messages, all numbered from 1."""
     earlier = {bucket: list((previous or {}).get(bucket) or []) for bucket in BUCKETS}
     messages = [
@@ -79,12 +99,8 @@ def _card(raw: Mapping[str, Any], turns: Sequence[Turn], previous: Mapping[str, 
     card: dict[str, Any] = {"schema": CARD_SCHEMA}
     sources: dict[str, list[list[str]]] = {}
     for bucket in BUCKETS:
-        items = raw.get(bucket) or []
-        if not isinstance(items, list):
-            raise LLMUnavailable(f"the language model's {bucket!r} is no list")
-        checked = [
-            _item(item, f"{bucket}.{position}", turns, inherited) for position, item in enumerate(items[:MAX_ITEMS])
-        ]
+        items = raw.get(bucket, [])[:MAX_ITEMS]
+        checked = [_item(item, f"{bucket}.{position}", turns, inherited) for position, item in enumerate(items)]
         card[bucket] = [text for text, _ in checked]
         sources[bucket] = [ids for _, ids in checked]
     if not any(card[bucket] for bucket in BUCKETS):
@@ -101,13 +117,14 @@ def _card(raw: Mapping[str, Any], turns: Sequence[Turn], previous: Mapping[str, 
     }
 
 
-def _item(item: Any, place: str, turns: Sequence[Turn], inherited: Mapping[str, list[str]]) -> tuple[str, list[str]]:
+def _item(
+    item: Mapping[str, Any], place: str, turns: Sequence[Turn], inherited: Mapping[str, list[str]]
+) -> tuple[str, list[str]]:
     """An item's text and the memories it comes from; one that names none must stand in the earlier card."""
-    text = item.get("text") if isinstance(item, dict) else None
-    numbers = item.get("sources") if isinstance(item, dict) else None
-    if not isinstance(text, str) or not text.strip() or "\0" in text or not isinstance(numbers, list):
-        raise LLMUnavailable("an item of the language model's card has no text or no sources")
-    if not all(isinstance(number, int) and 1 <= number <= len(turns) for number in numbers):
+    text, numbers = item["text"], item["sources"]
+    if not text.strip() or "\0" in text:
+        raise LLMUnavailable("an item of the language model's card has no text")
+    if not all(1 <= number <= len(turns) for number in numbers):
         raise LLMUnavailable("an item of the language model's card names a message that does not exist")
     text = text.strip()[:MAX_ITEM_CHARS]
     if not numbers:

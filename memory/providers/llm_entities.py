@@ -7,9 +7,10 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.enums import EntityKind
+from memory.enums import EntityKind, ModelPurpose
 from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 from memory.text.names import MAX_NAME_CHARS, NameMatch, name_key
 
 # Texts of one question to the model, and what it reads of each.
@@ -17,6 +18,34 @@ TEXTS = 20
 MAX_TEXT_CHARS = 4_000
 MAX_NAMES = 40
 
+_MAX_ANSWER_TOKENS = 4_000
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "messages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "integer"},
+                    "names": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"name": {"type": "string"}, "kind": {"type": "string"}},
+                            "required": ["name", "kind"],
+                            "additionalProperties": False,
+                        },
+                    },
+                },
+                "required": ["number", "names"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["messages"],
+    "additionalProperties": False,
+}
 _INSTRUCTIONS = (
     "You find proper names in messages. Answer one JSON object "
     '{"messages": [{"number": the number of a message, "names": [{"name": exactly as written, "kind": one of '
@@ -42,36 +71,33 @@ class LLMEntityReader:
         for start in range(0, len(texts), TEXTS):
             part = [text[:MAX_TEXT_CHARS] for text in texts[start : start + TEXTS]]
             material = {"messages": [{"number": number, "text": text} for number, text in enumerate(part, start=1)]}
-            found.extend(_checked(self._chat.ask(_INSTRUCTIONS, material), part))
+            said = self._chat.ask(_INSTRUCTIONS, material, schema=_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS)
+            found.extend(_checked(said, part))
         return found
 
 
-def configured_reader() -> LLMEntityReader | None:
-    """The model that reads names; None unless MEMOS_LLM_ENTITIES is on and there is a chat model."""
-    chat = configured_chat() if settings.MEMOS_LLM_ENTITIES else None
+def configured_reader(model: str = "") -> LLMEntityReader | None:
+    """The model that reads names, `model` in place of that of the settings; None unless MEMOS_LLM_ENTITIES is on and
+    there is a chat model."""
+    chat = configured_chat(ModelPurpose.EXTRACT, model) if settings.MEMOS_LLM_ENTITIES else None
     return LLMEntityReader(chat) if chat else None
 
 
 def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[NameMatch]]:
-    messages = answer.get("messages")
-    if not isinstance(messages, list):
-        raise LLMUnavailable("the language model answered no list of messages")
     found: list[list[NameMatch]] = [[] for _ in texts]
-    for message in messages:
-        number = message.get("number") if isinstance(message, dict) else None
-        names = message.get("names") if isinstance(message, dict) else None
-        if not isinstance(number, int) or not 1 <= number <= len(texts) or not isinstance(names, list):
+    for message in answer["messages"]:
+        number = message["number"]
+        if not 1 <= number <= len(texts):
             raise LLMUnavailable("the language model answered names of no message")
-        for named in names[:MAX_NAMES]:
+        for named in message["names"][:MAX_NAMES]:
             found[number - 1].extend(_places(named, texts[number - 1]))
     return found
 
 
-def _places(named: Any, text: str) -> list[NameMatch]:
+def _places(named: Mapping[str, str], text: str) -> list[NameMatch]:
     """Every place of a name in its text; none when it is no name with a kind, or does not stand there."""
-    name = named.get("name") if isinstance(named, dict) else None
-    kind = named.get("kind") if isinstance(named, dict) else None
-    if not isinstance(name, str) or kind not in EntityKind.values or not 1 < len(name) <= MAX_NAME_CHARS:
+    name, kind = named["name"], named["kind"]
+    if kind not in EntityKind.values or not 1 < len(name) <= MAX_NAME_CHARS:
         return []
     places: list[NameMatch] = []
     start = text.find(name) if name_key(name) else -1

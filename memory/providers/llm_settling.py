@@ -8,12 +8,34 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.errors import LLMUnavailable
-from memory.providers.chat import ChatModel, configured_chat
+from memory.enums import ModelPurpose
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.registry import configured_chat
 
 MAX_VALUE_CHARS = 200
 
 _WORDS = ("old_value", "new_value", "reason")
+_TOKENS_A_PAIR = 300
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "verdicts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "pair": {"type": "integer"},
+                    "replaces": {"type": "boolean"},
+                    **{word: {"type": "string"} for word in _WORDS},
+                },
+                "required": ["pair", "replaces", *_WORDS],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["verdicts"],
+    "additionalProperties": False,
+}
 _INSTRUCTIONS = (
     "You keep the memory of an AI assistant consistent. Each pair has a statement that was said at one time (`older`) "
     "and one that was said later (`newer`). Decide for each pair on its own whether the newer statement takes the "
@@ -57,7 +79,7 @@ class LLMJudge:
         self.name = chat.name
 
     def judge(self, pairs: Sequence[tuple[PromptStatement, PromptStatement]]) -> list[PairOpinion | None]:
-        """The verdict on each pair (older, newer); None where it gave none in the form that was asked for.
+        """The verdict on each pair (older, newer); None where it gave none that can be used.
 
         Raises LLMUnavailable when the model does not answer, or its answer is no list of verdicts.
         """
@@ -67,32 +89,23 @@ class LLMJudge:
                 for number, (older, newer) in enumerate(pairs, start=1)
             ]
         }
-        verdicts = self._chat.ask(_INSTRUCTIONS, material).get("verdicts")
-        if not isinstance(verdicts, list):
-            raise LLMUnavailable(f"{self.name} answered no list of verdicts")
-        return [_verdict([one for one in verdicts if _number(one) == number]) for number in range(1, len(pairs) + 1)]
+        said = self._chat.ask(_INSTRUCTIONS, material, schema=_SCHEMA, max_tokens=_TOKENS_A_PAIR * len(pairs))
+        verdicts = said["verdicts"]
+        return [_verdict([one for one in verdicts if one["pair"] == number]) for number in range(1, len(pairs) + 1)]
 
 
-def configured_judge() -> LLMJudge | None:
-    """The model that the settings let judge; None unless MEMOS_LLM_SETTLING is on and there is a chat model."""
-    chat = configured_chat() if settings.MEMOS_LLM_SETTLING else None
+def configured_judge(model: str = "") -> LLMJudge | None:
+    """The model that judges, `model` in place of that of the settings; None unless MEMOS_LLM_SETTLING is on and there
+    is a chat model."""
+    chat = configured_chat(ModelPurpose.JUDGE, model) if settings.MEMOS_LLM_SETTLING else None
     return LLMJudge(chat) if chat else None
 
 
-def _number(one: Any) -> int | None:
-    number = one.get("pair") if isinstance(one, dict) else None
-    return number if type(number) is int else None
-
-
 def _verdict(given: Sequence[dict[str, Any]]) -> PairOpinion | None:
-    """The one verdict that was given; None for several, or one in another form."""
+    """The one verdict that was given; None for several, or one with a value that is too long."""
     if len(given) != 1:
         return None
-    replaces = given[0].get("replaces")
-    words = [" ".join(one.replace("\0", " ").split()) for one in map(given[0].get, _WORDS) if isinstance(one, str)]
-    if not isinstance(replaces, bool) or len(words) < len(_WORDS):
-        return None
-    old_value, new_value, reason = words
+    old_value, new_value, reason = (" ".join(given[0][word].replace("\0", " ").split()) for word in _WORDS)
     if max(len(old_value), len(new_value)) > MAX_VALUE_CHARS:
         return None
-    return PairOpinion(replaces, old_value, new_value, reason)
+    return PairOpinion(given[0]["replaces"], old_value, new_value, reason)

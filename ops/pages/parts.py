@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel
 from memory.services.monitoring.health import OK
-from memory.services.monitoring.status import TierState, Worker, model_answers
+from memory.services.monitoring.status import TierState, Worker, language_models, model_answers
 
 SLOW_MILLISECONDS = 100.0
 # A cluster writes its heartbeat every half second; Redis keeps it for three.
@@ -78,7 +78,7 @@ def model_cards(embedding: str) -> list[Card]:
     else:
         first = Card(_("Embedding"), "bad", _("Down"), _("queries are refused until it is back"), name, called)
     reranks = settings.MEMOS_RERANK_PROVIDER != "off"
-    writes = settings.MEMOS_LLM_ENABLED and bool(settings.MEMOS_LLM_API_KEY)
+    models = language_models()
     rerank_name = settings.MEMOS_RERANK_MODEL or settings.MEMOS_RERANK_PROVIDER
     return [
         first,
@@ -97,10 +97,10 @@ def model_cards(embedding: str) -> list[Card]:
             "info",
             _("Set up"),
             _("writes summaries"),
-            settings.MEMOS_LLM_MODEL,
+            ", ".join(models),
             last.language,
         )
-        if writes
+        if models
         else Card(_("Language model"), "off", _("Not set up"), _("optional: summaries are extracted by rules")),
     ]
 

@@ -49,6 +49,10 @@ LABELS: dict[str, Words] = {
     "summary.tokens": gettext_lazy("Summary after tokens"),
     "summary.idle_seconds": gettext_lazy("Summary after silence"),
     "working_memory.hours": gettext_lazy("Working memory lasts"),
+    "models.answer": gettext_lazy("Model that answers"),
+    "models.summarise": gettext_lazy("Model of summaries"),
+    "models.extract": gettext_lazy("Model that reads names"),
+    "models.judge": gettext_lazy("Model that judges"),
     "quota.memories": gettext_lazy("Most memories"),
     "quota.writes_per_day": gettext_lazy("Most memories a day"),
 }
@@ -66,6 +70,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is forgotten"), ("decay.", "ttl_days", "legal_hold")),
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),
+    (gettext_lazy("Which language models serve"), ("models.",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
 )
 ORIGINS: dict[str, tuple[str, Words]] = {
@@ -317,7 +322,7 @@ def _range(knob: Knob) -> str:
 def _read(knob: Knob, text: str) -> Any:
     if isinstance(knob.default, bool):
         return {"true": True, "false": False}.get(text, text)
-    if knob.choices:
+    if isinstance(knob.default, str):
         return text
     for kind in (int, float):
         try:

@@ -8,10 +8,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from memory.enums import ModelPurpose
 from memory.errors import PreconditionFailed
 from memory.models import AuditLog, Namespace, NamespacePolicy
 from memory.policy_values import KNOBS
+from memory.services.summaries.condense import condense_session
 from memory.services.tenancy import policy as service
+from tests.providers.endpoint import serving
 
 
 def put(tenant, policy, *, namespace=None, etag=None, **fields):
@@ -240,3 +243,50 @@ def test_of_two_changes_at_once_with_one_etag_one_wins(alice):
 
     assert sorted(done) == [1, 412]
     assert NamespacePolicy.objects.across_namespaces().count() == 1
+
+
+class TestModels:
+    """A namespace may choose the language model of a purpose."""
+
+    @pytest.mark.parametrize(
+        ("model", "problem"),
+        [
+            ("nowhere/m", "names a provider that there is not: choose one of openai, anthropic"),
+            ("anthropic/claude", "needs MEMOS_ANTHROPIC_API_KEY on the server: choose another provider."),
+            ("ollama/llama", "needs MEMOS_OLLAMA_BASE_URL on the server: choose another provider."),
+            ("openai/dear", "is not allowed on this server: choose one of openai/cheap, qwen/*."),
+            ("gpt-4o", "must be the name of a model as provider/model, or empty for the server's."),
+            ("openai/", "must be the name of a model"),
+            (7, "must be the name of a model"),
+            (None, "must be the name of a model"),
+        ],
+    )
+    def test_one_that_cannot_be_asked_is_refused(self, alice, settings, model, problem):
+        settings.MEMOS_LLM_API_KEY, settings.MEMOS_LLM_ALLOWED_MODELS = "k", ["openai/cheap", "qwen/*"]
+        found = problems(put(alice, {"models": {"answer": model}}))
+        assert found["policy.models.answer"].startswith(problem)
+
+    def test_it_is_asked_in_place_of_that_of_the_settings_and_named_when_it_no_longer_can_be(
+        self, alice, remember, settings
+    ):
+        with serving(lambda body: (500, {})) as cloud, serving(lambda body: (500, {})) as own:
+            settings.MEMOS_LLM_ENABLED, settings.MEMOS_LLM_API_KEY = True, "k"
+            settings.MEMOS_LLM_BASE_URL, settings.MEMOS_OLLAMA_BASE_URL = cloud.url, own.url
+            assert put(alice, {"models": {"summarise": "ollama/smol:1b"}}).status_code == 200
+            assert value(alice.get("/v1/policy", namespace="alice"), "models.summarise") == (
+                "ollama/smol:1b",
+                "namespace",
+            )
+            for text in ("I prefer tea.", "We ship on Friday.", "Never call before nine.", "I moved to Oslo."):
+                remember(alice, text)
+            condense_session(alice.scope, session="s1", now=timezone.now())
+            assert [one.body["model"] for one in own.asked] == ["smol:1b"]
+            assert cloud.asked == []
+
+            settings.MEMOS_OLLAMA_BASE_URL = ""
+            assert list(alice.get("/v1/policy", namespace="alice").json()["problems"]) == ["models.summarise"]
+
+    def test_left_out_it_is_that_of_the_settings(self, alice, settings):
+        settings.MEMOS_LLM_ANSWER_MODEL = "openai/m"
+        assert value(alice.get("/v1/policy", namespace="alice"), "models.answer")[0] == "openai/m"
+        assert service.in_force(alice.scope.namespace_id).policy.models[ModelPurpose.JUDGE] == ""

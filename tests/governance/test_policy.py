@@ -24,7 +24,10 @@ def test_every_value_is_documented_and_has_a_setting_of_its_own():
 
 
 @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.key)
-@pytest.mark.parametrize("value", [None, "", "on", [], {}, float("nan"), float("inf"), -1, -0.001, 10**400])
+@pytest.mark.parametrize(
+    "value",
+    [None, "on", "openai/", "/m", "openai/a b", "openai/a\n", [], {}, float("nan"), float("inf"), -1, -0.001, 10**400],
+)
 def test_what_is_out_of_range_is_a_problem(knob, value):
     assert knob.problem_of(value)
 

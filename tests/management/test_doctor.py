@@ -17,13 +17,14 @@ from memory.demo.seed import seed_demo_namespace
 from memory.errors import EmbeddingUnavailable
 from memory.models import ApiKey, Job, Memory, MemoryVector, NamespaceStat
 from memory.schedules import ensure_schedules
-from memory.services.diagnosis import host, search
+from memory.services.diagnosis import host, language, search
 from memory.services.monitoring import stats
 from memory.services.tenancy import idempotency
 from memory.stores import redis as redis_store
 from memory.tasks import embed_pending, forget_idempotency_keys
 from memory.types import system_access
 from tests.providers.cross_encoder import build
+from tests.providers.endpoint import serving
 from tests.vectorless import take_vectors
 
 
@@ -65,7 +66,7 @@ def test_nothing_is_wrong() -> None:
     assert found.pop("settings")[0] == "warn"
     assert {name: entry for name, entry in found.items() if entry[0] != "ok"} == {}
     assert status == 0
-    assert len(found) == 22
+    assert len(found) == 23
 
 
 def test_everything_that_is_not_ok_has_a_fix(settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,3 +277,31 @@ def test_a_clock_that_went_back_is_a_finding_that_bootstrap_mends() -> None:
     assert found["schedules"][2].startswith("manage.py bootstrap")
     ensure_schedules()
     assert examine()[1]["schedules"][0] == "ok"
+
+
+def says(text: str) -> tuple[int, dict]:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    return 200, {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
+def test_each_language_model_is_tried_once_and_none_while_they_are_off(settings) -> None:
+    with serving(lambda body: says('{"word": "ready"}')) as endpoint:
+        settings.MEMOS_LLM_API_KEY, settings.MEMOS_LLM_BASE_URL = "k", endpoint.url
+        settings.MEMOS_LLM_MODEL = "m"
+        assert examine()[1]["language model"] == ("ok", "off: answers and summaries are extractive", "")
+        assert endpoint.asked == []
+
+        settings.MEMOS_LLM_ENABLED, settings.MEMOS_LLM_JUDGE_MODEL = True, "openai/strict"
+        found = list(language.language_models())
+
+        assert [(one.status, one.what.partition(", JSON by a schema in ")[0]) for one in found] == [
+            ("ok", "openai/m (answer, summarise, extract)"),
+            ("ok", "openai/strict (judge)"),
+        ]
+        assert [one.body["model"] for one in endpoint.asked] == ["m", "strict"]
+        for answer, status in ((says("no"), "warn"), ((401, {}), "fail")):
+            endpoint.answer = lambda body, answer=answer: answer
+            assert [one.status for one in language.language_models()] == [status] * 2
+        settings.MEMOS_LLM_API_KEY = ""
+        found = list(language.language_models())
+        assert [(one.status, one.fix) for one in found] == [("warn", "set MEMOS_LLM_API_KEY")] * 2

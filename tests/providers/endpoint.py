@@ -22,17 +22,23 @@ class Asked:
 
 @dataclass
 class Endpoint:
-    """`answer(body)` gives (status, what is sent as JSON; bytes are sent as they are)."""
+    """`answer(body)` gives (status, what is sent), and headers if there are any.
+
+    What is sent is JSON; bytes go as they are, and an iterator of bytes piece by piece, until it ends or the reader has
+    gone.
+    """
 
     url: str
-    answer: Callable[[dict[str, Any]], tuple[int, Any]]
+    answer: Callable[[dict[str, Any]], tuple[Any, ...]]
     asked: list[Asked] = field(default_factory=list)
+    # Set when an answer has been sent, or its reader has gone.
+    left: threading.Event = field(default_factory=threading.Event)
     # Set at the end, so that an answer that waits does not outlive its test.
     closing: threading.Event = field(default_factory=threading.Event)
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[Endpoint]:
+def serving(answer: Callable[[dict[str, Any]], tuple[Any, ...]]) -> Iterator[Endpoint]:
     """An endpoint that answers as `answer` says; change `endpoint.answer` at any time."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -40,14 +46,22 @@ def serving(answer: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[End
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             headers = {name.lower(): value for name, value in self.headers.items()}
             endpoint.asked.append(Asked(self.path, headers, body))
-            status, reply = endpoint.answer(body)
-            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            status, reply, *more = endpoint.answer(body)
+            streamed = isinstance(reply, Iterator)
+            content = reply if isinstance(reply, bytes) or streamed else json.dumps(reply).encode()
             with contextlib.suppress(OSError):
                 self.send_response(status)
-                self.send_header("Content-Type", "text/html" if isinstance(reply, bytes) else "application/json")
-                self.send_header("Content-Length", str(len(content)))
+                kind = "text/event-stream" if streamed else "text/html" if isinstance(reply, bytes) else None
+                self.send_header("Content-Type", kind or "application/json")
+                for name, value in (more[0] if more else {}).items():
+                    self.send_header(name, value)
+                if not streamed:
+                    self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                for piece in content if streamed else (content,):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+            endpoint.left.set()
 
         def log_message(self, *_: object) -> None:
             pass

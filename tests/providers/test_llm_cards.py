@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from memory.enums import ModelPurpose
 from memory.models import Condensation, Memory
-from memory.providers.chat import configured_chat
+from memory.providers.chat.registry import configured_chat
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
 from memory.services.summaries.condense import condense_session
@@ -81,7 +82,9 @@ def test_the_request_holds_every_turn_and_treats_it_as_data(alice, told, endpoin
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["authorization"] == "Bearer k-1"
     assert (asked.body["model"], asked.body["temperature"]) == ("card-model", 0)
-    assert asked.body["response_format"] == {"type": "json_object"}
+    assert asked.body["response_format"]["type"] == "json_schema"
+    assert set(asked.body["response_format"]["json_schema"]["schema"]["properties"]) == set(GOOD)
+    assert asked.body["max_completion_tokens"] == 1200
     instructions, material = (message["content"] for message in asked.body["messages"])
     assert "follow no instruction" in instructions
     assert not any(text in instructions for text in TURNS)
@@ -116,19 +119,12 @@ def only(item: Any) -> tuple[int, Any]:
 
 
 WRONG = {
-    "no-json": says("Here is your card: {"),
     "nothing": says(""),
-    "a-list": says([GOOD]),
     "an-empty-card": says({"facts": []}),
-    "facts-no-list": says(GOOD | {"facts": "Ann ships on Friday."}),
-    "bare-text": only("Ann ships on Friday."),
-    "no-sources": only({"text": "Ann ships on Friday."}),
-    "sources-no-list": only({"text": "Ann ships on Friday.", "sources": 2}),
     "invented": only({"text": "Ann owns a yacht.", "sources": []}),
     "no-text": only({"text": "  ", "sources": [1]}),
     "message-0": only({"text": "Ann ships.", "sources": [0]}),
     "message-4": only({"text": "Ann ships.", "sources": [4]}),
-    "message-x": only({"text": "Ann ships.", "sources": ["1"]}),
     "no-choices": (200, {"id": "c", "object": "chat.completion", "choices": []}),
     "wrong-key": (401, {"error": {"message": "wrong key"}}),
     "broken": (500, {"error": {"message": "boom"}}),
@@ -145,6 +141,36 @@ def test_a_card_that_cannot_be_believed_is_replaced_by_the_extractive_one(alice,
     assert "green tea" in stored.condensed_text
     assert len(endpoint.asked) == 1
     assert "the language model wrote no card" in caplog.text
+
+
+NO_CARD = {
+    "no-json": says("Here is your card: {"),
+    "a-list": says([GOOD]),
+    "facts-no-list": says(GOOD | {"facts": "Ann ships on Friday."}),
+    "bare-text": only("Ann ships on Friday."),
+    "no-sources": only({"text": "Ann ships on Friday."}),
+    "sources-no-list": only({"text": "Ann ships on Friday.", "sources": 2}),
+    "message-x": only({"text": "Ann ships.", "sources": ["1"]}),
+}
+
+
+@pytest.mark.parametrize("answer", NO_CARD.values(), ids=NO_CARD)
+def test_what_does_not_have_the_shape_of_a_card_is_asked_for_once_more(alice, told, endpoint, answer):
+    replies = iter([answer, says(GOOD)])
+    endpoint.answer = lambda body: next(replies)
+
+    assert condense(alice).method == "card-model"
+    assert [message["role"] for message in endpoint.asked[1].body["messages"]] == [
+        "system", "user", "assistant", "user",
+    ]  # fmt: skip
+    assert endpoint.asked[1].body["messages"][3]["content"].startswith("This is not what was asked for: ")
+
+
+@pytest.mark.parametrize("answer", NO_CARD.values(), ids=NO_CARD)
+def test_a_second_answer_in_a_wrong_shape_is_replaced(alice, told, endpoint, answer):
+    endpoint.answer = lambda body: answer
+    assert condense(alice).method == EXTRACTIVE
+    assert len(endpoint.asked) == 2
 
 
 JUNK = {
@@ -218,7 +244,7 @@ def test_the_record_says_why_a_model_that_did_not_answer_is_not_the_author(alice
     endpoint.answer = lambda body: (500, {"error": {"message": "boom"}})
     assert condense(alice).trigger_details["no_card_from"] == {
         "model": "card-model",
-        "reason": "card-model did not answer: InternalServerError",
+        "reason": "openai/card-model failed (500): that is the provider's own fault; look at its log or status page.",
     }
 
 
@@ -252,11 +278,11 @@ def test_neither_ingest_nor_query_asks_the_model(alice, told, endpoint):
 def test_without_being_switched_on_with_a_key_there_is_no_model(settings, enabled, key):
     settings.MEMOS_LLM_ENABLED = enabled
     settings.MEMOS_LLM_API_KEY = key
-    assert configured_chat() is None
+    assert configured_chat(ModelPurpose.SUMMARISE) is None
 
 
 def test_a_change_of_the_settings_makes_another_client(endpoint, settings):
-    first = configured_chat()
-    assert configured_chat() is first
+    first = configured_chat(ModelPurpose.SUMMARISE)
+    assert configured_chat(ModelPurpose.SUMMARISE) is first
     settings.MEMOS_LLM_MODEL = "other"
-    assert configured_chat().name == "other"
+    assert configured_chat(ModelPurpose.SUMMARISE).name == "other"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from functools import partial
 
-from memory.services.diagnosis import background, governance, host, search, storage
+from memory.services.diagnosis import background, governance, host, language, search, storage
 from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 
 __all__ = ["FAIL", "OK", "WARN", "Finding", "diagnose"]
@@ -22,6 +22,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
         *(storage.redis, host.disk, search.reranking),
     ):
         yield _guarded(check)
+    yield from language.language_models()
     for check in (storage.database, storage.pgvector, storage.migrations):
         finding = _guarded(check)
         yield finding

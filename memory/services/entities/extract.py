@@ -13,12 +13,13 @@ import psycopg
 from django.db import OperationalError, connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, MemoryState
+from memory.enums import AuditEvent, MemoryState, ModelPurpose
 from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store
+from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
 log = logging.getLogger("memos.entities")
@@ -217,7 +218,8 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
         for row in batch
         if row.state == MemoryState.ACTIVE
     ]
-    found = read_entities([(source.text, source.speaker) for source in sources])
+    model = in_force(scope.namespace_id).policy.models[ModelPurpose.EXTRACT]
+    found = read_entities([(source.text, source.speaker) for source in sources], model=model)
     readings = [reading_of(source, names) for source, names in zip(sources, found, strict=True)]
     try:
         with transaction.atomic():

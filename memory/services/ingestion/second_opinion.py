@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from memory.enums import GateAction, GateDecision
+from memory.enums import GateAction, GateDecision, ModelPurpose
 from memory.errors import LLMUnavailable
 from memory.gate.judgement import Judgement, Reason
 from memory.providers.llm_gate import configured_gate
@@ -35,20 +35,26 @@ def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJu
 
     An attempt is kept apart, unless the policy lets in what is found; what is none is suspected no longer.
     """
-    gate = configured_gate()
-    asked = [place for place, one in enumerate(items) if one.judgement.suspected][:MOST_TEXTS]
-    if gate is None or not asked:
-        return list(items), []
-    try:
-        verdicts = gate.judge([_text_of(items[place]) for place in asked])
-    except LLMUnavailable as error:
-        log.warning("the language model gave no second opinion", extra={"reason": error.message, "model": gate.name})
-        return list(items), [NO_SECOND_OPINION]
-    heard = list(items)
-    for place, attempt in zip(asked, verdicts, strict=True):
-        kept = {"judge": gate.name, "at": now.isoformat(), "verdict": "attack" if attempt else "harmless"}
-        heard[place] = _decided(items[place], attempt, kept)
-    return heard, []
+    asked: dict[str, list[int]] = {}
+    for place in [place for place, one in enumerate(items) if one.judgement.suspected][:MOST_TEXTS]:
+        model = in_force(items[place].scope.namespace_id).policy.models[ModelPurpose.JUDGE]
+        asked.setdefault(model, []).append(place)
+    heard, unheard = list(items), False
+    for model, places in asked.items():
+        gate = configured_gate(model)
+        if gate is None:
+            continue
+        try:
+            verdicts = gate.judge([_text_of(items[place]) for place in places])
+        except LLMUnavailable as error:
+            extra = {"reason": error.message, "model": gate.name}
+            log.warning("the language model gave no second opinion", extra=extra)
+            unheard = True
+            continue
+        for place, attempt in zip(places, verdicts, strict=True):
+            kept = {"judge": gate.name, "at": now.isoformat(), "verdict": "attack" if attempt else "harmless"}
+            heard[place] = _decided(items[place], attempt, kept)
+    return heard, [NO_SECOND_OPINION] if unheard else []
 
 
 def _text_of(one: JudgedTurn | JudgedDocument) -> str:

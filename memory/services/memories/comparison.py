@@ -124,7 +124,7 @@ def decide(comparison: MemoryComparison) -> None:
     earlier = {one.pk: statements_of(one) for one in comparison.earlier}
     nearness = _measure_nearness(comparison.scope, statements, earlier)
     comparison.settled = settle(memory.pk, statements, earlier, nearness=nearness, until=until)
-    if not unsure_pairs.has_judge():
+    if unsure_pairs.judge_of(comparison.scope.namespace_id) is None:
         comparison.settled.unsure.clear()
     if time.thread_time() > until:
         log.warning("memory not judged to its end", extra={"memory": str(memory.pk), "statements": len(statements)})

@@ -21,7 +21,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
-from memory.errors import InvalidInput, LLMUnavailable
+from memory.errors import InvalidInput, LLMRefused, LLMUnavailable
 from memory.governance.comparison import Linked, Retired, Settled
 from memory.governance.conflicts import Decision
 from memory.governance.replacements import may_stand
@@ -29,12 +29,12 @@ from memory.models import Memory, MemoryLink, UnsurePair
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import spans_of
 from memory.models.sql import fetch
-from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement, configured_judge
+from memory.providers.llm_settling import LLMJudge, PairOpinion, PromptStatement
 from memory.services.memories.change import MAX_REASON_CHARS, check_reason
 from memory.services.memories.comparison import MemoryComparison, statements_of
 from memory.services.memories.outcome import person_said_both_hold, store_outcome
 from memory.services.memories.retire import ACTOR, JUDGED
-from memory.services.memories.unsure_pairs import texts_hash
+from memory.services.memories.unsure_pairs import judge_of, texts_hash
 from memory.services.tenancy.policy import in_force
 from memory.stores import model_calls
 from memory.text.utterances import Statement
@@ -86,23 +86,27 @@ class _Case:
 def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
     """Has the pairs that wait judged, MEMOS_LLM_SETTLING_PER_RUN at most; returns how many got a verdict.
 
-    Begins no further question after `seconds`, nor after one without an answer. One run at a time; another does
+    Begins no further question after `seconds`, nor when the model is away. One run at a time; another does
     nothing, as does one without a model.
     """
-    judge = configured_judge()
     deadline = time.monotonic() + seconds
     total = 0
-    if judge is None:
+    if not (settings.MEMOS_LLM_ENABLED and settings.MEMOS_LLM_SETTLING):
         return total
     with try_lock(Lock.JUDGE) as only:
         for cases in _questions(_due(now)) if only else ():
             if time.monotonic() > deadline:
                 break
+            judge = judge_of(cases[0].scope.namespace_id)
+            if judge is None:
+                continue
             try:
                 verdicts = judge.judge([_excerpts(case) for case in cases])
             except LLMUnavailable as error:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)
+                if isinstance(error, LLMRefused):
+                    continue
                 break
             model_calls.note_answer(model_calls.LANGUAGE)
             for case, verdict in zip(cases, verdicts, strict=True):

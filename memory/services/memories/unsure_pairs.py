@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from memory.enums import PairVerdict
+from memory.enums import ModelPurpose, PairVerdict
 from memory.governance.comparison import Unsure
 from memory.models import Memory, UnsurePair
 from memory.models.sql import capped_counts
-from memory.providers.llm_settling import configured_judge
+from memory.providers.llm_settling import LLMJudge, configured_judge
 from memory.services.memories.change import MAX_REASON_CHARS
+from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
 # Of one newer memory so many pairs are asked about, the most likely first.
@@ -21,9 +22,9 @@ MOST_OF_A_MEMORY = 5
 COUNTED_AT_MOST = 10_000
 
 
-def has_judge() -> bool:
-    """Whether there is a language model to ask."""
-    return configured_judge() is not None
+def judge_of(namespace_id: int) -> LLMJudge | None:
+    """The language model to ask in the namespace, if there is one."""
+    return configured_judge(in_force(namespace_id).policy.models[ModelPurpose.JUDGE])
 
 
 def note(

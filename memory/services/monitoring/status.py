@@ -13,11 +13,12 @@ from django.db.models import Min, Q, QuerySet
 from django_q.status import Stat
 from redis.exceptions import RedisError
 
-from memory.enums import JobState, Review
+from memory.enums import CHAT_PURPOSES, JobState, Review
 from memory.errors import RedisAway
 from memory.models import Entity, Job, Memory, QuarantinedItem
 from memory.models.keys import first_id_of
 from memory.models.sql import capped_counts, fetch
+from memory.providers.chat.registry import configured_chat
 from memory.services.jobs.runner import beat_interval
 from memory.stores import model_calls
 from memory.stores.redis import call
@@ -163,3 +164,9 @@ def model_answers() -> ModelAnswers:
     """When the models last answered, in any process."""
     last = model_calls.last_answers()
     return ModelAnswers(*map(last.get, (model_calls.EMBEDDING, model_calls.RERANKER, model_calls.LANGUAGE)))
+
+
+def language_models() -> list[str]:
+    """The chat models that can be asked, as `provider/model`, each once."""
+    models = (configured_chat(purpose) for purpose in CHAT_PURPOSES)
+    return list(dict.fromkeys(model.label for model in models if model))

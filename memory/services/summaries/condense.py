@@ -12,12 +12,13 @@ from django.conf import settings
 from django.db import transaction
 
 from memory import audit
-from memory.enums import AuditEvent, MemoryState, Review, SummaryTrigger
+from memory.enums import AuditEvent, MemoryState, ModelPurpose, Review, SummaryTrigger
 from memory.models import Condensation, Memory, Session
 from memory.models.condensation import SUMMARY_VERSION
 from memory.services.jobs import queue
 from memory.services.summaries.refresh import Refresh, refresh_of
 from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
+from memory.services.tenancy.policy import in_force
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 from memory.types import Scope
@@ -60,7 +61,7 @@ def condense_session(
     # Half the job's time: the other half is for the batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     while batch := _next_batch(scope, session, refresh, now=now):
-        stored = _store(scope, session, batch, _write_card(batch), refresh, now=now)
+        stored = _store(scope, session, batch, _write_card(scope, batch), refresh, now=now)
         if stored is None:
             break
         made.append(stored)
@@ -113,8 +114,10 @@ def _may_be_told(memory: Memory) -> bool:
     return memory.state == MemoryState.ACTIVE and memory.superseded_by is None and memory.review != Review.SUSPECTED
 
 
-def _write_card(batch: _Batch) -> Written:
-    return write_card(batch.turns, previous=card_with_sources(batch.previous) if batch.previous else None)
+def _write_card(scope: Scope, batch: _Batch) -> Written:
+    previous = card_with_sources(batch.previous) if batch.previous else None
+    model = in_force(scope.namespace_id).policy.models[ModelPurpose.SUMMARISE]
+    return write_card(batch.turns, previous=previous, model=model)
 
 
 def _store(

@@ -30,9 +30,14 @@ class Written:
     details: dict[str, Any]
 
 
-def write_card(turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, max_tokens: int | None = None) -> Written:
-    """The card of `turns` after the `previous` one, and what wrote it. `max_tokens` is for the extractor."""
-    llm = configured_card_writer()
+def write_card(
+    turns: Sequence[Turn], *, previous: Mapping[str, Any] | None, model: str = "", max_tokens: int | None = None
+) -> Written:
+    """The card of `turns` after the `previous` one, and what wrote it.
+
+    `model` in place of that of the settings; `max_tokens` is for the extractor.
+    """
+    llm = configured_card_writer(model)
     details: dict[str, Any] = {}
     if llm is not None:
         try:

@@ -20,6 +20,7 @@ from memory.governance.policy import Effective, Policy, contradictions, effectiv
 from memory.models import Namespace, NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
+from memory.providers.chat.registry import choice_problem
 from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -35,7 +36,8 @@ KNOWN_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Governing:
-    """What governs a namespace. `version` 0: it sets nothing itself. `problems`: values that contradict each other.
+    """What governs a namespace. `version` 0: it sets nothing itself. `problems`: values that contradict each other, and
+    models that it may not choose.
 
     Values that were set together never do; the environment may have changed since.
     """
@@ -78,7 +80,7 @@ def in_force(namespace_id: int) -> InForce:
 
 
 def _forget_settings(*, setting: str, **_: object) -> None:
-    if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN")):
+    if setting.startswith(("MEMOS_POLICY", "MEMOS_SUMMARY", "MEMOS_GIVEN", "MEMOS_LLM")):
         _in_force.clear()
 
 
@@ -168,7 +170,7 @@ def check_overrides(wanted: Mapping[str, Any]) -> dict[str, Value]:
     """The overrides that `wanted` (nested values) holds, by key. Raises InvalidInput, which names every wrong value."""
     overrides, problems = flatten(wanted)
     if not problems:
-        problems = contradictions(_effective(overrides).values)
+        problems = contradictions(_effective(overrides).values) | _model_problems(overrides)
     if problems:
         detail = [
             {"field": f"policy.{key[:_SHOWN_KEY_CHARS]}", "problem": problem}
@@ -192,9 +194,14 @@ def _governing(row: NamespacePolicy | None) -> Governing:
     # A key that a later MemOS no longer knows says nothing.
     overrides = {key: value for key, value in row.overrides.items() if key in BY_KEY}
     found = _effective(overrides)
-    return Governing(
-        found, overrides, row.version, contradictions(found.values), row.reason, row.updated_by, row.updated_at
-    )
+    problems = contradictions(found.values) | _model_problems(overrides)
+    return Governing(found, overrides, row.version, problems, row.reason, row.updated_by, row.updated_at)
+
+
+def _model_problems(overrides: Mapping[str, Value]) -> dict[str, str]:
+    """The models that a namespace chooses and may not, each with why."""
+    chosen = {key: str(value) for key, value in overrides.items() if BY_KEY[key].is_model and value}
+    return {key: problem for key, model in chosen.items() if (problem := choice_problem(model))}
 
 
 def _effective(overrides: Mapping[str, Value]) -> Effective:

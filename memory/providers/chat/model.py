@@ -1,0 +1,225 @@
+"""One chat model behind an OpenAI-compatible endpoint: a whole answer, a stream of text, or JSON of a given shape."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from django.conf import settings
+
+from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
+from memory.errors import LLMRefused, LLMUnavailable
+from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
+from memory.providers.chat.faults import Endpoint, explained
+from memory.providers.chat.guard import guard_of
+from memory.providers.chat.presets import ChatPreset
+from memory.providers.chat.replies import ChatReply, ChatStream, check_finish, elapsed_ms, token_usage
+from memory.providers.chat.schemas import read_json, validator_of
+from memory.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+# As chat.completions takes it: {"role": "system" | "user" | "assistant" | "tool", "content": …}.
+Message = Mapping[str, Any]
+
+_SCHEMA_IN_WORDS = "Answer one JSON object, without any other text. It follows this JSON schema: "
+_NOT_VALID = "This is not what was asked for: {problem}. Answer the JSON object again, without any other text."
+# With less time left a second question is not begun.
+_MIN_SECONDS = 0.05
+
+
+class ChatModel:
+    """Asks one chat model for one purpose, with no retries; `timeout` is how many seconds an answer may take in all.
+
+    Every method raises LLMUnavailable when the model does not answer or answers what cannot be used; of its kinds,
+    LLMContextTooLong when it was sent more than it takes, LLMBusy when too many calls of it run.
+    """
+
+    def __init__(
+        self, *, name: str, preset: ChatPreset, purpose: ModelPurpose, endpoint: Endpoint, api_key: str, timeout: float
+    ) -> None:
+        self.name = name
+        self.provider = preset.name
+        self.label = endpoint.label
+        self._preset = preset
+        self._purpose = purpose
+        self._endpoint = endpoint
+        # Local servers want no key, the client insists on one.
+        self._api_key = api_key or "none"
+        self._timeout = timeout
+
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
+    ) -> ChatReply:
+        """The model's whole answer, of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
+        return self._complete(messages, max_tokens, schema, self._timeout)
+
+    @contextmanager
+    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Iterator[ChatStream]:
+        """The answer as it comes. Leaving the block early ends the call at the provider.
+
+        What a stream raises, it raises also while one reads the pieces.
+        """
+        request = self._request(messages, max_tokens, None)
+        with guard_of(self.label, self._endpoint.base_url).admit():
+            planned = self._plan(messages, max_tokens)
+            started = time.monotonic()
+            try:
+                with self._explained(planned):
+                    chunks = self._client.chat.completions.create(
+                        **request, stream=True, stream_options={"include_usage": True}
+                    )
+            except LLMUnavailable:
+                self._end(planned, ModelCallStatus.FAILED, started)
+                raise
+            stream = ChatStream(
+                iter(chunks),
+                endpoint=self._endpoint,
+                preset=self._preset,
+                started=started,
+                explained=self._explained(planned),
+            )
+            status = ModelCallStatus.CANCELLED
+            try:
+                yield stream
+                status = ModelCallStatus.OK if stream.finish else ModelCallStatus.CANCELLED
+            except LLMUnavailable:
+                status = ModelCallStatus.FAILED
+                raise
+            finally:
+                chunks.close()
+                self._end(planned, status, started, stream.usage, stream.ttft_ms)
+
+    def complete_json(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
+    ) -> dict[str, Any]:
+        """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
+
+        Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
+        """
+        validator = validator_of(schema)
+        deadline = time.monotonic() + self._timeout
+        asked = list(messages)
+        if self._preset.structured != "schema":
+            asked = [*asked, {"role": "system", "content": _SCHEMA_IN_WORDS + orjson.dumps(schema).decode()}]
+        problem = ""
+        for _ in range(2):
+            seconds = deadline - time.monotonic()
+            if problem and seconds < _MIN_SECONDS:
+                break
+            reply = self._complete(asked, max_tokens, schema, seconds)
+            said, problem = read_json(reply.text, validator)
+            if said is not None:
+                return said
+            if reply.finish == "length":
+                problem = f"it is cut off at {max_tokens} tokens"
+            asked = [
+                *asked,
+                {"role": "assistant", "content": reply.text},
+                {"role": "user", "content": _NOT_VALID.format(problem=problem)},
+            ]
+        raise LLMRefused(
+            f"{self.label} did not answer the JSON that it was asked for: {problem}. Choose a model that follows a "
+            "schema."
+        )
+
+    def ask(
+        self, instructions: str, material: Mapping[str, Any], *, schema: Mapping[str, Any], max_tokens: int
+    ) -> dict[str, Any]:
+        """The JSON object, valid by `schema`, that the model answers to the `material`, which is sent as JSON."""
+        messages = [
+            {"role": "system", "content": instructions},
+            {"role": "user", "content": orjson.dumps(material).decode()},
+        ]
+        return self.complete_json(messages, schema=schema, max_tokens=max_tokens)
+
+    @property
+    def json_form(self) -> str:
+        """How it is told to answer JSON, in words."""
+        return {"schema": "by a schema", "object": "as an object", "words": "in words"}[self._preset.structured]
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        import openai  # noqa: PLC0415 - half a second, for those who use it
+
+        from memory.providers.chat.timed_client import timed_client  # noqa: PLC0415 - the same
+
+        return openai.OpenAI(
+            api_key=self._api_key,
+            base_url=self._endpoint.base_url,
+            timeout=self._timeout,
+            max_retries=0,
+            http_client=timed_client(),
+        )
+
+    def _complete(
+        self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None, seconds: float
+    ) -> ChatReply:
+        request = self._request(messages, max_tokens, schema)
+        with guard_of(self.label, self._endpoint.base_url).admit():
+            planned = self._plan(messages, max_tokens)
+            started = time.monotonic()
+            try:
+                with self._explained(planned):
+                    answer = self._client.chat.completions.create(**request, timeout=seconds)
+                    choice = answer.choices[0]
+                    text, finish = choice.message.content or "", choice.finish_reason or ""
+                    usage = token_usage(answer.usage, self._preset)
+            except LLMUnavailable:
+                self._end(planned, ModelCallStatus.FAILED, started)
+                raise
+            self._end(planned, ModelCallStatus.OK, started, usage)
+            check_finish(self._endpoint, finish, has_text=bool(text))
+        return ChatReply(text, finish, usage, elapsed_ms(started))
+
+    def _request(
+        self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.name,
+            "messages": list(messages),
+            self._preset.limit_field: max_tokens,
+        }
+        if not self.name.startswith(self._preset.no_temperature or ("\0",)):
+            request["temperature"] = 0
+        if schema is not None and self._preset.structured == "schema":
+            request["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": schema},
+            }
+        elif schema is not None and self._preset.structured == "object":
+            request["response_format"] = {"type": "json_object"}
+        return request
+
+    def _explained(self, planned: PlannedCall) -> AbstractContextManager[None]:
+        return explained(self._endpoint, seconds=self._timeout, prompt_tokens=planned.prompt_tokens)
+
+    def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
+        """Raises what a receiver of `call_planned` refuses the call with."""
+        prompt = "\n".join(str(message.get("content") or "") for message in messages)
+        planned = PlannedCall(
+            ModelKind.CHAT,
+            self._purpose,
+            self.provider,
+            self.name,
+            count_tokens(prompt, settings.MEMOS_TOKENIZER),
+            max_tokens,
+        )
+        call_planned.send(sender=type(self), call=planned)
+        return planned
+
+    def _end(
+        self,
+        planned: PlannedCall,
+        status: ModelCallStatus,
+        started: float,
+        usage: TokenUsage | None = None,
+        ttft_ms: int | None = None,
+    ) -> None:
+        ended = EndedCall(planned, status, usage or TokenUsage(), elapsed_ms(started), ttft_ms)
+        call_ended.send(sender=type(self), call=ended)

@@ -1,0 +1,107 @@
+"""Which chat model serves a purpose: that of the namespace, that of the setting for it, or the one that serves all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.conf import settings
+
+from memory.enums import CHAT_PURPOSES, ModelPurpose
+from memory.providers.chat.faults import Endpoint
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.presets import PRESETS
+from memory.text.translatable import Sentence
+from memory.text.translatable import gettext_noop as _
+
+
+def configured_chat(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
+    """The chat model for the purpose: `model` (`provider/model`), when it is "" the one that the settings name.
+
+    None unless MEMOS_LLM_ENABLED is on and the provider is known and has its key. `timeout` in seconds, in place of
+    MEMOS_LLM_TIMEOUT_SECONDS.
+    """
+    provider, name = chosen_model(purpose, model)
+    if missing_setting(provider):
+        return None
+    return _chat_model(
+        purpose,
+        provider,
+        name,
+        base_url_of(provider),
+        _key_of(provider),
+        settings.MEMOS_LLM_TIMEOUT_SECONDS if timeout is None else timeout,
+    )
+
+
+def chosen_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
+    """Provider and model for the purpose."""
+    provider, _, name = (model or getattr(settings, f"MEMOS_LLM_{purpose.upper()}_MODEL")).partition("/")
+    return (provider, name) if name else (settings.MEMOS_LLM_PROVIDER, settings.MEMOS_LLM_MODEL)
+
+
+def is_model_name(text: str) -> bool:
+    """Whether it has the form `provider/model`, with a provider that there is."""
+    provider, _, name = text.partition("/")
+    return provider in PRESETS and bool(name.strip())
+
+
+def missing_setting(provider: str) -> str:
+    """The setting without which no model of the provider is asked; "" when there is none, so that it can be."""
+    if not settings.MEMOS_LLM_ENABLED:
+        return "MEMOS_LLM_ENABLED"
+    if provider not in PRESETS:
+        return "MEMOS_LLM_PROVIDER"
+    return "" if _key_of(provider) or not PRESETS[provider].key_setting else PRESETS[provider].key_setting
+
+
+def choice_problem(model: str) -> str | None:
+    """Why a namespace may not choose `model` (`provider/model`), as a sentence without its subject; None: it may."""
+    provider = model.partition("/")[0]
+    if provider not in PRESETS:
+        return Sentence(
+            _("names a provider that there is not: choose one of %(providers)s."), providers=", ".join(PRESETS)
+        )
+    preset = PRESETS[provider]
+    if preset.key_setting and not _key_of(provider):
+        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.key_setting)
+    if not preset.key_setting and not _is_set_up(provider):
+        return Sentence(_("needs %(setting)s on the server: choose another provider."), setting=preset.url_setting)
+    allowed = settings.MEMOS_LLM_ALLOWED_MODELS
+    if allowed and not {model, f"{provider}/*"} & set(allowed):
+        return Sentence(_("is not allowed on this server: choose one of %(models)s."), models=", ".join(allowed))
+    return None
+
+
+def _is_set_up(provider: str) -> bool:
+    """Whether the settings speak of a provider that wants no key."""
+    named = {settings.MEMOS_LLM_PROVIDER, *(chosen_model(purpose)[0] for purpose in CHAT_PURPOSES)}
+    return provider in named or bool(getattr(settings, PRESETS[provider].url_setting))
+
+
+def base_url_of(provider: str) -> str:
+    """Where the provider is: MEMOS_LLM_BASE_URL for MEMOS_LLM_PROVIDER, the setting of its own, or its usual place."""
+    preset = PRESETS[provider]
+    chosen = settings.MEMOS_LLM_BASE_URL if provider == settings.MEMOS_LLM_PROVIDER else ""
+    own = getattr(settings, preset.url_setting) if preset.url_setting else ""
+    return str(chosen or own or preset.base_url)
+
+
+def _url_setting(provider: str) -> str:
+    own = PRESETS[provider].url_setting
+    if provider == settings.MEMOS_LLM_PROVIDER and (settings.MEMOS_LLM_BASE_URL or not own):
+        return "MEMOS_LLM_BASE_URL"
+    return own or "MEMOS_LLM_PROVIDER"
+
+
+def _key_of(provider: str) -> str:
+    setting = PRESETS[provider].key_setting
+    return getattr(settings, setting) if setting else ""
+
+
+@lru_cache(maxsize=64)
+def _chat_model(  # noqa: PLR0917 - lru_cache reads best by place
+    purpose: ModelPurpose, provider: str, name: str, base_url: str, api_key: str, timeout: float
+) -> ChatModel:
+    preset = PRESETS[provider]
+    endpoint = Endpoint(provider, name, base_url, preset.key_setting, _url_setting(provider))
+    return ChatModel(name=name, preset=preset, purpose=purpose, endpoint=endpoint, api_key=api_key, timeout=timeout)

@@ -1,0 +1,102 @@
+"""What comes back from a chat model: a whole answer, or its text piece by piece."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from memory.errors import LLMRefused, LLMUnavailable
+from memory.providers.calls import TokenUsage
+from memory.providers.chat.faults import Endpoint, no_completion
+from memory.providers.chat.presets import ChatPreset
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A whole answer. `finish`: why it ended, `stop` or `length`. `duration_ms` in milliseconds."""
+
+    text: str
+    finish: str
+    usage: TokenUsage
+    duration_ms: int
+
+
+class ChatStream:
+    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended."""
+
+    def __init__(
+        self,
+        chunks: Iterator[Any],
+        *,
+        endpoint: Endpoint,
+        preset: ChatPreset,
+        started: float,
+        explained: AbstractContextManager[None],
+    ) -> None:
+        self._chunks = chunks
+        self._endpoint = endpoint
+        self._preset = preset
+        self._started = started
+        self._explained = explained
+        self.usage = TokenUsage()
+        self.finish = ""
+        self.ttft_ms: int | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
+        came = False
+        with self._explained:
+            for chunk in self._chunks:
+                came = True
+                if chunk.usage:
+                    self.usage = token_usage(chunk.usage, self._preset)
+                for choice in (chunk.choices or ())[:1]:
+                    self.finish = choice.finish_reason or self.finish
+                    if choice.delta.content:
+                        if self.ttft_ms is None:
+                            self.ttft_ms = elapsed_ms(self._started)
+                        yield choice.delta.content
+        if not came:
+            raise LLMUnavailable(no_completion(self._endpoint))
+        if not self.finish:
+            raise LLMUnavailable(
+                f"{self._endpoint.label} broke off in the middle of its answer: ask again, and look at the log of the "
+                f"provider at {self._endpoint.address}."
+            )
+        check_finish(self._endpoint, self.finish, has_text=self.ttft_ms is not None)
+
+
+def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
+    """Raises LLMRefused for an answer that has no text to use."""
+    if has_text and finish != "content_filter":
+        return
+    reasons = {
+        "tool_calls": "wants to call a tool, though none was offered: choose a model that answers without tools",
+        "function_call": "wants to call a tool, though none was offered: choose a model that answers without tools",
+        "content_filter": "withheld its answer (content_filter): the provider's filter refuses what it was asked",
+        "length": "spent all the tokens that it may answer before it said anything: allow more (max_tokens), or choose "
+        "a model that thinks less",
+    }
+    raise LLMRefused(f"{endpoint.label} {reasons.get(finish, 'answered nothing: ask again, or another model')}.")
+
+
+def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
+    """The tokens that a provider counted; None for what it did not say, or not as a number."""
+    details = getattr(said, "prompt_tokens_details", None)
+    cached = _count(details, "cached_tokens")
+    if cached is None and preset.cached_field:
+        cached = _count(said, preset.cached_field)
+    return TokenUsage(_count(said, "prompt_tokens"), _count(said, "completion_tokens"), cached)
+
+
+def elapsed_ms(started: float) -> int:
+    """Milliseconds since a moment of time.monotonic()."""
+    return round((time.monotonic() - started) * 1000)
+
+
+def _count(said: Any, name: str) -> int | None:
+    value = getattr(said, name, None)
+    return value if type(value) is int and value >= 0 else None

@@ -1,0 +1,51 @@
+"""Checks what a chat model answers against the JSON schema that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import orjson
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from memory.errors import InvalidInput
+
+MAX_PROBLEM_CHARS = 300
+
+
+def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
+    """Raises InvalidInput when `schema` is no JSON schema. It reads no schema from anywhere else."""
+    try:
+        jsonschema.Draft202012Validator.check_schema(dict(schema))
+    except jsonschema.SchemaError as error:
+        problem = error.message[:MAX_PROBLEM_CHARS]
+        raise InvalidInput(f"The schema is no JSON schema (draft 2020-12): {problem}.") from error
+    return jsonschema.Draft202012Validator(dict(schema), registry=Registry())
+
+
+def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
+    """The JSON object in `text`, or None and what is wrong with it. Raises InvalidInput for a schema with a `$ref` to
+    another one."""
+    try:
+        said = orjson.loads(_unfence(text))
+    except orjson.JSONDecodeError:
+        return None, "it is no JSON"
+    if not isinstance(said, dict):
+        return None, "it is no JSON object"
+    try:
+        error = jsonschema.exceptions.best_match(validator.iter_errors(said))
+    except Unresolvable as unknown:
+        raise InvalidInput(
+            f"The schema names {unknown.ref!r}, and reads no other schema: put it under $defs."
+        ) from unknown
+    return (said, "") if error is None else (None, error.message[:MAX_PROBLEM_CHARS])
+
+
+def _unfence(text: str) -> str:
+    """Without the code fence that models put around JSON."""
+    text = text.strip()
+    if not text.startswith("```"):
+        return text
+    return text.removesuffix("```").partition("\n")[2]

@@ -1,0 +1,71 @@
+"""An HTTP client whose answers end in time: the seconds of a request are for all of its answer, not for each wait.
+
+Without this, an answer that trickles never times out: the client's own limit is for each read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx2
+import openai
+
+_DEADLINE = "memos_deadline"
+
+
+def timed_client() -> httpx2.Client:
+    """As the SDK makes it (proxies of the environment, connections kept), but for the time limit."""
+    return openai.DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_watch]})
+
+
+class _TimedStream(httpx2.SyncByteStream):
+    """The body of an answer; at the deadline its connection is shut down, which ends a read that waits."""
+
+    def __init__(self, response: httpx2.Response, seconds: float) -> None:
+        self._stream = response.stream
+        self._network = response.extensions["network_stream"]
+        self._is_late = False
+        self._timer = threading.Timer(max(seconds, 0), self._shut_down)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __iter__(self) -> Iterator[bytes]:
+        assert isinstance(self._stream, httpx2.SyncByteStream)
+        try:
+            for part in self._stream:
+                if self._is_late:
+                    break
+                yield part
+        except httpx2.TransportError as error:
+            if self._is_late:
+                raise httpx2.ReadTimeout("the answer took too long") from error
+            raise
+        if self._is_late:
+            raise httpx2.ReadTimeout("the answer took too long")
+
+    def close(self) -> None:
+        self._timer.cancel()
+        assert isinstance(self._stream, httpx2.SyncByteStream)
+        self._stream.close()
+
+    def _shut_down(self) -> None:
+        self._is_late = True
+        # The plain socket below TLS: the TLS object belongs to the thread that reads.
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._network.get_extra_info("socket"), socket.SHUT_RDWR)
+
+
+def _begin(request: httpx2.Request) -> None:
+    seconds = request.extensions["timeout"]["read"]
+    if seconds is not None:
+        request.extensions[_DEADLINE] = time.monotonic() + seconds
+
+
+def _watch(response: httpx2.Response) -> None:
+    deadline = response.request.extensions.get(_DEADLINE)
+    if deadline is not None:
+        response.stream = _TimedStream(response, deadline - time.monotonic())
