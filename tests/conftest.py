@@ -20,6 +20,8 @@ from memory.services.tenancy.keys import issue_key
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 
+pytest_plugins = ["tests.providers.llama"]
+
 # What a test does itself, it does as the login; what it sends to the server is held by the policies.
 reach.open_process()
 
