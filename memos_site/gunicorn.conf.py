@@ -11,7 +11,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 
 from memory.conf import Environment
-from memos_site.handover import Handover
+from memos_site.forwarding import Forwarding
 
 _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
@@ -25,8 +25,8 @@ COLLECT_EVERY = 20_000
 
 bind = f"{_host}:{_port}"
 # Streams have a process of their own, beside the web processes.
-_handover = Handover() if _env.integer("MEMOS_STREAM_THREADS", 64, "") else None
-workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1) + (1 if _handover else 0)
+_forwarding = Forwarding() if _env.integer("MEMOS_STREAM_THREADS", 64, "") else None
+workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1) + (1 if _forwarding else 0)
 threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
 worker_class = "memos_site.web_worker.BufferedWorker"
 # Where a request comes from, and under which path, is not a header's to say; MEMOS_HTTPS believes a proxy's scheme.
@@ -62,9 +62,9 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
     In a reload those of before are there still, and will be ended, the oldest first.
     """
-    worker.handover = _handover
+    worker.forwarding = _forwarding
     staying = sorted(server.WORKERS.values(), key=lambda other: other.age)[-(server.num_workers - 1) :]
-    worker.has_streams = _handover is not None and not any(other.has_streams for other in staying)
+    worker.has_streams = _forwarding is not None and not any(other.has_streams for other in staying)
 
 
 def post_worker_init(worker: Worker) -> None:
@@ -73,6 +73,7 @@ def post_worker_init(worker: Worker) -> None:
     for listener in worker.sockets:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
 
+    from django.conf import settings
     from django.db import Error, connection, connections
     from django.db.backends.signals import connection_created
     from django.utils import timezone
@@ -87,6 +88,9 @@ def post_worker_init(worker: Worker) -> None:
     if worker.has_streams:
         # Its threads are many, and each of them would keep one.
         connections.settings["default"]["CONN_MAX_AGE"] = 0
+        if not settings.MEMOS_LLM_ENABLED:
+            # Without a model that answers it has streams only: where nobody asks for one, it loads nothing.
+            return
     rerank("ready", ["ready"])
     # The library of dates reads its languages when it is first asked.
     spans("two weeks ago", timezone.now())

@@ -4,7 +4,7 @@ Gunicorn's own reads head and body in the thread: ten clients that send a byte n
 worker's event loop reads, every connection has MEMOS_RECEIVE_SECONDS for a whole request, and no thread ever waits for
 a client to send. What is larger than SPOOLED_BYTES waits in a file.
 
-One of the workers takes no connections: it gets the requests that take long from the others (`memos_site.handover`),
+One of the workers takes no connections: it gets the requests that take long from the others (`memos_site.forwarding`),
 and has many more threads, which mostly wait. So no stream holds a thread that a query needs.
 """
 
@@ -29,7 +29,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
-from memos_site.handover import Handover
+from memos_site.forwarding import Forwarding
 
 MAX_HEAD_BYTES = 65_536
 SPOOLED_BYTES = 131_072
@@ -148,13 +148,13 @@ class Connection(TConn):
         """Lets go of the request."""
         self._arrived.close()
 
-    def hand_over(self, handover: Handover) -> bool:
+    def forward(self, forwarding: Forwarding) -> bool:
         """Gives request and connection to the process that has the streams; False when it takes none."""
         with tempfile.TemporaryFile() as request:
             shutil.copyfileobj(self._arrived, request)
             request.flush()
             self._arrived.seek(0)
-            return handover.send(self.sock, request)
+            return forwarding.send(self.sock, request)
 
     def send(self, data: bytes) -> None:
         """Sends a few bytes without waiting; a client that takes none of them gets none."""
@@ -166,13 +166,13 @@ class Connection(TConn):
 
 
 class BufferedWorker(ThreadWorker):
-    """See the module. `handover` and `has_streams`, which says that it is the one that others hand over to, are set
+    """See the module. `forwarding` and `has_streams`, which says that it is the one that others hand over to, are set
     before it is forked."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._accepting = False
-        self.handover: Handover | None = None
+        self.forwarding: Forwarding | None = None
         self.has_streams = False
         # Requests that were handed over and have a thread.
         self._answering = 0
@@ -204,20 +204,20 @@ class BufferedWorker(ThreadWorker):
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Takes connections from clients, or from the other workers, or takes none."""
-        if not self.has_streams or self.handover is None:
+        if not self.has_streams or self.forwarding is None:
             super().set_accept_enabled(enabled)
         elif enabled != self._accepting:
             if enabled:
-                self.poller.register(self.handover.receiving, selectors.EVENT_READ, self._receive)
+                self.poller.register(self.forwarding.receiving, selectors.EVENT_READ, self._receive)
             else:
-                self.poller.unregister(self.handover.receiving)
+                self.poller.unregister(self.forwarding.receiving)
             self._accepting = enabled
 
     def _receive(self, receiving: Any) -> None:
         """Takes a request that was handed over."""
-        assert self.handover is not None
+        assert self.forwarding is not None
         try:
-            handed = self.handover.receive()
+            handed = self.forwarding.receive()
             if handed is None:
                 return
             client, request = handed
@@ -332,16 +332,16 @@ class BufferedWorker(ThreadWorker):
 
     def _answer(self, conn: Connection) -> None:
         """Has the request answered, here or where the streams are."""
-        if self.handover and conn.takes_long and self._hands_over(conn, self.handover):
+        if self.forwarding and conn.takes_long and self._forwards(conn, self.forwarding):
             conn.forget()
             self.nr_conns -= 1
             conn.close()
         else:
             self.enqueue_req(conn)
 
-    def _hands_over(self, conn: Connection, handover: Handover) -> bool:
+    def _forwards(self, conn: Connection, forwarding: Forwarding) -> bool:
         try:
-            return conn.hand_over(handover)
+            return conn.forward(forwarding)
         except OSError as error:
             self.log.error("a request could not be handed over: %s", error)
             return False

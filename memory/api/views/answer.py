@@ -27,7 +27,7 @@ from memory.errors import Forbidden, InvalidInput
 from memory.services.answers.answer import (
     AnswerEvent,
     SourcesFound,
-    Waiting,
+    StillWaiting,
     no_answer_of_no_namespace,
     tell,
 )
@@ -96,7 +96,7 @@ class AnsweringViewSet(MemosViewSet):
         with closing(events):
             for event in events:
                 match event:
-                    case Waiting():
+                    case StillWaiting():
                         yield None
                     case str():
                         yield "delta", {"text": event}

@@ -45,11 +45,11 @@ class SourcesFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class StillWaiting:
     """Nothing came for WAITING_SECONDS."""
 
 
-AnswerEvent = SourcesFound | Waiting | str | Quote | CitedAnswer
+AnswerEvent = SourcesFound | StillWaiting | str | Quote | CitedAnswer
 
 
 def answer(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) -> CitedAnswer:
@@ -101,7 +101,7 @@ def _stream_written(sources: AnswerSources, model: ChatModel) -> Iterator[Answer
                 yield from piece.quotes
                 yield piece
             elif piece is None:
-                yield Waiting()
+                yield StillWaiting()
             else:
                 has_begun = True
                 yield piece

@@ -15,7 +15,7 @@ from typing import IO
 _MESSAGE = b"r"
 
 
-class Handover:
+class Forwarding:
     """Between processes that are forked after it is made."""
 
     def __init__(self) -> None:
