@@ -123,6 +123,13 @@ class LLMContextTooLong(LLMRefused):
     code = "llm_context_too_long"
 
 
+class TooManyStreams(MemosError):
+    """The key has as many streams open as it may."""
+
+    status = 503
+    code = "too_many_streams"
+
+
 class AuditBroken(MemosError):
     """Audit events are missing, were changed, or were slipped in."""
 

@@ -87,7 +87,7 @@ class Reader:
                 headers[name] = value
             elif word == "-d":
                 body = next(given)
-            elif word != "-s":
+            elif word not in ("-s", "-N"):
                 path = word.removeprefix(SERVER)
         assert path.startswith("/"), words
         if body and body.startswith("@"):
@@ -189,7 +189,7 @@ def test_the_python_of_the_guides_runs(written: Path, live_server: Any, make_ten
         {"group_id": "team", "content": "We chose Go for the gateway in March, for its small images."},
     )
     program: dict[str, Any] = {}
-    for page in (written, DOCS / "guides" / "existing-client.md"):
+    for page in (written, DOCS / "guides" / "existing-client.md", DOCS / "guides" / "answers.md"):
         found = blocks(page.read_text("utf-8"))
         for number, block in enumerate(found):
             if block.language != "python":
