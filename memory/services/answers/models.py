@@ -6,9 +6,15 @@ from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.registry import configured_chat
+from memory.services.tenancy.policy import in_force
 
 # Those that write texts for people; the first is the usual one.
 _PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
+
+
+def usual_model(namespace_id: int) -> ChatModel | None:
+    """The model that answers in the namespace where a question names none."""
+    return configured_chat(ModelPurpose.ANSWER, in_force(namespace_id).policy.models[ModelPurpose.ANSWER])
 
 
 def choose_model(name: str | None) -> ChatModel | None:
