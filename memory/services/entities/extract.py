@@ -12,7 +12,7 @@ from datetime import datetime
 import psycopg
 from django.db import OperationalError, connection, transaction
 
-from memory import audit
+from memory import audit, caller
 from memory.enums import AuditEvent, MemoryState
 from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
@@ -217,7 +217,8 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
         for row in batch
         if row.state == MemoryState.ACTIVE
     ]
-    found = read_entities([(source.text, source.speaker) for source in sources])
+    with caller.within_namespace(scope.namespace_id):
+        found = read_entities([(source.text, source.speaker) for source in sources])
     readings = [reading_of(source, names) for source, names in zip(sources, found, strict=True)]
     try:
         with transaction.atomic():

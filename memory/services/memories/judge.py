@@ -20,8 +20,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memory import caller
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
-from memory.errors import InvalidInput, LLMUnavailable
+from memory.errors import BudgetExceeded, InvalidInput, LLMUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.supersession import Linked, Retired, Settled, may_stand
 from memory.models import Memory, MemoryLink, UnsurePair
@@ -97,7 +98,14 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
             if time.monotonic() > deadline:
                 break
             try:
-                verdicts = judge.judge([_excerpts(case) for case in cases])
+                with caller.within_namespace(cases[0].scope.namespace_id):
+                    verdicts = judge.judge([_excerpts(case) for case in cases])
+            except BudgetExceeded as error:
+                # They wait for the budget, and other namespaces do not wait for them.
+                log.warning("pairs are not judged yet", extra={"reason": error.message, "model": judge.name})
+                for case in cases:
+                    _row(case.pair).update(due_at=now + FIRST_DELAY)
+                continue
             except LLMUnavailable as error:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)

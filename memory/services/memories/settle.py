@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,9 +18,9 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Least, Length
 
-from memory import audit
+from memory import audit, caller
 from memory.enums import AuditEvent, LinkKind, MemoryState, Relation, Review, Role
-from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
+from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.governance.conflicts import Decision
 from memory.governance.likelihood import Nearness
 from memory.governance.supersession import LEAST_CONFIDENCE, Settled, settle, updating_texts, wanted_terms
@@ -84,9 +84,18 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     with try_lock(Lock.SETTLE) as only:
         if only:
             skipped_turns.take_up()
-        while only and (works := _works()):
+        # Namespaces whose budget of model calls is spent: they wait, and the others do not wait for them.
+        spent: set[int] = set()
+        while only and (works := _works(without=spent)):
             for work in works:
-                total += _settle_session(work, now=now, deadline=deadline)
+                if work.scope.namespace_id in spent:
+                    continue
+                try:
+                    total += _settle_session(work, now=now, deadline=deadline)
+                except BudgetExceeded as error:
+                    spent.add(work.scope.namespace_id)
+                    extra = {"namespace": work.scope.namespace, "reason": error.message}
+                    log.warning("new memories are not compared with earlier ones yet", extra=extra)
                 if time.monotonic() > deadline:
                     return total
     return total
@@ -124,13 +133,14 @@ _WORKS = """
 SELECT s.namespace_id, n.name, s.name, s.settled_turn, s.message_count
 FROM memory_session s JOIN memory_namespace n ON n.id = s.namespace_id
 WHERE s.message_count > s.settled_turn AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
+  AND NOT s.namespace_id = ANY(%(without)s::bigint[])
 ORDER BY s.last_message_at, s.name LIMIT %(listed)s
 """
 
 
-def _works(only: int | None = None) -> list[_SettleWork]:
+def _works(only: int | None = None, *, without: Collection[int] = ()) -> list[_SettleWork]:
     with connection.cursor() as cursor:
-        cursor.execute(_WORKS, {"only": only, "listed": _LISTED})
+        cursor.execute(_WORKS, {"only": only, "without": list(without), "listed": _LISTED})
         return [_SettleWork(Scope(row[0], row[1], ACTOR), *row[2:]) for row in cursor.fetchall()]
 
 
@@ -161,7 +171,8 @@ def _settle_session(work: _SettleWork, *, now: datetime, deadline: float = float
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
     try:
-        settle_one(scope, memory_id=memory_id, now=now)
+        with caller.within_namespace(scope.namespace_id):
+            settle_one(scope, memory_id=memory_id, now=now)
     except Exception as error:
         if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
             raise
