@@ -23,7 +23,8 @@ from memory.governance.budget import Amount, Budget, Limit, refusing, warning
 from memory.models import ApiKey, UsageReservation
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.sql import fetch
-from memory.services.tenancy.policy import governing
+from memory.services.tenancy.policy import governing, propose
+from memory.types import Access
 
 log = logging.getLogger("memos.usage")
 
@@ -65,6 +66,11 @@ class BudgetUse:
     used: Amount
     reserved: Amount
     resets: datetime
+
+    @property
+    def share(self) -> float:
+        """How much of the limit that is nearest is used, 1 for all of it."""
+        return max((float(self.used.of(one.unit) / one.most) for one in self.held.budget.limits()), default=0.0)
 
 
 _held: Cache[tuple[int, int], tuple[HeldBudget, ...]] = for_seconds(KNOWN_SECONDS)
@@ -131,6 +137,44 @@ def use_of(held: HeldBudget, *, now: datetime) -> BudgetUse:
     """What is used of a budget now."""
     used, reserved = _amounts(held, now)
     return BudgetUse(held, used, reserved, held.budget.resets(now))
+
+
+# Namespaces whose newest policy sets a limit, or all where the server sets one for all.
+_LIMITED = """
+SELECT n.id, n.name FROM memory_namespace n
+LEFT JOIN LATERAL (
+    SELECT overrides FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY version DESC LIMIT 1
+) p ON true
+WHERE (%(everywhere)s::bool OR n.id = ANY(%(reached)s::bigint[]))
+  AND (%(anywhere)s::bool OR p.overrides ?| %(limits)s::text[])
+ORDER BY n.name LIMIT %(most)s
+"""
+_LIMITS = ("budget.soft_usd", "budget.hard_usd", "budget.soft_tokens", "budget.hard_tokens")
+
+
+def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, BudgetUse]]:
+    """The budgets that the caller reaches, each with the name of its namespace or key: the fullest first.
+
+    Of namespaces and of keys `most` are looked at. Keys are listed for those who reach all.
+    """
+    parameters = {
+        "everywhere": access.all_namespaces,
+        "reached": sorted(access.namespace_ids),
+        "anywhere": bool(propose({}).policy.budget),
+        "limits": list(_LIMITS),
+        "most": most,
+    }
+    found = [
+        (name, held)
+        for namespace_id, name in fetch(_LIMITED, parameters, prepared=False)
+        for held in budgets_of(Payer(namespace_id))
+    ]
+    if access.all_namespaces:
+        unlimited = {name.replace("budget.", "budget_"): 0 for name in _LIMITS}
+        for key in ApiKey.objects.filter(revoked_at=None).exclude(**unlimited).order_by("name")[:most]:
+            found += [(str(key), held) for held in budgets_of(Payer(key_id=key.pk))]
+    uses = [(name, use_of(held, now=now)) for name, held in found]
+    return sorted(uses, key=lambda one: -one[1].share)
 
 
 def forget_expired(*, now: datetime) -> int:

@@ -35,15 +35,18 @@ _FIGURES = (
     "cost_usd",
 )
 _TOTALS = """
-SELECT ARRAY[{columns}]::text[] AS of, sum(calls), sum(failed), sum(unpriced), sum(prompt_tokens), sum(cached_tokens),
-       sum(completion_tokens), sum(cost)
-FROM memory_usageday u
-LEFT JOIN memory_namespace n ON n.id = u.namespace_id
-LEFT JOIN memory_apikey k ON k.id = u.key_id
-WHERE u.day >= %(since)s AND u.day <= %(until)s
-  AND (%(everywhere)s::bool OR u.namespace_id = ANY(%(namespaces)s::bigint[]))
-  AND (%(after)s::text[] IS NULL OR ARRAY[{columns}]::text[] COLLATE "C" > %(after)s::text[] COLLATE "C")
-GROUP BY 1 HAVING sum(calls) > 0 ORDER BY 1 COLLATE "C" LIMIT %(limit)s
+SELECT * FROM (
+    SELECT ARRAY[{columns}]::text[] AS parts, sum(calls), sum(failed), sum(unpriced), sum(prompt_tokens),
+           sum(cached_tokens), sum(completion_tokens), sum(cost)
+    FROM memory_usageday u
+    LEFT JOIN memory_namespace n ON n.id = u.namespace_id
+    LEFT JOIN memory_apikey k ON k.id = u.key_id
+    WHERE u.day >= %(since)s AND u.day <= %(until)s
+      AND (%(everywhere)s::bool OR u.namespace_id = ANY(%(namespaces)s::bigint[]))
+    GROUP BY 1
+) AS totals
+WHERE %(after)s::text[] IS NULL OR parts COLLATE "C" > %(after)s::text[] COLLATE "C"
+ORDER BY parts COLLATE "C" LIMIT %(limit)s
 """
 
 
