@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from urllib.parse import urlencode
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -124,7 +126,7 @@ def filter_of(window: UsageWindow, groups: Sequence[UsageGroup], *, now: datetim
     return UsageFilter(today - timedelta(days=window.days - 1), today, groups)
 
 
-def board(access: Access, window: UsageWindow, *, now: datetime) -> UsageBoard:
+def board(access: Access, window: UsageWindow, *, ns: str, now: datetime) -> UsageBoard:
     """The page as it stands."""
     by_day = {total.groups["day"]: total for total in _totals(access, window, UsageGroup.DAY, now=now)}
     days = [filter_of(window, (), now=now).since + timedelta(days=number) for number in range(window.days)]
@@ -146,7 +148,7 @@ def board(access: Access, window: UsageWindow, *, now: datetime) -> UsageBoard:
                 Series(_("of it cached"), [one.cached_tokens if one else 0 for one in found], "green"),
                 Series(_("Answer"), [one.completion_tokens if one else 0 for one in found], "orange"),
             ],
-            csv="tokens",
+            csv=_file(ns, window, "tokens"),
         ),
         cost_by_day=line_chart(
             _("Cost by day"),
@@ -155,20 +157,26 @@ def board(access: Access, window: UsageWindow, *, now: datetime) -> UsageBoard:
             series=[Series(_("US dollars"), [float(one.cost) if one else 0 for one in found], "purple")],
             show=_short_dollars,
             filled=True,
-            csv="cost",
+            csv=_file(ns, window, "cost"),
         ),
         saved_by_day=line_chart(
             _("Tokens that packs saved, by day"),
             labels=labels,
             keys=keys,
             series=_saved_series(days, packs),
-            csv="saved",
+            csv=_file(ns, window, "saved"),
         ),
         tables=[table for table in _tables(access, window, now=now) if table.rows],
         budgets=shown,
         reached=[(one.name, str(limit.word)) for one in shown for limit in one.limits if limit.tone in ("weak", "bad")],
         calls=whole.calls,
     )
+
+
+def _file(ns: str, window: UsageWindow, name: str) -> str:
+    """Where the numbers of a chart are a file."""
+    named = {"ns": ns} if ns else {}
+    return f"{reverse('ops:usage')}?{urlencode({**named, 'window': window.name, 'csv': name})}"
 
 
 def dollars(amount: Decimal | None) -> str:

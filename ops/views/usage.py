@@ -20,7 +20,8 @@ FILE_GROUPS = (UsageGroup.DAY, UsageGroup.NAMESPACE, UsageGroup.KEY, UsageGroup.
 def usage(request: HttpRequest) -> HttpResponse:
     """The whole page."""
     window = page.window_of(request)
-    board = page.board(page_access(request), window, now=timezone.now())
+    ns = request.GET.get("ns", "")
+    board = page.board(page_access(request), window, ns=ns, now=timezone.now())
     if PARAMETER in request.GET:
         return chart_file(request, board.charts)
     context = {"board": board, "window": window, "windows": page.usage_windows()}
