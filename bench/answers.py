@@ -71,6 +71,7 @@ def _take_vectors_away() -> None:
 def _measure(folder: Path, *, tokens: int) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
     from memory.services.answers.answer import answer  # noqa: PLC0415
+    from memory.services.answers.sources import AnswerTerms  # noqa: PLC0415
     from memory.services.entities.extract import index_namespace  # noqa: PLC0415
     from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
     from memory.services.memories.settle import settle_namespace  # noqa: PLC0415
@@ -102,7 +103,7 @@ def _measure(folder: Path, *, tokens: int) -> None:
                 began = time.perf_counter()
                 hits = query(scope, ask, session="bench").retrieval.hits
                 searched = time.perf_counter()
-                said = answer(scope, ask, session="bench", max_tokens=tokens)
+                said = answer(scope, ask, session="bench", terms=AnswerTerms(tokens))
                 took.append((searched - began, time.perf_counter() - searched))
                 first = hits[0].text if hits else ""
                 quoted = "" if said.no_answer else _NUMBER.sub("", said.text)
@@ -111,7 +112,7 @@ def _measure(folder: Path, *, tokens: int) -> None:
                 if row.get("type") != UNANSWERABLE:
                     abstained["own"].append(said.no_answer is not None)
             for text in draws.sample(foreign, min(len(own), len(foreign))):
-                said = answer(scope, Ask(text, TOP, now, dry_run=True), session="bench", max_tokens=tokens)
+                said = answer(scope, Ask(text, TOP, now, dry_run=True), session="bench", terms=AnswerTerms(tokens))
                 abstained["other groups"].append(said.no_answer is not None)
         print(f"{folder.name}: {group} asked", file=sys.stderr, flush=True)
     _report(folder.resolve().name, shares, abstained, took)

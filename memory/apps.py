@@ -9,5 +9,7 @@ class MemoryConfig(AppConfig):
     def ready(self) -> None:
         from memory import checks  # noqa: F401, PLC0415 - registers the system checks
         from memory.models.sql import look_for_lost_connection  # noqa: PLC0415 - models are loaded by now
+        from memory.services.usage import calls  # noqa: PLC0415 - as above
 
         request_started.connect(look_for_lost_connection)
+        calls.connect()

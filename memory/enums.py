@@ -374,6 +374,23 @@ class ModelCallStatus(TextChoices):
     CANCELLED = "cancelled"
 
 
+class BudgetPeriod(TextChoices):
+    """How long a budget lasts; each begins at midnight (UTC)."""
+
+    DAY = "day", "a day"
+    MONTH = "month", "a calendar month"
+
+
+class UsageGroup(TextChoices):
+    """What the figures of model calls are added up by."""
+
+    DAY = "day"
+    KEY = "key"
+    NAMESPACE = "namespace"
+    PURPOSE = "purpose"
+    MODEL = "model"
+
+
 class NoAnswer(TextChoices):
     """Why a question is not answered: no memory came back, none of them is relevant enough, no part of them fits, or
     the model that read them says so."""

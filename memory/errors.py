@@ -130,6 +130,21 @@ class TooManyStreams(MemosError):
     code = "too_many_streams"
 
 
+class BudgetExceeded(EmbeddingUnavailable, LLMUnavailable, RerankUnavailable):
+    """The call of a model might go beyond a hard budget, and was not made.
+
+    Whoever goes on without a model that does not answer goes on without this one. `retry_seconds`: until the budget
+    begins anew.
+    """
+
+    status = 429
+    code = "budget_exceeded"
+
+    def __init__(self, message: str, *, detail: Any, retry_seconds: int) -> None:
+        super().__init__(message, detail=detail)
+        self.retry_seconds = retry_seconds
+
+
 class AuditBroken(MemosError):
     """Audit events are missing, were changed, or were slipped in."""
 

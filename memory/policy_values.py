@@ -97,6 +97,8 @@ def _knob(key: str, default: Value, help: str, unit: str = "", **options: Any) -
 
 
 _DAYS: Final[dict[str, Any]] = {"unit": _("days"), "maximum": 36_500}
+_DOLLARS: Final[dict[str, Any]] = {"unit": _("US dollars"), "maximum": 10_000_000}
+_TOKENS: Final[dict[str, Any]] = {"unit": _("tokens"), "maximum": 10**15}
 
 KNOBS: tuple[Knob, ...] = (
     _knob("gate.strict", False, _("a turn below the worth threshold stays out of long-term memory.")),
@@ -217,5 +219,15 @@ KNOBS: tuple[Knob, ...] = (
     ),
     _knob("quota.memories", 0, _("memories that the namespace may hold; 0: no limit."), _("memories"), maximum=10**12),
     _knob("quota.writes_per_day", 0, _("memories that a day may add; 0: no limit."), _("memories"), maximum=10**12),
+    _knob(
+        "budget.period",
+        "month",
+        _("how long a budget of model calls lasts; it begins anew at midnight (UTC)."),
+        choices=("day", "month"),
+    ),
+    _knob("budget.soft_usd", 0.0, _("cost of model calls from which answers warn; 0: never."), **_DOLLARS),
+    _knob("budget.hard_usd", 0.0, _("cost beyond which no model is called; 0: no limit."), **_DOLLARS),
+    _knob("budget.soft_tokens", 0, _("the same as budget.soft_usd, in tokens: for models without a price."), **_TOKENS),
+    _knob("budget.hard_tokens", 0, _("the same as budget.hard_usd, in tokens."), **_TOKENS),
 )
 BY_KEY = {knob.key: knob for knob in KNOBS}

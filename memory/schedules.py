@@ -39,6 +39,7 @@ SCHEDULES = (
     Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
     Entry("memos: request backups", "memory.tasks.request_backup", 5),
     Entry("memos: forget request figures", "memory.tasks.forget_request_figures", 60),
+    Entry("memos: forget model calls", "memory.tasks.forget_model_calls", 60),
 )
 
 

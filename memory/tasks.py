@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.utils import timezone
 
+from memory import caller
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
@@ -35,6 +36,7 @@ from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
 from memory.services.tenancy import idempotency
+from memory.services.usage import calls
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -55,7 +57,10 @@ def job(task: Callable[Arguments, Result]) -> Callable[..., Result | None]:
     def run(*arguments: Any, job: tuple[int, str] | None = None, schedule: str = "") -> Result | None:
         if job is None and not schedule:
             return task(*arguments)  # type: ignore[call-arg]
-        with reach.within(job[0]) if job is not None and job[0] else reach.across_namespaces():
+        with (
+            reach.within(job[0]) if job is not None and job[0] else reach.across_namespaces(),
+            caller.hold(caller.Caller(request_id=job[1] if job is not None else "")),
+        ):
             now = _look_at_clock()
             if job is not None:
                 claimed = runner.begin(namespace_id=job[0], job_id=uuid.UUID(job[1]), now=now)
@@ -248,6 +253,12 @@ def forget_finished_jobs() -> int:
 def forget_request_figures() -> int:
     """Deletes the figures of minutes that are MEMOS_REQUEST_FIGURES_DAYS old."""
     return request_stats.forget(now=timezone.now())
+
+
+@job
+def forget_model_calls() -> int:
+    """Deletes calls of models that are MEMOS_MODEL_CALLS_DAYS old; their sums by day stay."""
+    return calls.forget(now=timezone.now())
 
 
 @job

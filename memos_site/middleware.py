@@ -17,6 +17,7 @@ from django.utils.encoding import escape_uri_path, iri_to_uri
 from gunicorn.http.errors import ParseException
 from uuid_utils.compat import uuid7
 
+from memory import caller
 from memory.api.responses import error_response
 from memory.metrics import observe_request
 from memory.postgresql import reach
@@ -48,10 +49,10 @@ class RequestMiddleware:
         token = current_request_id.set(request_id)
         try:
             # Nobody's rows, until authentication says whose.
-            with reach.hold(reach.NOTHING):
+            with reach.hold(reach.NOTHING), caller.hold(caller.Caller(request_id=request_id)):
                 response = self._refusal(request) or self.get_response(request)
                 if isinstance(response, StreamingHttpResponse) and reach.current() != reach.NOTHING:
-                    response.streaming_content = reach.carry(response)
+                    response.streaming_content = caller.carry(reach.carry(response))
             seconds = time.perf_counter() - started
             response["X-Request-ID"] = request_id
             route = getattr(request.resolver_match, "route", "") or "unmatched"

@@ -10,6 +10,7 @@ from pathlib import Path
 import dj_database_url
 
 from memory.conf import ConfigurationError, Environment, describe
+from memory.model_prices import read_prices
 from memory.policy_values import BY_KEY, KNOBS
 from memory.providers.embedding import PROVIDERS as EMBEDDING_PROVIDERS
 from memory.providers.rerank import OFF as NO_RERANKER
@@ -409,6 +410,23 @@ MEMOS_LLM_BREAKER_FAILURES = env.integer(
 )
 MEMOS_LLM_BREAKER_SECONDS = env.number(
     "MEMOS_LLM_BREAKER_SECONDS", 30.0, "How long it is left alone; then one call tries it.", minimum=0.1, maximum=3600
+)
+MEMOS_MODEL_PRICES = read_prices(
+    env.text(
+        "MEMOS_MODEL_PRICES",
+        "",
+        "Own prices in US dollars a million tokens, which go before the known ones: JSON such as "
+        '`{"vllm/qwen3-32b": {"input": 0.1, "cached": 0.02, "output": 0.4}}`, or the path of a .json or .toml file. '
+        "`call` is a price for each call.",
+        shown="the known prices",
+    )
+)
+MEMOS_MODEL_CALLS_DAYS = env.integer(
+    "MEMOS_MODEL_CALLS_DAYS",
+    90,
+    "Days that each call of a model is kept; their sums by day stay.",
+    minimum=1,
+    maximum=36_500,
 )
 MEMOS_LLM_ENTITIES = env.flag(
     "MEMOS_LLM_ENTITIES", False, "The language model also looks for names in every memory, beside the rules."

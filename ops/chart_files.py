@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 
+from memory.text.spreadsheet import guarded
 from ops.charts import BarChart, Histogram, LineChart, StackedBar, Value
-from ops.pages.audit import guarded
 
 PARAMETER = "csv"
 Chart = LineChart | Histogram | BarChart | StackedBar

@@ -73,6 +73,7 @@ GROUPS = (
     PageGroup(
         _("Account for"),
         (
+            Page("usage", _("Usage"), "bolt", "ops:usage", family="ops:usage"),
             Page("audit", _("Audit"), "audit", "ops:audit", family="ops:audit"),
             Page("admin", _("Admin"), "admin", "admin:index", family="admin:"),
         ),

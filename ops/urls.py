@@ -18,6 +18,7 @@ from ops.views import (
     radar,
     retired,
     sessions,
+    usage,
 )
 from ops.views import (
     map as memory_map,
@@ -70,6 +71,8 @@ urlpatterns = [
     path("evaluation/compare/", evaluation.evaluation_compare, name="evaluation_compare"),
     path("evaluation/judgements/", evaluation.evaluation_judgements, name="evaluation_judgements"),
     path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
+    path("usage/", usage.usage, name="usage"),
+    path("usage/file/", usage.usage_file, name="usage_file"),
     path("radar/", radar.radar, name="radar"),
     path("radar/ask/", radar.ask, name="radar_ask"),
     path("radar/p/<slug:probe_id>/", radar.radar_probe, name="radar_probe"),

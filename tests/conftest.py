@@ -13,10 +13,12 @@ from django.test import Client, override_settings
 from django.utils import timezone
 
 from memory import caches
-from memory.models import Namespace
+from memory.models import ModelCall, Namespace, UsageDay, UsageReservation
 from memory.postgresql import reach
+from memory.providers.calls import call_ended
 from memory.services.ingestion.ingest import ingest
 from memory.services.tenancy.keys import issue_key
+from memory.services.usage import bookkeeper
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
 
@@ -98,6 +100,28 @@ def _fresh_process_state() -> Iterator[None]:
     redis_store.call(lambda client: [client.delete(key) for key in client.scan_iter("memos:*")])
     yield
     caches.forget_all()
+
+
+@pytest.fixture(autouse=True)
+def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
+    """Calls of models are booked on a connection of their own, past the transaction that a test is rolled back with."""
+    ended: list[Any] = []
+
+    def note(**signal: Any) -> None:
+        ended.append(signal["call"])
+
+    call_ended.connect(note)
+    yield
+    call_ended.disconnect(note)
+    if ended:
+        with django_db_blocker.unblock():
+            bookkeeper.book(_delete_model_calls)
+            bookkeeper.close()
+
+
+def _delete_model_calls() -> None:
+    for model in (ModelCall, UsageDay, UsageReservation):
+        model.objects.across_namespaces().delete()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ PAGES = {
     "policy": ("Policy", ("policy",)),
     "erasures": ("Erasures", ("erasures",)),
     "evaluations": ("Evaluations", ("judgements", "evaluations")),
-    "ops": ("Operations", ("ops", "health")),
+    "ops": ("Operations", ("ops", "usage", "health")),
 }
 # Objects within objects are shown down to here; those that hold themselves are shown once.
 DEPTH = 3

@@ -11,6 +11,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from memory import caller
 from memory.models import ApiKey
 from memory.models.access import TOKEN_MARK, token_digest
 from memory.models.sql import fetch
@@ -45,6 +46,7 @@ class KeyAuthentication(BaseAuthentication):
     @staticmethod
     def _let_in(access: Access) -> tuple[Access, str]:
         reach.allow(access)
+        caller.current().key_id = access.key_id
         return access, access.actor
 
     def authenticate_header(self, request: Request) -> str:

@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
 from memory.api.responses import error_response
-from memory.errors import DeadlineExceeded, MemosError
+from memory.errors import BudgetExceeded, DeadlineExceeded, MemosError
 
 log = logging.getLogger("memos.error")
 
@@ -44,6 +44,8 @@ def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[st
     """Status, code, message, detail and headers of the answer to it; without a status it is a failure of ours."""
     if isinstance(error, MemosError):
         headers = {"Retry-After": str(error.retry_after)} if error.status == 503 else {}
+        if isinstance(error, BudgetExceeded):
+            headers["Retry-After"] = str(error.retry_seconds)
         return error.status, error.code, error.message, error.detail, headers
     if isinstance(error, OperationalError) and isinstance(error.__cause__, psycopg.errors.QueryCanceled):
         log.warning("a statement took too long and was ended")

@@ -20,7 +20,7 @@ _REFUSALS = {
     412: "The memory was changed since it was read: the ETag is another.",
     413: "The body is too large.",
     415: "The body is not JSON.",
-    429: "More requests than the key's limit; Retry-After says when to come again.",
+    429: "More requests than the key's limit, or `budget_exceeded`; Retry-After says when to come again.",
     503: "Something MemOS needs does not answer.",
 }
 

@@ -22,6 +22,7 @@ from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
+from memory.api.views.usage import UsageViewSet
 from memory.api.views.why import WhyViewSet
 
 urlpatterns = [
@@ -66,6 +67,7 @@ urlpatterns = [
     path("v1/ops/jobs/<uuid:job_id>", JobViewSet.as_view({"get": "retrieve"})),
     path("v1/ops/jobs/<uuid:job_id>/replay", JobViewSet.as_view({"post": "replay"})),
     path("v1/ops/jobs/<uuid:job_id>/discard", JobViewSet.as_view({"post": "discard"})),
+    path("v1/usage", UsageViewSet.as_view({"get": "list"})),
     path("v1/evaluations", EvaluationViewSet.as_view({"get": "recent", "post": "create"})),
     path("v1/evaluations/compare", EvaluationViewSet.as_view({"get": "compare"})),
     path("v1/evaluations/<uuid:run_id>", EvaluationViewSet.as_view({"get": "retrieve"})),

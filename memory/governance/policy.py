@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
 
-from memory.enums import CHAT_PURPOSES, MemoryKind, ModelPurpose, PolicyOrigin
+from memory.enums import CHAT_PURPOSES, BudgetPeriod, MemoryKind, ModelPurpose, PolicyOrigin
+from memory.governance.budget import Budget
 from memory.policy_values import BY_KEY, KNOBS, Knob, Value
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -49,6 +51,7 @@ class Policy:
     memories_quota: int
     writes_per_day: int
     models: Mapping[ModelPurpose, str]
+    budget: Budget
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Policy:
@@ -77,6 +80,7 @@ class Policy:
             memories_quota=values["quota.memories"],
             writes_per_day=values["quota.writes_per_day"],
             models={purpose: values[f"models.{purpose}"] for purpose in CHAT_PURPOSES},
+            budget=_budget(values),
         )
 
 
@@ -193,7 +197,23 @@ def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
             ),
             memories=memories,
         )
+    for unit in ("usd", "tokens"):
+        soft, hard = values[f"budget.soft_{unit}"], values[f"budget.hard_{unit}"]
+        if hard and soft > hard:
+            found[f"budget.soft_{unit}"] = Sentence(
+                _("is above the hard limit (%(hard)s), so it never warns: lower it."), hard=f"{hard:g}"
+            )
     return found
+
+
+def _budget(values: Mapping[str, Any]) -> Budget:
+    return Budget(
+        period=BudgetPeriod(values["budget.period"]),
+        soft_usd=Decimal(str(values["budget.soft_usd"])),
+        hard_usd=Decimal(str(values["budget.hard_usd"])),
+        soft_tokens=values["budget.soft_tokens"],
+        hard_tokens=values["budget.hard_tokens"],
+    )
 
 
 def _as_typed(knob: Knob, value: Any) -> Value:

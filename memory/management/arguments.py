@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
 
 MAX_NAME_CHARS = 128
 
@@ -28,3 +29,14 @@ def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[str], int]
         return number
 
     return read
+
+
+def amount(value: str) -> Decimal:
+    """An amount of money, 0 or more, of four decimals at most."""
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        raise ArgumentTypeError(f"{value!r} is not a number") from None
+    if not number.is_finite() or not 0 <= number < 10**8 or number != round(number, 4):
+        raise ArgumentTypeError(f"{value} is no amount from 0 to 99,999,999.9999")
+    return number

@@ -29,6 +29,7 @@ from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
+from memory.models.usage import ModelCall, UsageDay, UsageReservation
 
 __all__ = [
     "HOLDS_ON",
@@ -64,6 +65,7 @@ __all__ = [
     "MemoryUpkeep",
     "MemoryVector",
     "MemoryVersion",
+    "ModelCall",
     "Namespace",
     "NamespacePolicy",
     "NamespaceStat",
@@ -79,5 +81,7 @@ __all__ = [
     "StaleSource",
     "UnsurePair",
     "UpkeepMark",
+    "UsageDay",
+    "UsageReservation",
     "WritesOfDay",
 ]

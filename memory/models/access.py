@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
-from memory.enums import AccessScope
+from memory.enums import AccessScope, BudgetPeriod
 from memory.models.namespace import Namespace
 
 TOKEN_MARK = "mos"  # noqa: S105 - the visible mark in front of every key, not a secret
@@ -35,6 +36,20 @@ class ApiKey(models.Model):
     requests_per_minute = models.PositiveIntegerField(
         null=True, blank=True, help_text="Empty: the server's own limit (MEMOS_RATE_LIMIT_PER_MINUTE)"
     )
+    budget_period = models.CharField(
+        max_length=5,
+        choices=BudgetPeriod.choices,
+        default=BudgetPeriod.MONTH,
+        help_text="What calls of models for this key may cost in it (UTC); 0: no limit",
+    )
+    budget_soft_usd = models.DecimalField(
+        max_digits=12, decimal_places=4, default=0, help_text="US dollars from which answers warn"
+    )
+    budget_hard_usd = models.DecimalField(
+        max_digits=12, decimal_places=4, default=0, help_text="US dollars beyond which no model is called"
+    )
+    budget_soft_tokens = models.BigIntegerField(default=0, help_text="Tokens from which answers warn")
+    budget_hard_tokens = models.BigIntegerField(default=0, help_text="Tokens beyond which no model is called")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -54,6 +69,13 @@ class ApiKey(models.Model):
         secret = secrets.token_urlsafe(32)
         self.digest = token_digest(secret)
         return f"{TOKEN_MARK}_{self.prefix}_{secret}"
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """The fields of its budget, by their names without `budget_`."""
+        limits = ("soft_usd", "hard_usd", "soft_tokens", "hard_tokens")
+        amounts = {name: getattr(self, f"budget_{name}") for name in limits}
+        return {"period": BudgetPeriod(self.budget_period), **amounts}
 
     @property
     def is_usable(self) -> bool:

@@ -37,6 +37,9 @@ class Lock(Enum):
     MAP = 0x6D656D6D
     # Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
     POLICY = "memos.policy"
+    # Whoever reserves a call of a model: of a namespace, and then of a key.
+    BUDGET = "memos.budget"
+    BUDGET_OF_KEY = "memos.budget_of_key"
     # Several who supersede at once could make a ring.
     SUPERSEDE = "memos.supersede"
     # Transactions that change many vectors lock them in an order of their own, and would wait for each other.

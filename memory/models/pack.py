@@ -36,7 +36,12 @@ class ContextPack(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [
-            models.Index(fields=["namespace", "-id"], name="pack_recent"),
+            # The sums of tokens over time are read from the index alone.
+            models.Index(
+                fields=["namespace", "-id"],
+                include=["created_at", "token_original", "token_condensed"],
+                name="pack_recent_tokens",
+            ),
             models.Index(fields=["namespace", "session", "-id"], name="pack_of_session"),
         ]
 

@@ -49,6 +49,12 @@ def current() -> Reach:
     return _reach.get() or _of_process
 
 
+def only_namespace() -> int:
+    """The namespace whose rows alone may be touched now; NO_NAMESPACE where there are several, or all."""
+    now = current()
+    return int(now.namespaces) if now.role == ROLE_OF_ONE and now.namespaces else NO_NAMESPACE
+
+
 def open_process() -> None:
     """Outside of requests and jobs this process works as the login of the database: for management commands."""
     global _of_process  # noqa: PLW0603 - one a process

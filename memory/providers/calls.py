@@ -6,16 +6,24 @@ that failed too; they do not raise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from django.dispatch import Signal
+from uuid_utils.compat import uuid7
 
 from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """`prompt_tokens` is an estimate; `max_tokens` the most that may be answered, 0 where nothing is generated."""
+    """`prompt_tokens` is an estimate; `max_tokens` the most that may be answered, 0 where nothing is generated.
+
+    `id` names the call from its plan to its end.
+    """
 
     kind: ModelKind
     purpose: ModelPurpose
@@ -23,6 +31,7 @@ class PlannedCall:
     model: str
     prompt_tokens: int
     max_tokens: int = 0
+    id: uuid.UUID = field(default_factory=uuid7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +57,28 @@ class EndedCall:
 # Both are sent with `call`.
 call_planned = Signal()
 call_ended = Signal()
+
+
+@dataclass(slots=True)
+class AnsweredCall:
+    """What `announced` is told about the call while it is made."""
+
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+
+@contextmanager
+def announced(planned: PlannedCall) -> Iterator[AnsweredCall]:
+    """Sends both signals around a call whose answer comes at once; one that raises has failed.
+
+    Raises what a receiver of `call_planned` refuses the call with.
+    """
+    call_planned.send(sender=PlannedCall, call=planned)
+    answered = AnsweredCall()
+    status = ModelCallStatus.FAILED
+    started = time.monotonic()
+    try:
+        yield answered
+        status = ModelCallStatus.OK
+    finally:
+        duration = round((time.monotonic() - started) * 1000)
+        call_ended.send(sender=PlannedCall, call=EndedCall(planned, status, answered.usage, duration))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from memory.errors import RerankUnavailable
+from memory.errors import BudgetExceeded, RerankUnavailable
 from memory.providers.rerank.registry import configured_reranker
 from memory.stores import model_calls
 
@@ -61,6 +61,10 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
     try:
         reranker = configured_reranker()
         scores = reranker.scores(question_text, texts[: pool_size()]) if reranker else []
+    except BudgetExceeded as error:
+        # The model is there: other namespaces and keys go on asking it.
+        log.warning("reranking skipped", extra={"reason": error.message})
+        return Reranked(degraded=[RERANK_SKIPPED])
     except RerankUnavailable as error:
         _paused_until = time.monotonic() + PAUSE_SECONDS
         log.warning("reranking skipped", extra={"reason": error.message})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -18,6 +19,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memory.enums import AccessScope
+from memory.errors import InvalidInput
+from memory.governance.budget import Budget
 from memory.models import ApiKey
 from memory.services.tenancy import keys
 from ops.access import permission_title, staff_access, staff_actor
@@ -31,6 +34,9 @@ SCOPE_NEEDS = {
     AccessScope.WRITE: "ops.view_memory_text",
     AccessScope.ADMIN: "ops.reset_session",
 }
+
+
+BUDGET = ("budget_period", "budget_soft_usd", "budget_hard_usd", "budget_soft_tokens", "budget_hard_tokens")
 
 
 class IssueForm(forms.ModelForm):
@@ -51,7 +57,7 @@ class IssueForm(forms.ModelForm):
 
     class Meta:
         model = ApiKey
-        fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute")
+        fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute", *BUDGET)
 
     def clean_scopes(self) -> list[str]:
         """A key does nothing that its issuer may not do."""
@@ -75,7 +81,17 @@ class IssueForm(forms.ModelForm):
         expires_at = values.get("expires_at")
         if expires_at is not None and expires_at <= timezone.now():
             self.add_error("expires_at", _("The expiry lies in the past."))
+        if all(name in values for name in BUDGET):
+            try:
+                keys.check_budget(budget_of(values))
+            except InvalidInput as error:
+                self.add_error(error.detail["field"], error.message)
         return values
+
+
+def budget_of(values: Mapping[str, Any]) -> Budget:
+    """What the form says of the key's budget."""
+    return Budget(**{name.removeprefix("budget_"): values[name] for name in BUDGET})
 
 
 class UsableFilter(admin.SimpleListFilter):
@@ -108,9 +124,9 @@ class ApiKeyAdmin(LargeTableAdmin):
     search_help_text = gettext_lazy("Name or prefix (the eight characters after mos_)")
     autocomplete_fields = ("namespaces",)
     actions = ("revoke_selected",)
-    fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute")
-    shown_fields = ("name", "prefix", "granted", "reach", "usable", "expires_at", "requests_per_minute", "created_at",
-                    "last_used_at", "revoked_at")  # fmt: skip
+    fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute", *BUDGET)
+    shown_fields = ("name", "prefix", "granted", "reach", "usable", "expires_at", "requests_per_minute", *BUDGET,
+                    "created_at", "last_used_at", "revoked_at")  # fmt: skip
 
     def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
         if obj is None:
@@ -161,6 +177,7 @@ class ApiKeyAdmin(LargeTableAdmin):
             all_namespaces=values.get("all_namespaces", False),
             expires_at=values["expires_at"],
             requests_per_minute=values["requests_per_minute"],
+            budget=budget_of(values),
             actor=staff_actor(request),
             now=timezone.now(),
         )

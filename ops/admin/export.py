@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from memory.models import Memory
 from memory.services.memories.view_log import note_exported
+from memory.text.spreadsheet import Echo, guarded
 from memory.types import Access
 from ops.access import request_id, staff_access
-from ops.pages.audit import Echo
 
 MAX_ROWS = 50_000
 CHUNK = 1_000
@@ -25,8 +25,6 @@ COLUMNS = (
     *("id", "namespace", "session", "turn", "role", "speaker", "text", "metadata", "importance", "tier", "state"),
     *("pinned", "review", "occurred_at", "created_at", "valid_to", "superseded_by"),
 )
-# What a spreadsheet reads as the beginning of a formula (OWASP, CSV injection).
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson; charset=utf-8"}
 
 
@@ -49,11 +47,6 @@ def export(request: HttpRequest, rows: QuerySet, form: str) -> StreamingHttpResp
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
     return response
-
-
-def guarded(value: Any) -> Any:
-    """The value as a spreadsheet shows it: what it would take for a formula begins with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA) else value
 
 
 def _records(ids: Sequence[uuid.UUID], access: Access) -> Iterator[dict[str, Any]]:

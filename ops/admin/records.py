@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import AuditEvent
-from memory.models import AuditLog, Condensation, ContextPack
+from memory.models import AuditLog, Condensation, ContextPack, ModelCall
 from memory.models.keys import first_id_of
 from ops.access import masked_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
@@ -106,6 +106,18 @@ class ContextPackAdmin(TextAdmin):
     @admin.display(description=gettext_lazy("pack"))
     def shown_pack(self, row: ContextPack) -> SafeString:
         return pretty_json(row.pack)
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ReadOnlyAdmin):
+    """Calls of models over the network: what each took and cost."""
+
+    list_display = ("at", "purpose", "provider", "model", "status", "prompt_tokens", "completion_tokens", "cost")
+    list_filter = (NamespaceFilter, "status", "at")
+    list_select_related = ("key",)
+    fields = ("at", "namespace_id", "key", "purpose", "kind", "provider", "model", "status", "prompt_tokens",
+              "cached_tokens", "completion_tokens", "estimated", "cost", "price_source", "price_date", "ttft_ms",
+              "duration_ms", "request_id", "id")  # fmt: skip
 
 
 class EventFilter(admin.SimpleListFilter):

@@ -23,6 +23,7 @@ from memory.services.audit.trail import COUNTED_AT_MOST, AuditFilter
 from memory.services.jobs import schedules
 from memory.services.monitoring import request_stats
 from memory.services.monitoring.request_stats import RecentRequest
+from memory.text.spreadsheet import Echo, guarded
 from memory.types import Access
 from ops.access import masked_details
 from ops.charts import Histogram, histogram
@@ -39,8 +40,6 @@ ALL_TIME = TimeWindow("all", gettext_lazy("All time"), timedelta(days=365 * 200)
 AUDIT_WINDOWS = (*WINDOWS, ALL_TIME)
 # Filters that an address carries under these names; `from` and `to` are moments in ISO 8601.
 TEXTS = {"event": "event", "actor": "actor", "session": "session", "subject": "subject", "request": "request_id"}
-# What a spreadsheet reads as the beginning of a formula (OWASP, CSV injection).
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 FIELDS = ("id", "created_at", "event_type", "actor", "namespace", "session", "subject", "request_id", "details")
 TONES = {"DELETE": "bad", "ERASURE": "bad", "RESET": "bad", "REJECT": "bad", "DISCARD": "bad", "REVOKE": "bad",
          "QUARANTINE": "weak", "CONTRADICTION": "weak", "EXPORT": "weak", "VIEW": "weak", "ARCHIVE": "off"}  # fmt: skip
@@ -332,18 +331,6 @@ def _request_row(one: RecentRequest, names: dict[int, str]) -> RequestRow:
     )
     events = f"{reverse('ops:audit')}?{urlencode({'request': one.request_id, 'window': 'all'})}"
     return RequestRow(one, names.get(one.namespace_id, ""), tone, word, events)
-
-
-class Echo:
-    """Where the csv writer writes: it hands back what it is given."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def guarded(value: str) -> str:
-    """The value as a spreadsheet shows it: what it would take for a formula begins with an apostrophe."""
-    return f"'{value}" if value.lstrip(" ").startswith(FORMULA) else value
 
 
 def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:

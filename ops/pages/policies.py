@@ -55,6 +55,11 @@ LABELS: dict[str, Words] = {
     "models.judge": gettext_lazy("Model that judges"),
     "quota.memories": gettext_lazy("Most memories"),
     "quota.writes_per_day": gettext_lazy("Most memories a day"),
+    "budget.period": gettext_lazy("A budget lasts"),
+    "budget.soft_usd": gettext_lazy("Warn from this cost"),
+    "budget.hard_usd": gettext_lazy("Highest cost"),
+    "budget.soft_tokens": gettext_lazy("Warn from so many tokens"),
+    "budget.hard_tokens": gettext_lazy("Most tokens"),
 }
 CHOICES: dict[str, Words] = {
     "off": gettext_lazy("Left as it is"),
@@ -62,6 +67,8 @@ CHOICES: dict[str, Words] = {
     "quarantine": gettext_lazy("Put in quarantine"),
     "reject": gettext_lazy("Refused"),
     "accept": gettext_lazy("Taken in"),
+    "day": gettext_lazy("A day"),
+    "month": gettext_lazy("A month"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -72,6 +79,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("When summaries are made"), ("summary.",)),
     (gettext_lazy("Which language models serve"), ("models.",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
+    (gettext_lazy("What models may cost"), ("budget.",)),
 )
 ORIGINS: dict[str, tuple[str, Words]] = {
     PolicyOrigin.DEFAULT: ("off", gettext_lazy("Default")),

@@ -64,6 +64,7 @@ def value_for(column: str, kind: str, number: int) -> str:
         "jsonb": "'{}'",
         "bytea": "'\\x00'",
         "double precision": "0",
+        "numeric": "0",
         "real": "0",
         "date": "'2026-01-01'",
         "timestamp with time zone": "'2026-01-01+00'",

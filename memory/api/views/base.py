@@ -13,8 +13,10 @@ from django.http.response import HttpResponseBase
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from memory import caller
 from memory.deadline import within
 from memory.postgresql import reach
 from memory.services.tenancy.namespaces import existing_scope, scope_for
@@ -54,6 +56,14 @@ class MemosViewSet(ViewSet):
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
         with within(settings.MEMOS_REQUEST_SECONDS):
             return super().dispatch(request, *args, **kwargs)
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """Adds to `degraded` what the models that were called have to say: a soft budget that is reached."""
+        warnings = caller.current().warnings
+        data = getattr(response, "data", None)
+        if warnings and isinstance(data, dict) and isinstance(data.get("degraded"), list):
+            data["degraded"] = [*data["degraded"], *warnings]
+        return super().finalize_response(request, response, *args, **kwargs)
 
     @property
     def access(self) -> Access:

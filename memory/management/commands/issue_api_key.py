@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memory.enums import AccessScope
+from memory.enums import AccessScope, BudgetPeriod
 from memory.errors import MemosError
+from memory.governance.budget import Budget
 from memory.management import arguments
 from memory.services.tenancy.keys import issue_key
 from memory.services.tenancy.namespaces import ensure_namespace
@@ -46,6 +49,15 @@ class Command(BaseCommand):
             type=arguments.whole_number(0),
             help="its own limit; 0 is none (default: the server's)",
         )
+        budget = parser.add_argument_group("budget", "what calls of models for the key may cost; 0 is no limit")
+        budget.add_argument(
+            "--budget-period", choices=BudgetPeriod.values, default=BudgetPeriod.MONTH, help="UTC (default: month)"
+        )
+        for name, kind in (("usd", arguments.amount), ("tokens", arguments.whole_number(0))):
+            budget.add_argument(f"--budget-soft-{name}", type=kind, default=0, help=f"{name} from which answers warn")
+            budget.add_argument(
+                f"--budget-hard-{name}", type=kind, default=0, help=f"{name} beyond which no model is called"
+            )
 
     def handle(
         self,
@@ -56,7 +68,7 @@ class Command(BaseCommand):
         scopes: list[str] | None,
         expires_days: int | None,
         requests_per_minute: int | None,
-        **_: Any,
+        **options: Any,
     ) -> None:
         if not namespaces and not all_namespaces:
             raise CommandError(
@@ -71,6 +83,7 @@ class Command(BaseCommand):
                 all_namespaces=all_namespaces,
                 expires_at=now + timedelta(days=expires_days) if expires_days else None,
                 requests_per_minute=requests_per_minute,
+                budget=_budget(options),
                 actor="command:issue_api_key",
                 now=now,
             )
@@ -81,3 +94,13 @@ class Command(BaseCommand):
         self.stdout.write(f"{key.name} may {' and '.join(key.scopes)} in {reach}, {until}.")
         self.stdout.write("Send it as `Authorization: Bearer <key>`. It is shown this once and stored nowhere:")
         self.stdout.write(token)
+
+
+def _budget(options: Mapping[str, Any]) -> Budget:
+    return Budget(
+        period=BudgetPeriod(options["budget_period"]),
+        soft_usd=Decimal(options["budget_soft_usd"]),
+        hard_usd=Decimal(options["budget_hard_usd"]),
+        soft_tokens=options["budget_soft_tokens"],
+        hard_tokens=options["budget_hard_tokens"],
+    )

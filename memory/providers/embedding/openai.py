@@ -9,10 +9,14 @@ import numpy as np
 import openai
 from django.conf import settings
 
+from memory.enums import ModelKind, ModelPurpose
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
+from memory.providers.calls import PlannedCall, TokenUsage, announced
 from memory.providers.embedding.interface import EmbeddingModelKind
-from memory.text.tokens import beginning
+from memory.text.tokens import beginning, count_tokens
 
+# As MEMOS_EMBEDDING_PROVIDER names it.
+PROVIDER = "openai"
 BATCH = 128
 # What OpenAI's models read at most; the rest of a longer text is not embedded.
 MAX_TOKENS = 8000
@@ -53,11 +57,27 @@ class OpenAIEmbedding:
         return None
 
     def _embed_part(self, texts: list[str]) -> np.ndarray:
+        # An endpoint refuses empty input; a space is the nearest that it takes.
+        shortened = [beginning(text, MAX_TOKENS) if text.strip() else " ." for text in texts]
+        tokens = sum(count_tokens(text, settings.MEMOS_TOKENIZER) for text in shortened)
+        planned = PlannedCall(ModelKind.EMBEDDING, ModelPurpose.EMBED, PROVIDER, self._name, tokens)
+        with announced(planned) as answered:
+            answer = self._ask(shortened)
+            vectors = _vectors(answer)
+            answered.usage = TokenUsage(_prompt_tokens(answer), 0, None)
+        wanted = self._dimensions or vectors.shape[-1]
+        if vectors.shape != (len(texts), wanted):
+            raise EmbeddingUnavailable(
+                f"The embedding endpoint answered vectors of shape {vectors.shape} to {len(texts)} texts; "
+                f"expected {self._dimensions or 'any number of'} dimensions."
+            )
+        return vectors
+
+    def _ask(self, texts: list[str]) -> Any:
         try:
-            answer = self._client.embeddings.create(
+            return self._client.embeddings.create(
                 model=self._name,
-                # An endpoint refuses empty input; a space is the nearest that it takes.
-                input=[beginning(text, MAX_TOKENS) if text.strip() else " ." for text in texts],
+                input=texts,
                 encoding_format="float",
                 dimensions=self._dimensions if self._asks_for_dimensions else openai.omit,
             )
@@ -70,14 +90,12 @@ class OpenAIEmbedding:
                 f"The embedding endpoint {self._client.base_url} did not answer for {self._name}: "
                 f"{type(error).__name__}. Check MEMOS_EMBEDDING_BASE_URL and MEMOS_EMBEDDING_API_KEY."
             ) from error
-        vectors = _vectors(answer)
-        wanted = self._dimensions or vectors.shape[-1]
-        if vectors.shape != (len(texts), wanted):
-            raise EmbeddingUnavailable(
-                f"The embedding endpoint answered vectors of shape {vectors.shape} to {len(texts)} texts; "
-                f"expected {self._dimensions or 'any number of'} dimensions."
-            )
-        return vectors
+
+
+def _prompt_tokens(answer: Any) -> int | None:
+    """What the endpoint says that it read; None where it says nothing of the kind."""
+    said = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+    return said if isinstance(said, int) and said >= 0 else None
 
 
 def _vectors(answer: Any) -> np.ndarray:

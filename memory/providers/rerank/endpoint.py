@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import httpx2
 import orjson
 from django.conf import settings
 
+from memory.enums import ModelKind, ModelPurpose
 from memory.errors import RerankUnavailable
+from memory.providers.calls import AnsweredCall, PlannedCall, TokenUsage, announced
 from memory.providers.rerank import ENDPOINTS
 from memory.providers.rerank.interface import RerankerKind
 from memory.providers.rerank.scores import check_scores
-from memory.text.tokens import beginning
+from memory.text.tokens import beginning, count_tokens
 
 # More of a text is not looked at for its tokens.
 CHARS_A_TOKEN = 16
@@ -57,6 +60,14 @@ class EndpointReranker:
         return found
 
     def _batch(self, question: str, texts: list[str], deadline: float) -> list[float]:
+        count = partial(count_tokens, tokenizer=settings.MEMOS_TOKENIZER)
+        # The model reads the question anew with each of the texts.
+        tokens = count(question) * len(texts) + sum(map(count, texts))
+        planned = PlannedCall(ModelKind.RERANK, ModelPurpose.RERANK, self._shape.provider, self._model, tokens)
+        with announced(planned) as answered:
+            return self._ask(question, texts, deadline, answered)
+
+    def _ask(self, question: str, texts: list[str], deadline: float, answered: AnsweredCall) -> list[float]:
         body = self._shape.body(self._model, question, texts)
         status, content = self._post(orjson.dumps(body), deadline)
         if status != 200:
@@ -64,6 +75,7 @@ class EndpointReranker:
         try:
             answer = orjson.loads(content)
             rows = answer["results"] if isinstance(answer, dict) else answer
+            answered.usage = TokenUsage(_tokens_read(answer), 0, None)
             by_index = [(row["index"], row[self._shape.score]) for row in rows]
             ordered = {index: float(score) for index, score in by_index}
         except (ValueError, TypeError, KeyError) as error:
@@ -118,3 +130,10 @@ def endpoint_kind(shape: Shape) -> RerankerKind:
         )
 
     return RerankerKind("MEMOS_RERANK_URL", "the address to POST to", make)
+
+
+def _tokens_read(answer: Any) -> int | None:
+    """What Jina and vLLM say that they read; None where nothing is said."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    said = usage.get("total_tokens") if isinstance(usage, dict) else None
+    return said if isinstance(said, int) and said >= 0 else None

@@ -12,7 +12,7 @@ from datetime import datetime
 import psycopg
 from django.db import OperationalError, connection, transaction
 
-from memory import audit
+from memory import audit, caller
 from memory.enums import AuditEvent, MemoryState, ModelPurpose
 from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.document import SESSION_PREFIX
@@ -219,7 +219,8 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
         if row.state == MemoryState.ACTIVE
     ]
     model = in_force(scope.namespace_id).policy.models[ModelPurpose.EXTRACT]
-    found = read_entities([(source.text, source.speaker) for source in sources], model=model)
+    with caller.within_namespace(scope.namespace_id):
+        found = read_entities([(source.text, source.speaker) for source in sources], model=model)
     readings = [reading_of(source, names) for source, names in zip(sources, found, strict=True)]
     try:
         with transaction.atomic():

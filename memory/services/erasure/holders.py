@@ -332,6 +332,13 @@ memory_auditwords w WHERE w.namespace_id = %(namespace_id)s AND (
 )
 """
 
+# What models were called for, and what it cost, belongs to the namespace and to no memory of it.
+_CALLS = "memory_modelcall c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.at <= %(asked_at)s"
+_USAGE = (
+    "memory_usageday d WHERE d.namespace_id = %(namespace_id)s AND %(whole)s "
+    "AND d.day <= (%(asked_at)s AT TIME ZONE 'UTC')::date"
+)
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder("memory_auditwords", _counted(f"SELECT count(*) FROM {_WORDS}"), sweep=_counted(f"DELETE FROM {_WORDS}")),
@@ -408,6 +415,12 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=_delete_in_order("memory_job", "j", _JOBS),
     ),
     Holder(
+        "memory_modelcall",
+        _counted(f"SELECT count(*) FROM {_CALLS}"),
+        sweep=_delete_in_order("memory_modelcall", "c", _CALLS),
+    ),
+    Holder("memory_usageday", _counted(f"SELECT count(*) FROM {_USAGE}"), sweep=_counted(f"DELETE FROM {_USAGE}")),
+    Holder(
         "django_q_ormq",
         lambda erased: len(_queued_jobs(erased)),
         sweep=lambda erased: int(OrmQ.objects.filter(pk__in=_queued_jobs(erased)).delete()[0]),
@@ -438,6 +451,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",
     "memory_procedure": "prompts and tools that operators registered",
     "memory_requestminute": "how many requests a minute had, and how fast they were",
+    "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_upkeepmark": "how far background work has come",
     "memory_ivfindex": "that a namespace has lists of vectors",
     "memory_writesofday": "a number of memories",

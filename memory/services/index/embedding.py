@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,10 +18,10 @@ import numpy as np
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
-from memory import audit
+from memory import audit, caller
 from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, EmbeddingState, MemoryState
-from memory.errors import EmbeddingRefused, EmbeddingUnavailable, InvalidInput
+from memory.errors import BudgetExceeded, EmbeddingRefused, EmbeddingUnavailable, InvalidInput
 from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
@@ -57,6 +59,11 @@ class ActiveModel:
         return provider_for(self.provider_name, self.name, self.dimensions)
 
     @property
+    def calls_network(self) -> bool:
+        """Whether its vectors are made elsewhere, and may cost something."""
+        return self.provider_name == "openai"
+
+    @property
     def is_minilm(self) -> bool:
         """Whether its cosines are those that weights learned for MiniLM hold for."""
         return self.provider_name == "minilm"
@@ -79,7 +86,9 @@ class ActiveModel:
 
     def start_embedding(self, text: str) -> Future[np.ndarray]:
         """The vector of one question, float32 [dimensions], in the making beside what the caller does meanwhile."""
-        return _beside().submit(lambda: self.embed_questions([text])[0])
+        # In the caller's context: the call of a model over the network is put down to whoever asks.
+        context = contextvars.copy_context()
+        return _beside().submit(context.run, lambda: self.embed_questions([text])[0])
 
 
 @cache
@@ -170,13 +179,14 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
     """Makes missing vectors of the active model, in batches that are each kept; returns of how many memories.
 
     Ends after `limit` memories or about `seconds`; one run at a time, another returns 0. A text that the provider
-    refuses is stepped over. Raises EmbeddingUnavailable when the provider is away; what was made until then stays.
+    refuses is stepped over, and so are the memories of a namespace that has spent its budget of model calls. Raises
+    EmbeddingUnavailable when the provider is away; what was made until then stays.
     """
     deadline = time.monotonic() + seconds
     waiting = Memory.objects.across_namespaces().awaiting_vector()
     with try_lock(Lock.EMBEDDING) as only:
         made = 0
-        for batch in _fill(active_model(), waiting, limit=limit) if only else ():
+        for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
             made += batch
             if time.monotonic() > deadline:
                 break
@@ -255,7 +265,9 @@ def _model_row(provider: str, name: str) -> EmbeddingModel:
     return row
 
 
-def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf")) -> Iterator[int]:
+def _fill(
+    model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("inf"), may_wait: bool = False
+) -> Iterator[int]:
     """Makes the vectors that are `lacking` batch by batch, oldest memories first; yields how many memories got theirs.
 
     Asks anew for every batch.
@@ -271,7 +283,7 @@ def _fill(model: ActiveModel, lacking: MemoryQuerySet, *, limit: float = float("
         last_id = found[-1][0]
         held = spans_out_of_search({row[1] for row in found}, [row[0] for row in found])
         for batch in _batches([_pending(row, held.get(row[0], ())) for row in found]):
-            kept = _embed_and_insert(model, batch)
+            kept = _embed_and_insert(model, batch, may_wait=may_wait)
             made += kept
             yield kept
 
@@ -307,16 +319,35 @@ def _batches(memories: Sequence[_Pending]) -> Iterator[list[_Pending]]:
     yield group
 
 
-def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending]) -> int:
-    """Stores the batch's vectors; one text that the provider refuses must not keep out the others."""
+def _embed_and_insert(model: ActiveModel, batch: Sequence[_Pending], *, may_wait: bool) -> int:
+    """Stores the batch's vectors; one text that the provider refuses must not keep out the others.
+
+    What a namespace's budget does not allow now is left out where it `may_wait`. Else raises BudgetExceeded.
+    """
+    if model.calls_network:
+        # What a call costs is put down to one namespace.
+        by_namespace = sorted(batch, key=lambda memory: memory.namespace_id)
+        parts = [list(part) for _, part in groupby(by_namespace, key=lambda memory: memory.namespace_id)]
+        return sum(_embed_and_insert_of(model, part, may_wait=may_wait) for part in parts)
+    return _embed_and_insert_of(model, batch, may_wait=may_wait)
+
+
+def _embed_and_insert_of(model: ActiveModel, batch: Sequence[_Pending], *, may_wait: bool) -> int:
     try:
-        vectors = model.embed([text for memory in batch for text in memory.passages])
+        with caller.within_namespace(batch[0].namespace_id):
+            vectors = model.embed([text for memory in batch for text in memory.passages])
+    except BudgetExceeded as error:
+        if not may_wait:
+            raise
+        # They wait for the budget, and other namespaces do not wait for them.
+        log.warning("memories still wait for their vectors", extra={"memories": len(batch), "reason": error.message})
+        return 0
     except EmbeddingRefused as error:
         if len(batch) == 1:
             extra = {"memory": str(batch[0].memory_id), "reason": error.message}
             log.warning("a memory stays without vector", extra=extra)
             return 0
-        return sum(_embed_and_insert(model, [memory]) for memory in batch)
+        return sum(_embed_and_insert_of(model, [memory], may_wait=may_wait) for memory in batch)
     _insert_vectors(model.id, batch, vectors)
     return len(batch)
 

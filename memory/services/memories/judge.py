@@ -20,8 +20,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
+from memory import caller
 from memory.enums import LinkKind, MemoryState, PairVerdict, Relation, Review
-from memory.errors import InvalidInput, LLMRefused, LLMUnavailable
+from memory.errors import BudgetExceeded, InvalidInput, LLMRefused, LLMUnavailable
 from memory.governance.comparison import Linked, Retired, Settled
 from memory.governance.conflicts import Decision
 from memory.governance.replacements import may_stand
@@ -101,7 +102,14 @@ def judge_due(*, now: datetime, seconds: float = float("inf")) -> int:
             if judge is None:
                 continue
             try:
-                verdicts = judge.judge([_excerpts(case) for case in cases])
+                with caller.within_namespace(cases[0].scope.namespace_id):
+                    verdicts = judge.judge([_excerpts(case) for case in cases])
+            except BudgetExceeded as error:
+                # They wait for the budget, and other namespaces do not wait for them.
+                log.warning("pairs are not judged yet", extra={"reason": error.message, "model": judge.name})
+                for case in cases:
+                    _row(case.pair).update(due_at=now + FIRST_DELAY)
+                continue
             except LLMUnavailable as error:
                 log.warning("the language model judged no pairs", extra={"reason": error.message, "model": judge.name})
                 _ask_later([case.pair for case in cases], now=now)

@@ -12,7 +12,8 @@ import time
 import uuid
 from datetime import datetime
 
-from memory.errors import Conflict, EmbeddingRefused, EmbeddingUnavailable
+from memory import caller
+from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue
@@ -42,9 +43,18 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
     with try_lock(Lock.SETTLE) as only:
         if only:
             waiting_turns.take_up_skipped()
-        while only and (sessions := waiting_turns.list_waiting()):
+        # Namespaces whose budget of model calls is spent: they wait, and the others do not wait for them.
+        spent: set[int] = set()
+        while only and (sessions := waiting_turns.list_waiting(without=spent)):
             for waiting in sessions:
-                total += _settle_session(waiting, now=now, deadline=deadline)
+                if waiting.scope.namespace_id in spent:
+                    continue
+                try:
+                    total += _settle_session(waiting, now=now, deadline=deadline)
+                except BudgetExceeded as error:
+                    spent.add(waiting.scope.namespace_id)
+                    extra = {"namespace": waiting.scope.namespace, "reason": error.message}
+                    log.warning("new memories are not compared with earlier ones yet", extra=extra)
                 if time.monotonic() > deadline:
                     return total
     return total
@@ -144,7 +154,8 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:
     """Looks at a memory; one that cannot be looked at is tried again by itself. Raises EmbeddingUnavailable."""
     try:
-        settle_one(scope, memory_id=memory_id, now=now)
+        with caller.within_namespace(scope.namespace_id):
+            settle_one(scope, memory_id=memory_id, now=now)
     except Exception as error:
         if isinstance(error, EmbeddingUnavailable) and not isinstance(error, EmbeddingRefused):
             raise

@@ -3,6 +3,7 @@ had settling turned off, which is compared once it is on again."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import connection
@@ -29,9 +30,12 @@ class WaitingSession:
     message_count: int
 
 
-def list_waiting(namespace_id: int | None = None) -> list[WaitingSession]:
-    """The sessions with turns that wait, in the namespace or in all of them, in the order of their last messages."""
+def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = ()) -> list[WaitingSession]:
+    """The sessions with turns that wait, in the namespace or in all but those `without`, in the order of their last
+    messages."""
     waiting = _sessions(namespace_id).filter(message_count__gt=F("settled_turn")).order_by("last_message_at", "name")
+    if without:
+        waiting = waiting.exclude(namespace_id__in=without)
     columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count")
     return [WaitingSession(Scope(row[0], row[1], ACTOR), *row[2:]) for row in waiting.values_list(*columns)[:_LISTED]]
 

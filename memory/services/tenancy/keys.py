@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from dataclasses import asdict
 from datetime import datetime
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from django.db import transaction
 from memory import audit, ledger
 from memory.enums import AccessScope, AuditEvent
 from memory.errors import InvalidInput, NotFound
+from memory.governance.budget import Budget
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace
 from memory.services.tenancy.notes import clean_note
@@ -30,6 +32,7 @@ def issue_key(
     all_namespaces: bool = False,
     expires_at: datetime | None = None,
     requests_per_minute: int | None = None,
+    budget: Budget | None = None,
 ) -> tuple[ApiKey, str]:
     """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput."""
     name = name.strip()
@@ -48,6 +51,8 @@ def issue_key(
         raise InvalidInput("The expiry lies in the past.", detail={"field": "expires_at"})
     if requests_per_minute is not None and not 0 <= requests_per_minute < 2**31:
         raise InvalidInput("Requests a minute are 0 (no limit) or more.", detail={"field": "requests_per_minute"})
+    budget = budget or Budget()
+    check_budget(budget)
     key = ApiKey(
         name=name,
         scopes=granted,
@@ -55,6 +60,7 @@ def issue_key(
         expires_at=expires_at,
         requests_per_minute=requests_per_minute,
         created_at=now,
+        **{f"budget_{name}": value for name, value in asdict(budget).items()},
     )
     token = key.set_new_secret()
     with transaction.atomic():
@@ -73,6 +79,7 @@ def issue_key(
                 "namespaces": sorted(namespace.name for namespace in namespaces),
                 "expires_at": expires_at.isoformat() if expires_at else None,
                 "requests_per_minute": requests_per_minute,
+                **({"budget": {name: str(value) for name, value in asdict(budget).items()}} if budget else {}),
             },
             now=now,
         )
@@ -102,6 +109,16 @@ def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:
         # The key is revoked all the same; the next backup takes it down.
         log.warning("a revoked key is not in the erasure ledger", extra={"key": str(key), "reason": away.message})
     return True
+
+
+def check_budget(budget: Budget) -> None:
+    """Raises InvalidInput for a budget with a negative limit, or a soft one that never warns."""
+    for limit in budget.limits():
+        if not 0 < limit.most < 10**8 * (1 if limit.unit == "usd" else 10**7):
+            field = f"budget_{'hard' if limit.hard else 'soft'}_{limit.unit}"
+            raise InvalidInput(f"{field} is {limit.most:f}: write 0 (no limit) or more.", detail={"field": field})
+    for name, problem in budget.problems().items():
+        raise InvalidInput(f"budget_{name} {problem}", detail={"field": f"budget_{name}"})
 
 
 def check_scopes(scopes: Collection[str]) -> list[str]:

@@ -1,0 +1,243 @@
+"""Budgets of namespaces and keys: what is used of them, and a reservation for each call that counts against one.
+
+A call reserves the most that it may take before it is made, under a lock that all processes share, and is settled by
+what it did take. So two at once do not both fit into what is left for one. All of it is in PostgreSQL: it holds
+while Redis is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from memory.caches import Cache, for_seconds
+from memory.errors import BudgetExceeded
+from memory.governance.budget import Amount, Budget, Limit, refusing, warning
+from memory.models import ApiKey, UsageReservation
+from memory.models.locks import Lock, lock_in_transaction
+from memory.models.sql import fetch
+from memory.services.tenancy.policy import governing, propose
+from memory.types import Access
+
+log = logging.getLogger("memos.usage")
+
+# The code in `degraded` of an answer whose models have reached a soft budget.
+SOFT_BUDGET = "budget_soft_limit"
+# How long a process goes on with the budgets that it knows.
+KNOWN_SECONDS = 2.0
+# No call takes longer: what is reserved still then belongs to a process that was killed.
+OPEN_AT_MOST = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who a call is put down to; 0 for no namespace and no key."""
+
+    namespace_id: int = 0
+    key_id: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBudget:
+    """A budget and whose it is: the namespace's, else the key's."""
+
+    budget: Budget
+    of_key: bool
+    id: int
+
+    @property
+    def holder(self) -> str:
+        return "key" if self.of_key else "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """What is used of a budget in the period that `resets`; `reserved` is what open calls may still take."""
+
+    held: HeldBudget
+    used: Amount
+    reserved: Amount
+    resets: datetime
+
+    @property
+    def share(self) -> float:
+        """How much of the limit that is nearest is used, 1 for all of it."""
+        return max((float(self.used.of(one.unit) / one.most) for one in self.held.budget.limits()), default=0.0)
+
+
+_held: Cache[tuple[int, int], tuple[HeldBudget, ...]] = for_seconds(KNOWN_SECONDS)
+
+_USED = {
+    False: "SELECT coalesce(sum(cost), 0), coalesce(sum(prompt_tokens + completion_tokens), 0) FROM memory_usageday "
+    "WHERE namespace_id = %(id)s AND day >= %(since)s",
+    True: "SELECT coalesce(sum(cost), 0), coalesce(sum(prompt_tokens + completion_tokens), 0) FROM memory_usageday "
+    "WHERE key_id = %(id)s AND day >= %(since)s",
+}
+_RESERVED = {
+    False: "SELECT coalesce(sum(cost), 0), coalesce(sum(tokens), 0) FROM memory_usagereservation "
+    "WHERE namespace_id = %(id)s AND expires_at > %(now)s",
+    True: "SELECT coalesce(sum(cost), 0), coalesce(sum(tokens), 0) FROM memory_usagereservation "
+    "WHERE key_id = %(id)s AND expires_at > %(now)s",
+}
+
+
+def known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
+    """The budgets that the payer's calls count against, as this process knows them; None when it must look."""
+    return _held.get((payer.namespace_id, payer.key_id))
+
+
+def budgets_of(payer: Payer) -> tuple[HeldBudget, ...]:
+    """Looks the budgets up: the namespace's first, then the key's."""
+    found = []
+    if payer.namespace_id:
+        found.append(HeldBudget(governing(payer.namespace_id).effective.policy.budget, False, payer.namespace_id))
+    key = ApiKey.objects.filter(pk=payer.key_id).first() if payer.key_id else None
+    if key is not None:
+        found.append(HeldBudget(Budget(**key.budget), True, key.pk))
+    return _held.put((payer.namespace_id, payer.key_id), tuple(held for held in found if held.budget))
+
+
+def reserve(call_id: uuid.UUID, payer: Payer, asked: Amount, *, now: datetime) -> bool:
+    """Takes the most that a call may take out of the budgets; whether a soft limit is reached by then.
+
+    Raises BudgetExceeded, and takes nothing.
+    """
+    held = budgets_of(payer)
+    if not held:
+        return False
+    with transaction.atomic():
+        for one in held:
+            lock_in_transaction(Lock.BUDGET_OF_KEY if one.of_key else Lock.BUDGET, one.id)
+        warned = [_admit(one, asked, now=now) for one in held]
+        UsageReservation.objects.create(
+            id=call_id,
+            namespace_id=payer.namespace_id,
+            key_id=payer.key_id,
+            tokens=asked.tokens,
+            cost=asked.usd,
+            expires_at=now + OPEN_AT_MOST,
+        )
+    return any(warned)
+
+
+def give_back(call_id: uuid.UUID, *, namespace_id: int) -> None:
+    """Ends the reservation of a call, if it had one."""
+    UsageReservation.objects.filter(namespace_id=namespace_id, pk=call_id).delete()
+
+
+def use_of(held: HeldBudget, *, now: datetime) -> BudgetUse:
+    """What is used of a budget now."""
+    used, reserved = _amounts(held, now)
+    return BudgetUse(held, used, reserved, held.budget.resets(now))
+
+
+# Namespaces whose newest policy sets a limit, or all where the server sets one for all.
+_LIMITED = """
+SELECT n.id, n.name FROM memory_namespace n
+LEFT JOIN LATERAL (
+    SELECT overrides FROM memory_namespacepolicy p WHERE p.namespace_id = n.id ORDER BY version DESC LIMIT 1
+) p ON true
+WHERE (%(everywhere)s::bool OR n.id = ANY(%(reached)s::bigint[]))
+  AND (%(anywhere)s::bool OR p.overrides ?| %(limits)s::text[])
+ORDER BY n.name LIMIT %(most)s
+"""
+_LIMITS = ("budget.soft_usd", "budget.hard_usd", "budget.soft_tokens", "budget.hard_tokens")
+
+
+def list_uses(access: Access, *, most: int, now: datetime) -> list[tuple[str, BudgetUse]]:
+    """The budgets that the caller reaches, each with the name of its namespace or key: the fullest first.
+
+    Of namespaces and of keys `most` are looked at. Keys are listed for those who reach all.
+    """
+    parameters = {
+        "everywhere": access.all_namespaces,
+        "reached": sorted(access.namespace_ids),
+        "anywhere": bool(propose({}).policy.budget),
+        "limits": list(_LIMITS),
+        "most": most,
+    }
+    found = [
+        (name, held)
+        for namespace_id, name in fetch(_LIMITED, parameters, prepared=False)
+        for held in budgets_of(Payer(namespace_id))
+    ]
+    if access.all_namespaces:
+        unlimited = {name.replace("budget.", "budget_"): 0 for name in _LIMITS}
+        for key in ApiKey.objects.filter(revoked_at=None).exclude(**unlimited).order_by("name")[:most]:
+            found += [(str(key), held) for held in budgets_of(Payer(key_id=key.pk))]
+    uses = [(name, use_of(held, now=now)) for name, held in found]
+    return sorted(uses, key=lambda one: -one[1].share)
+
+
+def forget_expired(*, now: datetime) -> int:
+    """Deletes the reservations of processes that have ended without settling them; returns how many."""
+    return UsageReservation.objects.across_namespaces().filter(expires_at__lte=now).delete()[0]
+
+
+def _amounts(held: HeldBudget, now: datetime) -> tuple[Amount, Amount]:
+    parameters = {"id": held.id, "since": held.budget.begins(now).date(), "now": now}
+    ((usd, tokens),) = fetch(_USED[held.of_key], parameters, prepared=False)
+    ((open_usd, open_tokens),) = fetch(_RESERVED[held.of_key], parameters, prepared=False)
+    return Amount(usd, int(tokens)), Amount(open_usd, int(open_tokens))
+
+
+def _admit(held: HeldBudget, asked: Amount, *, now: datetime) -> bool:
+    """Whether a soft limit is reached with the call. Raises BudgetExceeded."""
+    used, reserved = _amounts(held, now)
+    limit = refusing(held.budget, used=used + reserved, asked=asked)
+    if limit is not None:
+        raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
+    reached = warning(held.budget, used=used + reserved, asked=asked)
+    if reached is None:
+        return False
+    soft, is_new = reached
+    if is_new:
+        extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
+        log.warning("a soft budget of model calls is reached", extra=extra)
+    return True
+
+
+def _refusal(
+    held: HeldBudget, limit: Limit, *, used: Amount, reserved: Amount, asked: Amount, now: datetime
+) -> BudgetExceeded:
+    resets = held.budget.resets(now)
+    unit = "US dollars" if limit.unit == "usd" else "tokens"
+    mend = (
+        "issue a key with a larger one"
+        if held.of_key
+        else f"raise budget.hard_{limit.unit} in the namespace's policy (PUT /v1/policy)"
+    )
+    taken = _written(used, limit) + (f" and {_written(reserved, limit)} reserved" if reserved.of(limit.unit) else "")
+    message = (
+        f"The {held.holder}'s budget of model calls for this {held.budget.period.value} is spent: of "
+        f"{limit.most.normalize():f} {unit} {taken} are used, and the call may take {_written(asked, limit)}. "
+        f"It begins anew at {resets:%Y-%m-%dT%H:%M:%SZ}; wait until then, or {mend}."
+    )
+    detail: dict[str, Any] = {
+        "budget": held.holder,
+        "unit": limit.unit,
+        "period": held.budget.period.value,
+        "limit": _number(limit.most, limit),
+        "used": _number(used.of(limit.unit), limit),
+        "reserved": _number(reserved.of(limit.unit), limit),
+        "asked": _number(asked.of(limit.unit), limit),
+        "reset_at": resets.isoformat().replace("+00:00", "Z"),
+    }
+    wait = max(1, math.ceil((resets - now).total_seconds()))
+    return BudgetExceeded(message, detail=detail, retry_seconds=wait)
+
+
+def _number(amount: Decimal, limit: Limit) -> float | int:
+    return float(amount) if limit.unit == "usd" else int(amount)
+
+
+def _written(amount: Amount, limit: Limit) -> str:
+    return f"{amount.usd:.4f}" if limit.unit == "usd" else f"{amount.tokens:,}"

@@ -1,0 +1,171 @@
+"""Hears of every call of a model: asks the budgets before it is made, and keeps a row of it when it has ended."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import OrderedDict
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from memory import caller
+from memory.enums import ModelCallStatus
+from memory.governance.budget import Amount
+from memory.models import ModelCall
+from memory.models.keys import first_id_of
+from memory.postgresql import reach
+from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
+from memory.services.usage import budgets, prices
+from memory.services.usage.bookkeeper import book
+from memory.services.usage.budgets import SOFT_BUDGET, Payer
+
+log = logging.getLogger("memos.usage")
+
+# Calls that are open in this process, at most: one that never ends must not be kept for ever.
+_MOST_OPEN = 10_000
+_BATCH = 5_000
+
+# Who pays for the open calls: an answer that is made while it is sent may end where nobody is known any more.
+_payers: OrderedDict[uuid.UUID, Payer] = OrderedDict()
+
+
+def connect() -> None:
+    """From now on this process keeps account of its calls of models."""
+    call_planned.connect(_plan, dispatch_uid="memory.services.usage.plan")
+    call_ended.connect(_end, dispatch_uid="memory.services.usage.end")
+
+
+def forget(*, now: datetime) -> int:
+    """Deletes calls that ended MEMOS_MODEL_CALLS_DAYS ago, and reservations that nobody settles; returns how many."""
+    oldest = first_id_of(now - timedelta(days=settings.MEMOS_MODEL_CALLS_DAYS))
+    old = ModelCall.objects.across_namespaces().filter(pk__lt=oldest).order_by("pk")
+    deleted = budgets.forget_expired(now=now)
+    while keys := list(old.values_list("pk", flat=True)[:_BATCH]):
+        deleted += ModelCall.objects.across_namespaces().filter(pk__in=keys).delete()[0]
+    return deleted
+
+
+def _plan(*, call: PlannedCall, **_signal: Any) -> None:
+    """Reserves what the call may take. Raises BudgetExceeded."""
+    payer = _payer_now()
+    _payers[call.id] = payer
+    while len(_payers) > _MOST_OPEN:
+        _payers.popitem(last=False)
+    if not payer.namespace_id and not payer.key_id:
+        return
+    held = budgets.known_budgets(payer)
+    if held is None:
+        held = book(partial(budgets.budgets_of, payer))
+    if not held:
+        return
+    cost = prices.cost_of(call.provider, call.model, prompt=call.prompt_tokens, cached=0, completion=call.max_tokens)
+    asked = Amount(usd=cost.usd if cost else Amount().usd, tokens=call.prompt_tokens + call.max_tokens)
+    try:
+        warned = book(partial(budgets.reserve, call.id, payer, asked, now=timezone.now()))
+    except Exception:
+        _payers.pop(call.id, None)
+        raise
+    warnings = caller.current().warnings
+    if warned and SOFT_BUDGET not in warnings:
+        warnings.append(SOFT_BUDGET)
+
+
+def _end(*, call: EndedCall, **_signal: Any) -> None:
+    """Keeps the call. What goes wrong is logged: the answer that was paid for is not lost with it."""
+    payer = _payers.pop(call.planned.id, None) or _payer_now()
+    try:
+        row = _row(call, payer, now=timezone.now())
+        book(partial(_keep, row))
+    except Exception:
+        model = f"{call.planned.provider}/{call.planned.model}"
+        log.exception("a call of a model could not be kept", extra={"model": model, "call": str(call.planned.id)})
+
+
+def _payer_now() -> Payer:
+    now = caller.current()
+    return Payer(reach.only_namespace() or now.namespace_id, now.key_id or 0, now.request_id)
+
+
+def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
+    usage = _counted(call)
+    planned = call.planned
+    cost = None
+    if usage.prompt is not None:
+        cost = prices.cost_of(
+            planned.provider,
+            planned.model,
+            prompt=usage.prompt,
+            cached=usage.cached or 0,
+            completion=usage.completion or 0,
+        )
+    return ModelCall(
+        id=planned.id,
+        namespace_id=payer.namespace_id,
+        key_id=payer.key_id or None,
+        at=now - timedelta(milliseconds=call.duration_ms),
+        purpose=planned.purpose,
+        kind=planned.kind,
+        provider=planned.provider[:40],
+        model=planned.model[:200],
+        prompt_tokens=usage.prompt,
+        cached_tokens=usage.cached,
+        completion_tokens=usage.completion,
+        estimated=usage.prompt is not None and call.usage.prompt is None,
+        ttft_ms=call.ttft_ms,
+        duration_ms=call.duration_ms,
+        status=call.status,
+        cost=cost.usd if cost else None,
+        price_source=cost.source if cost else "",
+        price_date=cost.date if cost else None,
+        request_id=payer.request_id[:64],
+    )
+
+
+def _counted(call: EndedCall) -> TokenUsage:
+    """The tokens as the provider counted them; of one that did not say, and had begun to answer, the estimate."""
+    has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None
+    if call.usage.prompt is not None or not has_begun:
+        return call.usage
+    return TokenUsage(call.planned.prompt_tokens, call.usage.completion, call.usage.cached)
+
+
+_ADD = """
+INSERT INTO memory_usageday AS d (namespace_id, day, key_id, purpose, kind, provider, model, calls, failed, unpriced,
+                                  prompt_tokens, cached_tokens, completion_tokens, cost)
+VALUES (%s, %s, %s, %s, %s, %s, %s, 1, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (namespace_id, day, key_id, purpose, kind, provider, model) DO UPDATE SET
+    calls = d.calls + 1,
+    failed = d.failed + excluded.failed,
+    unpriced = d.unpriced + excluded.unpriced,
+    prompt_tokens = d.prompt_tokens + excluded.prompt_tokens,
+    cached_tokens = d.cached_tokens + excluded.cached_tokens,
+    completion_tokens = d.completion_tokens + excluded.completion_tokens,
+    cost = d.cost + excluded.cost
+"""
+
+
+def _keep(row: ModelCall) -> None:
+    """The row, its part in the sums of the day, and the end of its reservation, together."""
+    has_failed = row.status == ModelCallStatus.FAILED
+    with transaction.atomic():
+        row.save(force_insert=True)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _ADD,
+                [
+                    *(row.namespace_id, row.at.astimezone(UTC).date(), row.key_id or 0, row.purpose, row.kind),
+                    *(
+                        row.provider,
+                        row.model,
+                        int(has_failed),
+                        int(row.prompt_tokens is not None and row.cost is None),
+                    ),
+                    *(row.prompt_tokens or 0, row.cached_tokens or 0, row.completion_tokens or 0, row.cost or 0),
+                ],
+            )
+        budgets.give_back(row.pk, namespace_id=row.namespace_id)

@@ -1,0 +1,169 @@
+"""What calls of models took and cost, added up by day, key, namespace, purpose or model."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from memory.enums import UsageGroup
+from memory.errors import InvalidInput, NotFound
+from memory.models import Namespace
+from memory.models.sql import fetch
+from memory.text.spreadsheet import lines_of
+from memory.types import Access
+
+# As many rows as one file holds.
+MAX_FILED = 100_000
+
+# What each group is told apart by, in SQL.
+_COLUMNS: dict[UsageGroup, str] = {
+    UsageGroup.DAY: "u.day::text",
+    UsageGroup.KEY: "coalesce('key:' || k.prefix, '')",
+    UsageGroup.NAMESPACE: "coalesce(n.name, '')",
+    UsageGroup.PURPOSE: "u.purpose",
+    UsageGroup.MODEL: "u.provider || '/' || u.model",
+}
+_FIGURES = (
+    *("calls", "failed", "unpriced", "prompt_tokens", "cached_tokens", "cached_share", "completion_tokens"),
+    "cost_usd",
+)
+_TOTALS = """
+SELECT * FROM (
+    SELECT ARRAY[{columns}]::text[] AS parts, sum(calls), sum(failed), sum(unpriced), sum(prompt_tokens),
+           sum(cached_tokens), sum(completion_tokens), sum(cost)
+    FROM memory_usageday u
+    LEFT JOIN memory_namespace n ON n.id = u.namespace_id
+    LEFT JOIN memory_apikey k ON k.id = u.key_id
+    WHERE u.day >= %(since)s AND u.day <= %(until)s
+      AND (%(everywhere)s::bool OR u.namespace_id = ANY(%(namespaces)s::bigint[]))
+    GROUP BY 1
+) AS totals
+WHERE %(after)s::text[] IS NULL OR parts COLLATE "C" > %(after)s::text[] COLLATE "C"
+ORDER BY parts COLLATE "C" LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """Calls that agree in `groups`, and what they took; `cost` in US dollars without the `unpriced` ones.
+
+    A group's value is "" for calls of no key (the worker, staff) or of no single namespace.
+    """
+
+    groups: Mapping[str, str]
+    calls: int
+    failed: int
+    unpriced: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: Decimal
+
+    @property
+    def cached_share(self) -> float:
+        """0 to 1: how much of the prompts the providers had read before."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFilter:
+    """UTC days from `since` to `until`, both included. Without groups all is one total."""
+
+    since: date
+    until: date
+    groups: Sequence[UsageGroup] = ()
+    namespace: str | None = None
+    limit: int = MAX_FILED
+    cursor: str = ""
+
+
+def list_totals(access: Access, wanted: UsageFilter) -> tuple[list[UsageTotal], str | None]:
+    """A page of totals of what the caller reaches, in the order of their groups, and the cursor of the next page.
+
+    Raises NotFound for a namespace out of reach, and InvalidInput for a cursor that is none.
+    """
+    namespaces = _namespaces(access, wanted.namespace)
+    columns = ", ".join(_COLUMNS[group] for group in wanted.groups) or "''"
+    parameters = {
+        "since": wanted.since,
+        "until": wanted.until,
+        "everywhere": namespaces is None,
+        "namespaces": namespaces or [],
+        "after": _read_cursor(wanted.cursor, max(1, len(wanted.groups))) if wanted.cursor else None,
+        "limit": wanted.limit + 1,
+    }
+    rows = fetch(_TOTALS.format(columns=columns), parameters, prepared=False)
+    found = [_total(wanted.groups, row) for row in rows[: wanted.limit]]
+    return found, _cursor_after(rows[wanted.limit - 1][0]) if len(rows) > wanted.limit else None
+
+
+def figures_of(total: UsageTotal) -> dict[str, int | float]:
+    """What the total says, by name, as clients and files are told it."""
+    return {
+        "calls": total.calls,
+        "failed": total.failed,
+        "unpriced": total.unpriced,
+        "prompt_tokens": total.prompt_tokens,
+        "cached_tokens": total.cached_tokens,
+        "cached_share": round(total.cached_share, 4),
+        "completion_tokens": total.completion_tokens,
+        "cost_usd": float(total.cost),
+    }
+
+
+def as_csv(groups: Sequence[UsageGroup], found: Sequence[UsageTotal]) -> Iterator[str]:
+    """Lines of CSV, with a heading."""
+    figures = [figures_of(total) for total in found]
+    # Not 1e-07, which a spreadsheet may read as a text.
+    rows = [
+        [*total.groups.values(), *{**own, "cost_usd": f"{total.cost:f}"}.values()]
+        for total, own in zip(found, figures, strict=True)
+    ]
+    return lines_of([*groups, *_FIGURES], rows)
+
+
+def _namespaces(access: Access, name: str | None) -> list[int] | None:
+    """The ids to look at; None for all, and for what belongs to none."""
+    if name is None:
+        return None if access.all_namespaces else sorted(access.namespace_ids)
+    identity = Namespace.objects.filter(name=name).values_list("pk", flat=True).first()
+    if identity is None or not (access.all_namespaces or identity in access.namespace_ids):
+        raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})
+    return [identity]
+
+
+def _total(groups: Sequence[UsageGroup], row: Sequence[Any]) -> UsageTotal:
+    of, calls, failed, unpriced, prompt, cached, completion, cost = row
+    named = {group.value: value for group, value in zip(groups, of, strict=False)}
+    return UsageTotal(
+        named, int(calls), int(failed), int(unpriced), int(prompt), int(cached), int(completion), Decimal(cost)
+    )
+
+
+def _cursor_after(values: Sequence[str]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(list(values))).decode()
+
+
+def _read_cursor(cursor: str, count: int) -> list[str]:
+    try:
+        values = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (binascii.Error, ValueError):
+        values = None
+    right = isinstance(values, list) and len(values) == count and all(isinstance(value, str) for value in values)
+    if not right or any("\0" in value for value in values):
+        raise InvalidInput(
+            "cursor: is none of these groups: send the `next_cursor` of the page before, with the same `group`.",
+            detail=[{"field": "cursor", "problem": "is none of these groups."}],
+        )
+    return list(values)
