@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memory.enums import AccessScope
+from memory.enums import AccessScope, BudgetPeriod
 from memory.errors import InvalidInput
 from memory.governance.budget import Budget
 from memory.models import ApiKey
@@ -59,6 +59,12 @@ class IssueForm(forms.ModelForm):
         model = ApiKey
         fields = ("name", "scopes", "all_namespaces", "namespaces", "expires_at", "requests_per_minute", *BUDGET)
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for name in BUDGET:
+            # Left empty there is no limit.
+            self.fields[name].required = False
+
     def clean_scopes(self) -> list[str]:
         """A key does nothing that its issuer may not do."""
         scopes: list[str] = self.cleaned_data["scopes"]
@@ -91,7 +97,10 @@ class IssueForm(forms.ModelForm):
 
 def budget_of(values: Mapping[str, Any]) -> Budget:
     """What the form says of the key's budget."""
-    return Budget(**{name.removeprefix("budget_"): values[name] for name in BUDGET})
+    limits: dict[str, Any] = {
+        name.removeprefix("budget_"): values[name] or 0 for name in BUDGET if name != "budget_period"
+    }
+    return Budget(period=BudgetPeriod(values["budget_period"] or BudgetPeriod.MONTH), **limits)
 
 
 class UsableFilter(admin.SimpleListFilter):
