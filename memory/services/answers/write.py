@@ -18,6 +18,7 @@ from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.extract import nothing_fits, without_answer
 from memory.services.answers.prompt import write_prompt
 from memory.services.answers.sources import AnswerSources
+from memory.services.usage.prices import cost_of
 from memory.text.citations import MarkerFilter, check_citations, is_said, nearest_sentence, remove_markers
 from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
