@@ -14,8 +14,8 @@ from typing import Any
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import RedisAway, WindowUnavailable
+from memory.kinds import SESSION_PREFIX
 from memory.models import Document, Memory, RelevanceJudgement
-from memory.models.document import SESSION_PREFIX
 from memory.models.evaluation import normal_question, query_hash
 from memory.models.memory import spans_of
 from memory.retrieval.filters import Filter, parse
