@@ -41,6 +41,8 @@ LABELS: dict[str, Words] = {
     "decay.half_life_days.answered": gettext_lazy("Half-life of answers"),
     "decay.half_life_days.episode": gettext_lazy("Half-life of small talk"),
     "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
+    "decay.half_life_days.fact": gettext_lazy("Half-life of facts"),
+    "extract": gettext_lazy("Facts from turns"),
     "ttl_days": gettext_lazy("Time to live"),
     "retention.packs_days": gettext_lazy("Context packs are kept"),
     "retention.evaluation_days": gettext_lazy("Evaluations are kept"),
@@ -59,6 +61,7 @@ CHOICES: dict[str, Words] = {
     "quarantine": gettext_lazy("Put in quarantine"),
     "reject": gettext_lazy("Refused"),
     "accept": gettext_lazy("Taken in"),
+    "facts": gettext_lazy("Read by a language model"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -67,6 +70,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is forgotten"), ("decay.", "ttl_days", "legal_hold")),
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),
+    (gettext_lazy("What is read in turns"), ("extract",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
 )
 ORIGINS: dict[str, tuple[str, Words]] = {

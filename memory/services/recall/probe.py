@@ -178,7 +178,9 @@ def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Me
         .filter(pk__in=list(memory_ids))
         .only("session", "turn", "role", "speaker", "text", "retired_spans", "tokens", "occurred_at")
     )
-    documents = _documents(scope, {row.session for row in rows if row.turn < 0})
+    documents = _documents(
+        scope, {row.session for row in rows if row.turn < 0 and row.session.startswith(SESSION_PREFIX)}
+    )
     return {
         row.pk: MemoryOrigin(
             row.session,

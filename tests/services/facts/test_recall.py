@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from django.utils import timezone
 
-from memory.models import Memory
+from memory.models import Memory, Namespace
+from memory.services.recall.probe import sources
+from memory.services.sessions.listing import turns
 from memory.services.tenancy.policy import put_policy
 from tests.services.facts.conversations import fact
 
@@ -81,3 +85,11 @@ def test_why_says_that_the_turn_is_told_in_its_place(alice, told):
     assert answer.status_code == 200, answer.content
     said = answer.json()
     assert said["verdict"] == "restated", said
+
+
+def test_the_pages_of_a_session_and_a_probe_take_facts_for_what_they_are(alice, told):
+    turn, fact_id = told
+    shown, _ = turns(Namespace.objects.get(name="alice"), "home", before=None, limit=10)
+    assert [str(memory.pk) for memory in shown] == [turn]
+    origins = sources(alice.scope, [UUID(turn), UUID(fact_id)])
+    assert {origin.document for origin in origins.values()} == {""}
