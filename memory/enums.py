@@ -55,13 +55,14 @@ class Review(TextChoices):
 
 
 class LinkKind(TextChoices):
-    """What a memory is to another: the first named supersedes, restates or contradicts the second; or a person said
-    that both hold, and the machine leaves the two alone."""
+    """What a memory is to another: the first named supersedes, restates or contradicts the second; a person said that
+    both hold, and the machine leaves the two alone; or it is a fact that a model read in the second."""
 
     SUPERSEDES = "supersedes"
     RESTATES = "restates"
     CONTRADICTS = "contradicts"
     BOTH_HOLD = "both_hold"
+    DERIVED_FROM = "derived_from"
 
 
 class PairVerdict(TextChoices):
@@ -74,12 +75,37 @@ class PairVerdict(TextChoices):
 
 
 class MemoryKind(TextChoices):
-    """How fast a memory fades; each kind has a half-life of its own."""
+    """What a memory is, and so how fast it fades: each kind has a half-life of its own."""
 
     SAID = "said", "what a person said"
     ANSWERED = "answered", "what an agent, a system or a tool said"
     EPISODE = "episode", "talk that says little"
     DOCUMENT = "document", "a chunk of a document"
+    FACT = "fact", "what a model read in turns"
+
+
+class Extraction(TextChoices):
+    """What is read in the turns of a namespace besides what the rules read."""
+
+    OFF = "off"
+    FACTS = "facts"
+
+
+class FactRefusal(TextChoices):
+    """Why what a model read in turns is not stored."""
+
+    MALFORMED = "malformed", "a field is empty, too long or holds what no sentence holds"
+    NO_NEW_SOURCE = "no_new_source", "it names no new turn, or one that there is not"
+    INVENTED = "invented", "a number, name or date is in none of the turns that it names"
+    UNSUPPORTED = "unsupported", "no statement of the turns that it names says it"
+    HOLDER = "holder", "the statement is about somebody or something else"
+    QUESTION = "question", "the turns only ask it"
+    SUPPOSED = "supposed", "the turns suppose, wish, quote or joke"
+    PLANNED = "planned", "the turns plan what it says is so"
+    NEGATION = "negation", "the turns deny it, or it denies what they say"
+    PAST = "past", "the turns say that it was so"
+    GATE = "gate", "the gate would not let it in as it is"
+    QUOTA = "quota", "the namespace may hold no more memories"
 
 
 class PolicyOrigin(TextChoices):
@@ -124,6 +150,7 @@ class AuditEvent(TextChoices):
     QUERY = "QUERY"
     CONTEXT_PACK = "CONTEXT_PACK"
     CONDENSATION = "CONDENSATION"
+    FACTS_EXTRACT = "FACTS_EXTRACT"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
     DOCUMENT_INGEST = "DOCUMENT_INGEST"

@@ -30,8 +30,8 @@ from django.conf import settings
 from memory import audit
 from memory.enums import ErasureStatus, ErasureTarget
 from memory.errors import MemosError, RestoreRefused
+from memory.kinds import SESSION_PREFIX
 from memory.models import ApiKey, ErasedMemory, ErasedSession, Erasure, Memory
-from memory.models.document import SESSION_PREFIX
 from memory.types import Scope
 
 log = logging.getLogger("memos.backup")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from memory.enums import FactRefusal
 
 REQUESTS = Counter("memos_http_requests_total", "Answered requests", ["method", "route", "status"])
 SECONDS = Histogram(
@@ -14,6 +17,14 @@ SECONDS = Histogram(
     ["route"],
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
+FACTS = Counter("memos_facts_total", "Facts that a language model read in turns, by what became of them", ["outcome"])
+
+
+def count_facts(*, stored: int, merged: int, refused: Mapping[FactRefusal, int]) -> None:
+    """Counts the facts of one batch: stored, there already, and refused by reason."""
+    by_outcome = {"stored": stored, "merged": merged, **{reason.value: count for reason, count in refused.items()}}
+    for outcome, count in by_outcome.items():
+        FACTS.labels(outcome).inc(count)
 
 
 def observe_request(*, method: str, route: str, status: int, seconds: float) -> None:

@@ -169,6 +169,18 @@ KNOBS: tuple[Knob, ...] = (
         _("after so many days without use, half of the strength of chunks of documents is left; 0: it never decays."),
         **_DAYS,
     ),
+    _knob(
+        "decay.half_life_days.fact",
+        180.0,
+        _("after so many days without use, half of the strength of facts is left; 0: they never decay."),
+        **_DAYS,
+    ),
+    _knob(
+        "extract",
+        "off",
+        _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),
+        choices=("off", "facts"),
+    ),
     _knob("ttl_days", 0, _("age at which a memory expires, used or not; 0: never."), **_DAYS),
     _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
     _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),

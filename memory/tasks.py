@@ -27,9 +27,13 @@ from memory.services.entities import extract
 from memory.services.erasure import requests
 from memory.services.erasure import run as erasing
 from memory.services.evaluation import runs
+from memory.services.facts import due as facts_due
+from memory.services.facts import extract as extract_from_turns
+from memory.services.facts import store as facts_store
 from memory.services.index import embedding, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.jobs import manage, runner
+from memory.services.memories import follow_sources as follow
 from memory.services.memories import judge, retire, settle, usage
 from memory.services.monitoring import request_stats
 from memory.services.projection import fit
@@ -168,6 +172,31 @@ def renew_summary(namespace_id: int, session: str) -> bool:
     name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
     scope = Scope(namespace_id, name or "", WORKER)
     return stale.renew(scope, session=session, now=timezone.now()) is not None
+
+
+@job
+def request_facts() -> int:
+    """Queues the sessions with new turns in which facts are to be looked for."""
+    return facts_due.request_facts(now=timezone.now())
+
+
+@job
+def extract_facts(namespace_id: int, session: str) -> int:
+    """Has a language model read facts in a session's new turns; returns how many were stored."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    return extract_from_turns.extract_session(
+        Scope(namespace_id, name, WORKER), session=session, now=timezone.now()
+    ).stored
+
+
+@job
+def follow_sources(namespace_id: int, session: str) -> int:
+    """Has the facts of a session follow the turns that they rest on; returns how many that changed."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    scope = Scope(namespace_id, name or "", facts_store.ACTOR)
+    return follow.follow_sources(scope, session=session, now=timezone.now())
 
 
 @job

@@ -233,6 +233,7 @@ KINDS_OF_MEMORIES = (
     pgettext_lazy("value", "what an agent, a system or a tool said"),
     pgettext_lazy("value", "talk that says little"),
     pgettext_lazy("value", "a chunk of a document"),
+    pgettext_lazy("value", "what a model read in turns"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory.enums import Role, Tier
+from memory.enums import MemoryKind, Role, Tier
 from memory.retrieval.filters import (
     COLUMN_OPERATORS,
     EQUALITY,
@@ -27,6 +27,7 @@ _OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
     MemoryField.SPEAKER: _TEXT,
     MemoryField.SESSION: _TEXT,
     MemoryField.TIER: {"type": "string", "enum": list(Tier.values)},
+    MemoryField.KIND: {"type": "string", "enum": list(MemoryKind.values)},
     MemoryField.IMPORTANCE: _NUMBER,
     MemoryField.OCCURRED: _MOMENT,
     MemoryField.CREATED: _MOMENT,

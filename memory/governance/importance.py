@@ -46,8 +46,6 @@ FEEDBACK_SHARE = 0.18
 FEEDBACK_HALF = 1.0
 ACCESS_SHARE = 0.06
 MOST_USES = 32
-# What is less important is talk that says little: an episode, the first to decay.
-EPISODE_BELOW = 0.40
 DECIMALS = 4
 
 # A capital inside a sentence, an acronym, or what stands between quotation marks or Chinese title marks.

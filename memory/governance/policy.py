@@ -36,6 +36,7 @@ class Policy:
     settle_conflicts: bool
     relevance_floor: float
     collapse_duplicates: bool
+    extract: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -65,6 +66,7 @@ class Policy:
             settle_conflicts=values["conflicts.settle"],
             relevance_floor=values["retrieval.relevance_floor"],
             collapse_duplicates=values["duplicates.collapse"],
+            extract=values["extract"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

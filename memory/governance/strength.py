@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf, log2
 
-from memory.enums import MemoryKind, Role
-from memory.governance.importance import EPISODE_BELOW
+from memory.enums import MemoryKind
+from memory.kinds import KIND_SQL
 
 USE_GROWTH = 5.0
 MOST_USE = 2.0
@@ -39,15 +39,6 @@ class Strength:
     half_life_days: float
 
 
-def kind_of(*, role: str, turn: int, importance: float) -> MemoryKind:
-    """Which half-life a memory has."""
-    if turn < 0:
-        return MemoryKind.DOCUMENT
-    if importance < EPISODE_BELOW:
-        return MemoryKind.EPISODE
-    return MemoryKind.SAID if role == Role.USER else MemoryKind.ANSWERED
-
-
 def strength(*, importance: float, half_life_days: float, uses: int, since: datetime, now: datetime) -> Strength:
     """The strength at `now` of a memory that was written, last used or restored at `since`."""
     age = max((now - since) / _DAY, 0.0)
@@ -57,9 +48,6 @@ def strength(*, importance: float, half_life_days: float, uses: int, since: date
 
 
 # Of a memory `m` with its upkeep `u` (which may be missing), at %(now)s.
-KIND_SQL = f"""(CASE WHEN m.turn < 0 THEN '{MemoryKind.DOCUMENT.value}'
-    WHEN m.importance < {EPISODE_BELOW} THEN '{MemoryKind.EPISODE.value}'
-    WHEN m.role = '{Role.USER.value}' THEN '{MemoryKind.SAID.value}' ELSE '{MemoryKind.ANSWERED.value}' END)"""
 HALF_LIFE_SQL = (
     f"(CASE {KIND_SQL} "
     + " ".join(f"WHEN '{kind.value}' THEN %(half_life_{kind.value})s::float8" for kind in MemoryKind)

@@ -9,12 +9,11 @@ from django.db import models
 from django.utils import timezone
 
 from memory.enums import DocumentFormat
+from memory.kinds import SESSION_PREFIX
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
-
-SESSION_PREFIX = "document:"
 
 
 class DocumentQuerySet(ScopedQuerySet["Document"]):

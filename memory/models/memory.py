@@ -13,7 +13,8 @@ from django.db import models
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
-from memory.enums import MemoryState, Review, Role, Tier
+from memory.enums import MemoryKind, MemoryState, Review, Role, Tier
+from memory.kinds import EPISODE_BELOW, SESSION_PREFIX
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
 from memory.models.scoped import ScopedQuerySet
@@ -39,17 +40,33 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         """What retrieval finds by its words only, until the worker has embedded it."""
         return self.active().filter(embedded=False)
 
+    def facts(self) -> Self:
+        """What a language model read in turns."""
+        return self.filter(turn__lt=0).exclude(session__startswith=SESSION_PREFIX)
+
+    def of_kind(self, kind: str) -> Self:
+        """Those that `memory.kinds.kind_of` says to be of the kind."""
+        if kind == MemoryKind.FACT:
+            return self.facts()
+        if kind == MemoryKind.DOCUMENT:
+            return self.filter(turn__lt=0, session__startswith=SESSION_PREFIX)
+        turns = self.filter(turn__gte=0)
+        if kind == MemoryKind.EPISODE:
+            return turns.filter(importance__lt=EPISODE_BELOW)
+        said = turns.filter(importance__gte=EPISODE_BELOW)
+        return said.filter(role=Role.USER) if kind == MemoryKind.SAID else said.exclude(role=Role.USER)
+
     def in_session(self, session: str) -> Self:
         return self.filter(session=session)
 
 
 class Memory(models.Model):
-    """One remembered turn, or one chunk of a document.
+    """One remembered turn, one chunk of a document, or one fact that a language model read in turns.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order (a chunk's is below 0). `context` is what the text stands under (a chunk's headings): no
-    part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts them with
-    repeats.
+    gaps and in commit order (a chunk's and a fact's is below 0). `context` is what the text stands under (a chunk's
+    headings): no part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts
+    them with repeats.
 
     It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
     told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`
@@ -109,6 +126,11 @@ class Memory(models.Model):
             ),
             # The namespace does not lead it: for staff who look at all of them at once.
             models.Index(fields=["-id"], name="memory_archived_newest", condition=models.Q(state=MemoryState.ARCHIVED)),
+            models.Index(
+                fields=["namespace", "-id"],
+                name="memory_facts",
+                condition=models.Q(turn__lt=0) & ~models.Q(session__startswith=SESSION_PREFIX),
+            ),
             models.Index(fields=["namespace", "-id"], name="memory_pinned", condition=models.Q(pinned=True)),
             models.Index(fields=["namespace", "-id"], name="memory_to_review", condition=~models.Q(review="")),
             models.Index(

@@ -16,7 +16,8 @@ Count = Callable[[str], int]
 class SectionItem:
     """One entry of a section: `prefix` and `text` make its line. It is kept unless `cut` says why not.
 
-    `tokens` is the cost of its line, as kept; of an item that is cut, what the whole line would have cost.
+    `tokens` is the cost of its line, as kept; of an item that is cut, what the whole line would have cost. `beside`:
+    the items that say what it says.
     """
 
     id: str
@@ -26,6 +27,7 @@ class SectionItem:
     tokens: int
     cut: CutReason | None = None
     trimmed: bool = False
+    beside: frozenset[str] = frozenset()
 
 
 def item(identity: str, prefix: str, text: str, count: Count) -> SectionItem:

@@ -17,7 +17,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from memory.enums import Role, Tier
+from memory.enums import MemoryKind, Role, Tier
 
 MAX_DEPTH = 5
 MAX_CONDITIONS = 50
@@ -51,6 +51,7 @@ class MemoryField(StrEnum):
     SPEAKER = "speaker"
     SESSION = "session_id"
     TIER = "tier"
+    KIND = "kind"
     IMPORTANCE = "importance"
     OCCURRED = "occurred_at"
     CREATED = "created_at"
@@ -294,6 +295,7 @@ _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | da
     MemoryField.SPEAKER: _text,
     MemoryField.SESSION: _text,
     MemoryField.TIER: _one_of(tuple(Tier.values)),
+    MemoryField.KIND: _one_of(tuple(MemoryKind.values)),
     MemoryField.IMPORTANCE: _share,
     MemoryField.OCCURRED: _moment,
     MemoryField.CREATED: _moment,

@@ -12,12 +12,14 @@ from typing import Any
 
 import orjson
 
-from memory.enums import ARMS, MemoryState, Review, Role
+from memory.enums import ARMS, LinkKind, MemoryState, Review, Role
+from memory.kinds import IS_FACT_SQL
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
+from memory.retrieval.facts import put_turns_first, told_by_turns
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import DatedHit, asks_for_value, asks_how_it_is, change_first, latest_first
@@ -55,7 +57,7 @@ class Hit:
     `relevance` (0..1): how likely it is what the question looks for (`retrieval/relevance.py`).
     `restated_by`: the memories that say the same again and are not shown for that. `later`: what newer memories say in
     the place of words that still stand in it. `suspected`: it may try to steer its reader, and is to be shown as a
-    quotation.
+    quotation. `sources`: the turns that it rests on, when it is a fact.
     """
 
     id: uuid.UUID
@@ -78,6 +80,7 @@ class Hit:
     retired: list[tuple[int, int]] = field(default_factory=list)
     later: list[Later] = field(default_factory=list)
     suspected: bool = False
+    sources: list[uuid.UUID] = field(default_factory=list)
 
     @property
     def score(self) -> float:
@@ -136,12 +139,12 @@ def retrieve(
     if arms is None:
         hits, degraded = _reranked(question, hits)
         clock.lap("rerank")
-    again = near_duplicates([_said(hit) for hit in hits]) if collapse else {}
+    hits, again = _once(hits) if collapse else (hits, {})
     while len(hits) - len(again) < top_k and reading < len(ranking):
         # One statement said over and over took the places: read on.
         hits += _read(scope, question, _between(ranking, reading, 2 * reading), dates=False)
         reading *= 2
-        again = near_duplicates([_said(hit) for hit in hits])
+        hits, again = _once(hits)
     order = _order(question, hits, again, top_k)
     clock.lap("restated")
     chosen = _chosen(hits, again, order)
@@ -261,6 +264,13 @@ def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]
     return judged + hits[len(judged) :], read.degraded
 
 
+def _once(hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
+    """The hits, and which of them say what an earlier one says: its place, and that one's."""
+    hits = put_turns_first(hits)
+    again = near_duplicates([_said(hit) for hit in hits])
+    return hits, again | told_by_turns(hits, again)
+
+
 def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_k: int) -> list[tuple[int, float]]:
     """Which of the hits are handed over, in order, each with what its likeness to those before it costs: each statement
     once; with variety, when many memories are wanted."""
@@ -356,7 +366,7 @@ _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, {text}, m.metadata::text, m.tier, m.occurred_at, m.created_at,
        m.importance, m.tokens,
        (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
-       m.terms && %(dated)s::varchar[], {retired}, {later}, m.review
+       m.terms && %(dated)s::varchar[], {retired}, {later}, m.review, {sources}
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
@@ -372,6 +382,12 @@ _LATER = """(
       AND NOT EXISTS (SELECT FROM memory_retiredstatement r
                       WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id AND r.by = l.memory_id)
 )::text"""
+
+
+_SOURCES = f"""CASE WHEN {IS_FACT_SQL} THEN (
+    SELECT array_agg(s.other_id) FROM memory_memorylink s
+    WHERE s.namespace_id = m.namespace_id AND s.memory_id = m.id AND s.kind = '{LinkKind.DERIVED_FROM.value}'
+) END"""  # noqa: S608 - put together from constants
 
 
 # A change keeps the text that it replaced: the first one kept after a moment is what was there at that moment.
@@ -413,7 +429,7 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
         parameters |= {"as_of": question.as_of, "valid_at": question.valid_at}
     if question.as_of is not None:
         text = _TEXT_THEN
-    statement = _ROWS.format(text=text, retired=spans, later=later)
+    statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
     rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
@@ -444,7 +460,7 @@ def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
         created_at, importance, tokens, overlap, 0, candidate, retired=gone,
         later=_later(text, row[15]),
-        suspected=row[16] == Review.SUSPECTED,
+        suspected=row[16] == Review.SUSPECTED, sources=row[17] or [],
     )  # fmt: skip
 
 

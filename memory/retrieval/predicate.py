@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from memory.kinds import KIND_SQL
 from memory.retrieval.filters import All, AnyOf, Condition, Filter, MemoryField, MetadataPath, Not, Operator, Value
 from memory.text.timespan import Span
 
@@ -77,6 +78,7 @@ _COLUMNS = {
     MemoryField.SPEAKER: ("m.speaker", "text"),
     MemoryField.SESSION: ("m.session", "text"),
     MemoryField.TIER: ("m.tier", "text"),
+    MemoryField.KIND: (KIND_SQL, "text"),
     MemoryField.IMPORTANCE: ("m.importance", "float8"),
     MemoryField.OCCURRED: ("m.occurred_at", "timestamptz"),
     MemoryField.CREATED: ("m.created_at", "timestamptz"),

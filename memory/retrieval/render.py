@@ -208,8 +208,10 @@ def _turns_to_step(window: WindowMessages, turn: int) -> int:
 
 
 def _cut_what_the_window_shows(built: Mapping[PackSection, _PackSection]) -> None:
+    """Also facts of which the window shows a turn that they rest on."""
     shown = {entry.id for entry in built[PackSection.WINDOW].items if entry.cut is None}
-    leave_out([entry for entry in built[PackSection.HITS].items if entry.id in shown], CutReason.IN_WINDOW)
+    told = [entry for entry in built[PackSection.HITS].items if entry.id in shown or not shown.isdisjoint(entry.beside)]
+    leave_out(told, CutReason.IN_WINDOW)
 
 
 def _cut_least(built: Mapping[PackSection, _PackSection]) -> None:
@@ -253,7 +255,9 @@ def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
     quoted = QUOTED if hit.suspected else ""
     prefix = f"[{number}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}{quoted}: "
     later = "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.excerpt})" for one in hit.later)
-    return item(str(hit.id), prefix, hit.text + later, count)
+    entry = item(str(hit.id), prefix, hit.text + later, count)
+    entry.beside = frozenset(map(str, hit.sources))
+    return entry
 
 
 def _text(built: Mapping[PackSection, _PackSection]) -> str:

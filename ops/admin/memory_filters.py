@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -11,9 +11,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memory.enums import LinkKind, MemoryKind, Review, Role
-from memory.governance.importance import EPISODE_BELOW
+from memory.enums import LinkKind, MemoryKind, Review
+from memory.kinds import SESSION_PREFIX
 from memory.models import Memory, MemoryLink, MemoryUpkeep, Session
+from memory.models.memory import MemoryQuerySet
 from memory.services.memories.tags import TAGS_KEY
 from ops.admin.filters import TypedFilter
 from ops.model_words import value_word
@@ -39,20 +40,14 @@ class _Choice(admin.SimpleListFilter):
 
 
 class KindFilter(_Choice):
-    """How fast it fades, as `memory.governance.strength.kind_of` tells kinds apart."""
+    """How fast it fades, as `memory.kinds.kind_of` tells kinds apart."""
 
     title = _("kind")
     parameter_name = "kind"
     options = tuple((kind.value, value_word(kind.label)) for kind in MemoryKind)
 
     def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
-        if value == MemoryKind.DOCUMENT:
-            return rows.filter(turn__lt=0)
-        rows = rows.filter(turn__gt=0)
-        if value == MemoryKind.EPISODE:
-            return rows.filter(importance__lt=EPISODE_BELOW)
-        rows = rows.filter(importance__gte=EPISODE_BELOW)
-        return rows.filter(role=Role.USER) if value == MemoryKind.SAID else rows.exclude(role=Role.USER)
+        return cast(MemoryQuerySet, rows).of_kind(str(value))
 
 
 class VectorFilter(_Choice):
@@ -75,7 +70,7 @@ class SourceFilter(_Choice):
 
     def narrow(self, rows: QuerySet, value: str | None) -> QuerySet:
         if value == "document":
-            return rows.filter(turn__lt=0)
+            return rows.filter(turn__lt=0, session__startswith=SESSION_PREFIX)
         rows = rows.filter(turn__gt=0)
         if value == "conversation":
             return rows

@@ -118,6 +118,7 @@ class MemoryPage:
             ("restates", True): _("restates"), ("restates", False): _("is restated by"),
             ("contradicts", True): _("contradicts"), ("contradicts", False): _("is contradicted by"),
             ("both_hold", True): _("holds beside"), ("both_hold", False): _("holds beside"),
+            ("derived_from", True): _("rests on"), ("derived_from", False): _("bears"),
         }  # fmt: skip
         lines = _judged_to_hold(memory, readable=readable)
         for row in rows[:SHOWN]:

@@ -44,6 +44,7 @@ KINDS: dict[MemoryKind, Words] = {
     MemoryKind.ANSWERED: gettext_lazy("What agents said"),
     MemoryKind.EPISODE: gettext_lazy("Small talk"),
     MemoryKind.DOCUMENT: gettext_lazy("Chunks of documents"),
+    MemoryKind.FACT: gettext_lazy("Facts"),
 }
 
 

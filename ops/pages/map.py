@@ -28,6 +28,7 @@ KINDS: Mapping[MemoryKind, Words] = {
     MemoryKind.ANSWERED: gettext_lazy("What agents said"),
     MemoryKind.EPISODE: gettext_lazy("Small talk"),
     MemoryKind.DOCUMENT: gettext_lazy("Chunks of documents"),
+    MemoryKind.FACT: gettext_lazy("Facts"),
 }
 
 

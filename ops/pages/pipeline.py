@@ -213,6 +213,7 @@ def _named(one: job_results.JobResult) -> str:
         "evaluation": _("Evaluation (%(what)s)"),
         "erasure": _("Erasure (%(what)s)"),
         "link": _("%(what)s another memory"),
+        "fact": _("Fact %(what)s of “%(session)s”"),
     }
     return words[one.kind] % {"what": one.what, "session": one.session}
 
@@ -220,7 +221,7 @@ def _named(one: job_results.JobResult) -> str:
 def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
-    models = {"evaluation": "evaluationrun", "link": "memory", "erasure": "erasure"}
+    models = {"evaluation": "evaluationrun", "link": "memory", "fact": "memory", "erasure": "erasure"}
     return row_link(user, models[one.kind], one.id)
 
 

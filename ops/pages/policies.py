@@ -40,6 +40,8 @@ LABELS: dict[str, Words] = {
     "decay.half_life_days.answered": gettext_lazy("Half-life of answers"),
     "decay.half_life_days.episode": gettext_lazy("Half-life of small talk"),
     "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
+    "decay.half_life_days.fact": gettext_lazy("Half-life of facts"),
+    "extract": gettext_lazy("Facts from turns"),
     "ttl_days": gettext_lazy("Time to live"),
     "retention.packs_days": gettext_lazy("Context packs are kept"),
     "retention.evaluation_days": gettext_lazy("Evaluations are kept"),
@@ -69,6 +71,7 @@ CHOICES: dict[str, Words] = {
     "accept": gettext_lazy("Taken in"),
     "day": gettext_lazy("A day"),
     "month": gettext_lazy("A month"),
+    "facts": gettext_lazy("Read by a language model"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -78,6 +81,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),
     (gettext_lazy("Which language models serve"), ("models.",)),
+    (gettext_lazy("What is read in turns"), ("extract",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
     (gettext_lazy("What models may cost"), ("budget.",)),
 )

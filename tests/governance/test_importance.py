@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.governance.importance import EPISODE_BELOW, Learned, importance, specificity
+from memory.governance.importance import Learned, importance, specificity
+from memory.kinds import EPISODE_BELOW
 from memory.text.analysis import terms
 
 

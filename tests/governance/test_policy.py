@@ -14,7 +14,13 @@ DEFAULTS = {knob.key: knob.default for knob in KNOBS}
 def test_the_defaults_are_in_their_range_and_do_not_contradict_each_other():
     assert [knob.key for knob in KNOBS if knob.problem_of(knob.default)] == []
     assert contradictions(DEFAULTS) == {}
-    assert Policy.of(DEFAULTS).half_life_days == {"said": 180, "answered": 120, "episode": 30, "document": 0}
+    assert Policy.of(DEFAULTS).half_life_days == {
+        "said": 180,
+        "answered": 120,
+        "episode": 30,
+        "document": 0,
+        "fact": 180,
+    }
 
 
 def test_every_value_is_documented_and_has_a_setting_of_its_own():

@@ -9,10 +9,17 @@ import pytest
 from django.db import connection
 
 from memory.enums import MemoryKind
-from memory.governance.strength import KIND_SQL, SINCE_SQL, STRENGTH_SQL, kind_of, parameters, strength
+from memory.governance.strength import SINCE_SQL, STRENGTH_SQL, parameters, strength
+from memory.kinds import KIND_SQL, kind_of
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
-HALF_LIVES = {MemoryKind.SAID: 180.0, MemoryKind.ANSWERED: 0.1, MemoryKind.EPISODE: 30.0, MemoryKind.DOCUMENT: 0.0}
+HALF_LIVES = {
+    MemoryKind.SAID: 180.0,
+    MemoryKind.ANSWERED: 0.1,
+    MemoryKind.EPISODE: 30.0,
+    MemoryKind.DOCUMENT: 0.0,
+    MemoryKind.FACT: 90.0,
+}
 
 
 def of(**changes):
@@ -62,6 +69,7 @@ def test_python_and_postgres_agree_on_random_rows(db):
                 chance.choice([0.0, 1.0, 0.4, chance.random()]),
                 chance.choice(["user", "agent", "system", "tool"]),
                 chance.choice([-3, 1, 50]),
+                chance.choice(["s1", "document:0192"]),
                 *moments,
                 chance.choice([None, 0, 1, 7, 2**31 - 1]),
             )
@@ -70,21 +78,22 @@ def test_python_and_postgres_agree_on_random_rows(db):
         cursor.execute(
             f"""
             SELECT {STRENGTH_SQL}, {KIND_SQL}, {SINCE_SQL}
-            FROM unnest(%(i)s::float8[], %(r)s::text[], %(t)s::int[], %(c)s::timestamptz[])
-                 WITH ORDINALITY AS m (importance, role, turn, created_at, number)
+            FROM unnest(%(i)s::float8[], %(r)s::text[], %(t)s::int[], %(n)s::text[], %(c)s::timestamptz[])
+                 WITH ORDINALITY AS m (importance, role, turn, session, created_at, number)
             JOIN unnest(%(l)s::timestamptz[], %(s)s::timestamptz[], %(u)s::int[])
                  WITH ORDINALITY AS u (last_used_at, restored_at, uses, number) USING (number)
             ORDER BY number
             """,
             {
-                **dict(zip("irtclsu", map(list, zip(*rows, strict=True)), strict=True)),
+                **dict(zip("irtnclsu", map(list, zip(*rows, strict=True)), strict=True)),
                 **parameters(HALF_LIVES, now=NOW),
             },
         )
         found = cursor.fetchall()
 
-    for (importance, role, turn, created, used, restored, uses), (value, kind, since) in zip(rows, found, strict=True):
-        assert kind == kind_of(role=role, turn=turn, importance=importance)
+    for row, (value, kind, since) in zip(rows, found, strict=True):
+        importance, role, turn, session, created, used, restored, uses = row
+        assert kind == kind_of(role=role, session=session, turn=turn, importance=importance)
         assert since == max(moment for moment in (created, used, restored) if moment)
         own = strength(importance=importance, half_life_days=HALF_LIVES[kind], uses=uses or 0, since=since, now=NOW)
         assert value == pytest.approx(own.value, rel=1e-9, abs=1e-12)

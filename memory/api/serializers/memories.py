@@ -12,7 +12,7 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
 )
-from memory.enums import Feedback, LinkKind, MemoryState, Review, Role, Tier
+from memory.enums import Feedback, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.memories.edit import MAX_TEXT_CHARS
 from memory.services.memories.feedback import MAX_NOTE_CHARS
@@ -29,6 +29,7 @@ class MemoryListingSerializer(serializers.Serializer):
     speaker = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
     role = serializers.ChoiceField(Role.choices, default="", allow_blank=True)
     tier = serializers.ChoiceField(Tier.choices, default="", allow_blank=True)
+    kind = serializers.ChoiceField(MemoryKind.choices, default="", allow_blank=True)
     state = serializers.ChoiceField([*MemoryState.choices, (ANY, ANY)], default=MemoryState.ACTIVE)
     since = serializers.DateTimeField(default=None, help_text="It happened then or later (ISO 8601)")
     until = serializers.DateTimeField(default=None, help_text="It happened before")
@@ -51,6 +52,7 @@ class MemoryListingSerializer(serializers.Serializer):
             speaker=values["speaker"] or None,
             role=values["role"] or None,
             tier=values["tier"] or None,
+            kind=values["kind"] or None,
             state=None if values["state"] == ANY else values["state"],
             since=values["since"],
             until=values["until"],
@@ -177,8 +179,12 @@ class StandingSerializer(serializers.Serializer):
 
 
 class MemorySerializer(StandingSerializer):
+    kind = serializers.ChoiceField(MemoryKind.choices)
+    sources = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Of a fact: the turns that it rests on, oldest first; of others none"
+    )
     session_id = serializers.CharField()
-    turn = serializers.IntegerField(help_text="Its place in the session; below 0 for a chunk of a document")
+    turn = serializers.IntegerField(help_text="Its place in the session; below 0 for a fact and a chunk of a document")
     role = serializers.ChoiceField(Role.choices)
     speaker = serializers.CharField(allow_blank=True)
     text = serializers.CharField()

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from memory.enums import AnswerMode, NoAnswer
 from memory.errors import LLMUnavailable
+from memory.providers.calls import TokenUsage
 from memory.providers.chat.model import ChatModel, ChatStream
 from memory.retrieval.pipeline import Hit
 from memory.services.answers.cited_answer import CitedAnswer, Quote
@@ -52,7 +53,14 @@ def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStr
     named = f"{model.provider}/{model.name}"
     if remove_markers(text).strip(' .。"“”') == nothing_fits(sources.question).strip(".。"):
         nothing = without_answer(sources.question, sources.found, NoAnswer.NOT_IN_SOURCES)
-        return replace(nothing, mode=AnswerMode.MODEL, model=named, usage=ended.usage, ttft_ms=ended.ttft_ms)
+        return replace(
+            nothing,
+            mode=AnswerMode.MODEL,
+            model=named,
+            usage=ended.usage,
+            ttft_ms=ended.ttft_ms,
+            cost=_cost(model, ended.usage),
+        )
     hits = {one.n: one.hit for one in sources.sources}
     checked = check_citations(text, {number: _turn(hit) for number, hit in hits.items()})
     return CitedAnswer(
@@ -68,7 +76,18 @@ def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStr
         model=named,
         usage=ended.usage,
         ttft_ms=ended.ttft_ms,
+        cost=_cost(model, ended.usage),
     )
+
+
+def _cost(model: ChatModel, usage: TokenUsage) -> float | None:
+    """In dollars; None where the provider counted nothing, or no price is known."""
+    if usage.prompt is None or usage.completion is None:
+        return None
+    cost = cost_of(
+        model.provider, model.name, prompt=usage.prompt, cached=usage.cached or 0, completion=usage.completion
+    )
+    return float(cost.usd) if cost else None
 
 
 def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, Any]) -> CitedAnswer:

@@ -14,8 +14,8 @@ from django.db import OperationalError, connection, transaction
 
 from memory import audit, caller
 from memory.enums import AuditEvent, MemoryState, ModelPurpose
+from memory.kinds import SESSION_PREFIX
 from memory.models import EntityPending, EntityWatermark, Memory
-from memory.models.document import SESSION_PREFIX
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store

@@ -83,7 +83,7 @@ def _notes(erasure: Erasure) -> list[str]:
         notes.append(f"Named, but not there (any more): {erasure.missing}.")
     if erasure.documents:
         added = erasure.found - (erasure.named - erasure.missing)
-        notes.append(f"Documents erased whole: {erasure.documents}; chunks that were not named: {added}.")
+        notes.append(f"Documents erased whole: {erasure.documents}; chunks and facts that were not named: {added}.")
     if audit_kept := erasure.proof.get("audit"):
         notes.append(
             f"The audit log cannot be changed: {audit_kept['events']} events about it stay, with ids, counts, actors "

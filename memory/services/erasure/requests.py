@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from memory import audit
 from memory.enums import AuditEvent, ErasureStatus, ErasureTarget
 from memory.errors import InvalidInput
+from memory.kinds import SESSION_PREFIX
 from memory.ledger import SESSION, LedgerErasure
 from memory.models import Document, ErasedMemory, Erasure, Memory, QuarantinedItem, Session
 from memory.models.keys import new_id
@@ -161,8 +162,22 @@ WITH named AS (
     UNION
     SELECT d.id FROM memory_document d
     WHERE d.namespace_id = %(namespace_id)s AND d.session = %(session)s AND %(session)s <> ''
+), resting AS (
+    -- Facts that rest on what is named.
+    SELECT DISTINCT l.memory_id FROM named n
+    JOIN memory_memorylink l ON l.namespace_id = %(namespace_id)s AND l.other_id = n.id AND l.kind = 'derived_from'
+    WHERE l.memory_id NOT IN (SELECT id FROM named)
+), supported AS (
+    -- Those of them that another turn says by itself.
+    SELECT k.memory_id FROM resting r
+    JOIN memory_memorylink k ON k.namespace_id = %(namespace_id)s AND k.memory_id = r.memory_id
+    WHERE k.kind = 'derived_from' AND k.confidence >= 1 AND k.other_id NOT IN (SELECT id FROM named)
 ), found AS (
     SELECT id, session, turn FROM named
+    UNION
+    SELECT m.id, m.session, m.turn FROM resting r
+    JOIN memory_memory m ON m.namespace_id = %(namespace_id)s AND m.id = r.memory_id
+    WHERE r.memory_id NOT IN (SELECT memory_id FROM supported)
     UNION
     SELECT m.id, m.session, m.turn FROM documents d
     JOIN memory_documentchunk c ON c.namespace_id = %(namespace_id)s AND c.document_key = d.document_key
@@ -180,7 +195,12 @@ WITH named AS (
     INSERT INTO memory_erasedsession (namespace_id, erasure_id, session, first_turn, state)
     SELECT %(namespace_id)s, %(erasure_id)s, session, min(turn), 'open'
     FROM (
-        SELECT session, turn FROM found
+        SELECT session, turn FROM found WHERE turn >= 0 OR starts_with(session, '{chunks}')
+        UNION ALL
+        -- A fact alone takes no summary with it.
+        SELECT f.session, coalesce(n.message_count, 0) + 1
+        FROM found f LEFT JOIN memory_session n ON n.namespace_id = %(namespace_id)s AND n.name = f.session
+        WHERE f.turn < 0 AND NOT starts_with(f.session, '{chunks}')
         UNION ALL
         -- Released meanwhile, it would be the session's next turn.
         SELECT q.session, coalesce(n.message_count, 0) + 1
@@ -332,7 +352,7 @@ def _write_down(
     """Writes the ids and sessions of an erasure; how many are (named and there, to be erased, documents)."""
     with connection.cursor() as cursor:
         cursor.execute(
-            _TAKE_DOWN.format(condition=condition, quarantined=quarantined),
+            _TAKE_DOWN.format(condition=condition, quarantined=quarantined, chunks=SESSION_PREFIX),
             {"namespace_id": scope.namespace_id, "erasure_id": erasure_id, **parameters},
         )
         present, found, documents = cursor.fetchone()

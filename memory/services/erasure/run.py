@@ -37,6 +37,7 @@ from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, 
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
+from memory.services.erasure.facts import late_facts
 from memory.services.erasure.holders import HOLDERS, Erased, Sweep
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
@@ -180,6 +181,7 @@ class _Run:
             ids = [identity for identity in ids if identity not in kept]
             if not ids:
                 return Counter()
+        ids = [*ids, *late_facts(self._erased, ids)]
         now = self._now()
         recompare.ask_of_authors(self._erased.scope.namespace_id, ids)
         return Counter({holder.name: holder.clear(self._erased, ids, now) for holder in HOLDERS if holder.clear})

@@ -43,8 +43,10 @@ SETTLE = Kind("settle_memory")
 PROJECT = Kind("project_memories")
 RENEW_SUMMARY = Kind("renew_summary")
 BACK_UP = Kind("back_up", of_namespace=False)
+EXTRACT = Kind("extract_facts")
+FOLLOW_SOURCES = Kind("follow_sources")
 # Their second argument is the name of a session.
-OF_SESSION = (CONDENSE, RENEW_SUMMARY)
+OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.

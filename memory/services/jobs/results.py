@@ -6,14 +6,14 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.models import AuditLog, Condensation, Erasure, EvaluationRun, Job, MemoryLink
+from memory.models import AuditLog, Condensation, Erasure, EvaluationRun, Job, Memory, MemoryLink
 
 LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A row. `kind`: condensation, evaluation, erasure, link, audit; `what` says which, `session` where."""
+    """A row. `kind`: condensation, evaluation, erasure, link, fact; `what` says which, `session` where."""
 
     kind: str
     id: str
@@ -42,6 +42,15 @@ def results(job: Job) -> list[JobResult]:
         return [
             JobResult("condensation", str(row.pk), f"#{row.number}", row.created_at, row.session)
             for row in made.defer("condensed_text").order_by("number")[:LISTED]
+        ]
+    if job.kind == "extract_facts":
+        facts = Memory.objects.filter(namespace_id=job.namespace_id, created_at__gte=job.started_at)
+        facts = facts.in_session(own[0]).facts()
+        if job.finished_at is not None:
+            facts = facts.filter(created_at__lte=job.finished_at)
+        return [
+            JobResult("fact", str(pk), str(-turn), at, own[0])
+            for pk, turn, at in facts.order_by("-turn").values_list("pk", "turn", "created_at")[:LISTED]
         ]
     identity = _uuid(own[0])
     if identity is None:

@@ -18,6 +18,8 @@ from memory.errors import Forbidden, InvalidInput, NotFound
 from memory.governance.importance import SUSPECTED_SHARE
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
+from memory.services.facts.sources import ask_to_follow
+from memory.services.facts.store import METADATA_KEY as FACT_KEY
 from memory.services.index import entries as index
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.entries import Indexed
@@ -158,8 +160,9 @@ def rewrite(
     def apply(memory: Memory) -> MemoryChange | None:
         new = {name: value for name, value in wanted.items() if value is not None}
         if memory.turn < 0 and "metadata" in new:
-            # A chunk goes on knowing its document and place.
-            new["metadata"] = {**new["metadata"], METADATA_KEY: memory.metadata.get(METADATA_KEY)}
+            # A chunk goes on knowing its document and place, a fact its holder and value.
+            kept = {key: memory.metadata[key] for key in (METADATA_KEY, FACT_KEY) if key in memory.metadata}
+            new["metadata"] = {**new["metadata"], **kept}
         if memory.review == Review.SUSPECTED and not suspected and ("text" in new or new.get("review") == ""):
             # What was taken off for the suspicion is given back with it.
             new.setdefault("importance", min(1.0, round(memory.importance - SUSPECTED_SHARE, 4)))
@@ -187,6 +190,7 @@ def rewrite(
             _put_text(memory, new.get("text", memory.text))
             index.forget_entities(memory)
             queue.enqueue(queue.SETTLE, memory.namespace_id, str(memory.pk))
+            ask_to_follow([memory])
             index.replace_vectors(memory, current, searchable=memory.state == MemoryState.ACTIVE)
             degraded = current is None
             if degraded and memory.state == MemoryState.ACTIVE:
@@ -247,6 +251,7 @@ def _restore_batch(
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
         usage.note_restored([(memory.namespace_id, memory.pk) for memory in memories], now=now)
         bring_back(memories)
+        ask_to_follow(memories)
         _look_again(memories, all_of_them=True)
         _record(access, AuditEvent.MEMORY_RESTORE, memories, reason, now=now, request_id=request_id)
     return [memory.pk for memory in memories]
@@ -260,6 +265,7 @@ def put_away(memories: Sequence[Memory]) -> None:
     for namespace_id in sorted({memory.namespace_id for memory in memories}):
         holds.refuse(namespace_id, [memory.pk for memory in memories if memory.namespace_id == namespace_id])
     take_out(memories)
+    ask_to_follow(memories)
     _rows(memories).update(state=MemoryState.ARCHIVED, revision=F("revision") + 1)
 
 
@@ -282,7 +288,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
 
 def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
     """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
-    wanted = ["id", "namespace_id", "session", "speaker", "context", "terms", "length", "retired_spans"]
+    wanted = ["id", "namespace_id", "session", "turn", "speaker", "context", "terms", "length", "retired_spans"]
     if state == MemoryState.ARCHIVED:
         wanted.append("text")
     return list(

@@ -9,6 +9,7 @@ from typing import Any
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.models import Memory, MemoryVersion
+from memory.services.facts.sources import ask_to_follow
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import recompare, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, change, check_reason
@@ -26,6 +27,7 @@ def archive_one(
         if memory.state != MemoryState.ACTIVE:
             return None
         take_out([memory])
+        ask_to_follow([memory])
         recompare.ask_of_authors(memory.namespace_id, [memory.pk])
         return _moved(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
 
@@ -46,6 +48,7 @@ def restore_one(
         memory.save(update_fields=["state"])
         usage.note_restored([(memory.namespace_id, memory.pk)], now=now)
         bring_back([memory])
+        ask_to_follow([memory])
         recompare.ask(memory.namespace_id, [memory.pk])
         return done
 

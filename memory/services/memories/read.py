@@ -14,8 +14,9 @@ from django.db.models import Count, Exists, OuterRef, Q, Subquery
 from django.db.models.lookups import Exact
 from psycopg.errors import QueryCanceled
 
-from memory.enums import MemoryState
+from memory.enums import MemoryKind, MemoryState
 from memory.errors import InvalidInput, NotFound, SearchTimedOut
+from memory.kinds import kind_of
 from memory.models import (
     HOLDS_ON,
     AuditLog,
@@ -29,6 +30,7 @@ from memory.models import (
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
+from memory.services.facts.sources import sources_of
 from memory.services.memories import unsure_pairs
 from memory.services.memories.change import state_of
 from memory.services.memories.retire import JUDGED
@@ -52,6 +54,7 @@ class MemoryFilter:
     speaker: str | None = None
     role: str | None = None
     tier: str | None = None
+    kind: str | None = None
     state: str | None = MemoryState.ACTIVE
     since: datetime | None = None
     until: datetime | None = None
@@ -86,12 +89,14 @@ def list_memories(
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
             "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
-    return [to_dict(memory) for memory in page], page[-1].pk if following else None
+    sources = _sources(page)
+    return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     """One memory, in whatever state. Raises NotFound."""
-    return to_dict(_reached(access, memory_id))
+    memory = _reached(access, memory_id)
+    return to_dict(memory, _sources([memory]))
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     shown_links = list(links[:limit])
     said = _judged(memory, retired, shown_links)
     return {
-        "memory": to_dict(memory),
+        "memory": to_dict(memory, _sources([memory])),
         "versions": [
             {
                 "id": str(version.pk),
@@ -187,10 +192,22 @@ def _judged(
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
-def to_dict(memory: Memory) -> dict[str, Any]:
-    """A memory as clients see it."""
+def _sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
+    """The turns that those of the memories rest on that are facts."""
+    facts = [memory for memory in memories if _kind(memory) == MemoryKind.FACT]
+    return sources_of({memory.namespace_id for memory in facts}, [memory.pk for memory in facts])
+
+
+def _kind(memory: Memory) -> MemoryKind:
+    return kind_of(role=memory.role, session=memory.session, turn=memory.turn, importance=memory.importance)
+
+
+def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) -> dict[str, Any]:
+    """A memory as clients see it. `sources`: the turns that facts rest on, by fact."""
     return {
         **state_of(memory),
+        "kind": _kind(memory).value,
+        "sources": [str(source) for source in sources.get(memory.pk, ())],
         "session_id": memory.session,
         "turn": memory.turn,
         "role": memory.role,
@@ -215,6 +232,8 @@ def _narrowed(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> M
     """The rows of the list but for its words."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
+    if wanted.kind is not None:
+        rows = rows.of_kind(wanted.kind)
     if wanted.since is not None:
         rows = rows.filter(occurred_at__gte=wanted.since)
     if wanted.until is not None:

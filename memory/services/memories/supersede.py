@@ -14,6 +14,7 @@ from django.db import connection
 
 from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, InvalidInput, NotFound
+from memory.kinds import SESSION_PREFIX
 from memory.models import Memory, MemoryLink
 from memory.models.locks import Lock, lock_in_transaction
 from memory.services.index.embedding import embed_or_none, passages_to_embed
@@ -92,6 +93,11 @@ def supersede_by_text(
     older = Memory.objects.reachable_by(access).filter(pk=older_id).select_related("namespace").first()
     if older is None:
         raise NotFound(f"There is no memory {older_id} that this key reaches.", detail={"field": "memory_id"})
+    if older.turn < 0 and not older.session.startswith(SESSION_PREFIX):
+        raise InvalidInput(
+            "This is a fact that was read in turns: correct its text, or name the memory that supersedes it as `by`.",
+            detail={"field": "text"},
+        )
     if older.turn < 0:
         raise InvalidInput(
             "This is a chunk of a document: put the document anew, or name the memory that supersedes it as `by`.",

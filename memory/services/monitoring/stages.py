@@ -15,8 +15,8 @@ from typing import Any
 from django.db.models import Min
 
 from memory.enums import JobState, QuarantineState
+from memory.kinds import SESSION_PREFIX
 from memory.models import Job, Memory, QuarantinedItem
-from memory.models.document import SESSION_PREFIX
 from memory.models.keys import first_id_of
 from memory.models.sql import capped_counts, fetch
 from memory.services.monitoring import stats

@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Count, Exists, OuterRef
 
 from memory.enums import EmbeddingState, MemoryKind, MemoryState
-from memory.governance.strength import KIND_SQL
+from memory.kinds import KIND_SQL
 from memory.models import Memory, ProjectedMemory
 from memory.models.memory import MemoryQuerySet
 from memory.models.sql import fetch

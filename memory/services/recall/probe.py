@@ -14,8 +14,8 @@ from typing import Any
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import RedisAway, WindowUnavailable
+from memory.kinds import SESSION_PREFIX
 from memory.models import Document, Memory, RelevanceJudgement
-from memory.models.document import SESSION_PREFIX
 from memory.models.evaluation import normal_question, query_hash
 from memory.models.memory import spans_of
 from memory.retrieval.filters import Filter, parse
@@ -178,7 +178,9 @@ def sources(scope: Scope, memory_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Me
         .filter(pk__in=list(memory_ids))
         .only("session", "turn", "role", "speaker", "text", "retired_spans", "tokens", "occurred_at")
     )
-    documents = _documents(scope, {row.session for row in rows if row.turn < 0})
+    documents = _documents(
+        scope, {row.session for row in rows if row.turn < 0 and row.session.startswith(SESSION_PREFIX)}
+    )
     return {
         row.pk: MemoryOrigin(
             row.session,

@@ -12,7 +12,8 @@ from django.db import connection
 
 from memory.enums import MemoryState, SweepRule
 from memory.governance.policy import Policy
-from memory.governance.strength import KIND_SQL, SINCE_SQL, STRENGTH_SQL, Strength, parameters, strength
+from memory.governance.strength import SINCE_SQL, STRENGTH_SQL, Strength, parameters, strength
+from memory.kinds import KIND_SQL
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 

@@ -172,7 +172,9 @@ def _archive_batch(
             return [], following
         why = {entry.memory_id: entry for entry in found}
         memories = list(
-            Memory.objects.in_scope(scope).filter(pk__in=why).only("id", "namespace_id", "session", "terms", "length")
+            Memory.objects.in_scope(scope)
+            .filter(pk__in=why)
+            .only("id", "namespace_id", "session", "turn", "terms", "length")
         )
         edit.put_away(memories)
         states = {"before": {"state": MemoryState.ACTIVE}, "after": {"state": MemoryState.ARCHIVED}}

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from memory import audit
 from memory.enums import AuditEvent
+from memory.kinds import SESSION_PREFIX
 from memory.models import Condensation, ContextPack, Memory, Namespace, QuarantinedItem, Session
 from memory.models.paging import page_of
 from memory.models.sql import fetch
@@ -97,6 +98,9 @@ def biggest(namespace: Namespace, *, limit: int) -> list[Session]:
 def turns(namespace: Namespace, session: str, *, before: int | None, limit: int) -> tuple[list[Memory], int | None]:
     """The newest turns (those before turn `before`), newest first, and where the page after begins."""
     rows = Memory.objects.filter(namespace=namespace, session=session)
+    if not session.startswith(SESSION_PREFIX):
+        # Its facts are no turns.
+        rows = rows.filter(turn__gt=0)
     if before is not None:
         rows = rows.filter(turn__lt=before)
     page, following = page_of(rows.order_by("-turn").defer("terms", "content_hash", "metadata"), limit)

@@ -21,6 +21,7 @@ from memory import audit
 from memory.enums import AuditEvent, Review, SummaryTrigger
 from memory.errors import Conflict
 from memory.models import Condensation, Memory, Session, StaleSource
+from memory.services.facts.sources import ask_to_follow
 from memory.services.jobs import queue
 from memory.services.summaries.writer import Written, card_with_sources, turn_of, write_card
 from memory.text.card import card_budget, card_tokens
@@ -45,6 +46,7 @@ def mark(memory: Memory) -> None:
     """Notes, inside the transaction that changes it, that summaries may tell of the memory what is not so any more."""
     if memory.turn <= 0:
         return
+    ask_to_follow([memory])
     parameters: dict[str, Any] = {
         "namespace_id": memory.namespace_id,
         "session": memory.session,

@@ -1,0 +1,54 @@
+"""Facts that came of turns while these were being erased."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from memory.services.erasure.holders import Erased
+from memory.services.tenancy import holds
+
+_LOCK = """
+SELECT m.id FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.id IN (
+    SELECT l.memory_id FROM memory_memorylink l
+    WHERE l.namespace_id = %(namespace_id)s AND l.other_id = ANY(%(memory_ids)s::uuid[]) AND l.kind = 'derived_from')
+ORDER BY m.id FOR UPDATE
+"""
+# A statement of its own, which sees what whoever held the facts before has cleared of their links.
+_TAKE_DOWN = """
+INSERT INTO memory_erasedmemory (namespace_id, erasure_id, memory_id)
+SELECT %(namespace_id)s, %(erasure_id)s, f.id FROM unnest(%(facts)s::uuid[]) AS f (id)
+WHERE NOT EXISTS (
+    SELECT FROM memory_memorylink k
+    WHERE k.namespace_id = %(namespace_id)s AND k.memory_id = f.id AND k.kind = 'derived_from' AND k.confidence >= 1
+      AND NOT EXISTS (SELECT FROM memory_erasedmemory e
+                      WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+                        AND e.memory_id = k.other_id))
+ON CONFLICT DO NOTHING RETURNING memory_id
+"""
+
+
+def late_facts(erased: Erased, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+    """Takes down the facts that rest on these memories alone and are not named yet, locked; none under a legal hold.
+
+    Whoever stores facts locks the turns: what they stored before the erasure has the lock is seen here, and afterwards
+    they find the turns gone. Inside the transaction that deletes the memories.
+    """
+    parameters: dict[str, Any] = {
+        "namespace_id": erased.scope.namespace_id,
+        "erasure_id": erased.id,
+        "memory_ids": list(memory_ids),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, parameters)
+        facts = [identity for (identity,) in cursor.fetchall()]
+        held = set(holds.under_hold(erased.scope.namespace_id, facts)) if facts else set()
+        free = [identity for identity in facts if identity not in held]
+        if not free:
+            return []
+        cursor.execute(_TAKE_DOWN, {**parameters, "facts": free})
+        return [identity for (identity,) in cursor.fetchall()]

@@ -1,0 +1,58 @@
+"""Asks for sessions in which facts are to be looked for: by the clock, so that no write waits or knows of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.fields.json import KeyTextTransform
+
+from memory.enums import Extraction
+from memory.kinds import SESSION_PREFIX
+from memory.models import Job, NamespacePolicy, Session
+from memory.providers.llm_facts import configured_fact_reader
+from memory.services.jobs import queue
+from memory.services.tenancy.policy import in_force, propose
+
+# So many new turns are enough; fewer wait until nobody has said anything for a while.
+ENOUGH_TURNS = 8
+QUIET = timedelta(seconds=60)
+# A session whose job was given up waits so long, unless a person replays the job before.
+PAUSE = timedelta(hours=6)
+# Sessions that one run asks for, those with the newest messages first.
+AT_ONCE = 20
+
+
+def request_facts(*, now: datetime) -> int:
+    """Queues the sessions that have new turns in which facts are to be looked for; returns how many.
+
+    None while no model is set up for it, and none of a namespace whose policy does not want it.
+    """
+    if configured_fact_reader() is None:
+        return 0
+    own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
+    wanting = [one for one in own if wants_facts(one)]
+    of_namespace = Q(namespace_id__in=wanting)
+    if propose({}).policy.extract == Extraction.FACTS:
+        of_namespace |= ~Q(namespace_id__in=own)
+    elif not wanting:
+        return 0
+    enough = Q(message_count__gte=F("extracted_turn") + ENOUGH_TURNS) | Q(last_message_at__lt=now - QUIET)
+    jobs = Job.objects.failed().annotate(of_session=KeyTextTransform(1, "arguments"))
+    given_up = jobs.filter(
+        namespace_id=OuterRef("namespace_id"), kind=queue.EXTRACT.name, of_session=OuterRef("name"),
+        finished_at__gt=now - PAUSE,
+    )  # fmt: skip
+    sessions = Session.objects.across_namespaces().filter(of_namespace, enough, message_count__gt=F("extracted_turn"))
+    waiting = sessions.exclude(name__startswith=SESSION_PREFIX).exclude(Exists(given_up)).order_by("-last_message_at")
+    asked = list(waiting.values_list("namespace_id", "name")[:AT_ONCE])
+    for namespace_id, session in asked:
+        with transaction.atomic():
+            queue.enqueue(queue.EXTRACT, namespace_id, session)
+    return len(asked)
+
+
+def wants_facts(namespace_id: int) -> bool:
+    """Whether the policy of the namespace has facts looked for."""
+    return in_force(namespace_id).policy.extract == Extraction.FACTS

@@ -1,0 +1,39 @@
+"""What facts rest on: the turns that they are linked to, in the same session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable
+
+from memory.enums import LinkKind
+from memory.models import Memory, MemoryLink
+from memory.services.jobs import queue
+
+
+def ask_to_follow(memories: Iterable[Memory]) -> None:
+    """Has facts that rest on the memories follow them, which are away, are back or say something else now.
+
+    Inside the transaction that changes them. Memories on which nothing rests ask for nothing.
+    """
+    turns: dict[int, dict[uuid.UUID, str]] = {}
+    for memory in memories:
+        if memory.turn > 0:
+            turns.setdefault(memory.namespace_id, {})[memory.pk] = memory.session
+    for namespace_id, sessions in sorted(turns.items()):
+        links = MemoryLink.objects.filter(
+            namespace_id=namespace_id, other_id__in=list(sessions), kind=LinkKind.DERIVED_FROM
+        )
+        for session in sorted({sessions[turn] for turn in links.order_by().values_list("other_id", flat=True)}):
+            queue.enqueue(queue.FOLLOW_SOURCES, namespace_id, session)
+
+
+def sources_of(namespace_ids: Collection[int], fact_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[uuid.UUID]]:
+    """The turns that each of the facts rests on, oldest first; of facts that rest on any."""
+    found: dict[uuid.UUID, list[uuid.UUID]] = {}
+    if fact_ids:
+        links = MemoryLink.objects.filter(
+            namespace_id__in=set(namespace_ids), memory_id__in=list(fact_ids), kind=LinkKind.DERIVED_FROM
+        )
+        for fact, source in links.order_by("other_id").values_list("memory_id", "other_id"):
+            found.setdefault(fact, []).append(source)
+    return found

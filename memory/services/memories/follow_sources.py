@@ -1,0 +1,181 @@
+"""Has facts follow the turns that they rest on: what these no longer say leaves search with them, and comes back.
+
+A fact holds while one turn that says all of it holds, or all those that say it together do. When they do not, what
+superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken back when the
+turns hold again, unless a person had a hand in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from memory.enums import AuditEvent, LinkKind, MemoryState, Review
+from memory.errors import Conflict, NotFound
+from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
+from memory.models.locks import Lock, lock_in_transaction
+from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
+from memory.services.index.membership import bring_back, take_out
+from memory.services.memories import retire, usage
+from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
+from memory.services.memories.give_back import by_machine
+from memory.services.memories.supersede import end_memory, validity
+from memory.text.facts import still_told
+from memory.types import Scope, system_access
+
+log = logging.getLogger("memos.facts")
+
+AWAY = "The turns that it rests on are away or say something else now."
+BACK = "The turns that it rests on hold again."
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The turns of a session on which facts rest, and which of them were rewritten, and when."""
+
+    rows: Mapping[uuid.UUID, Memory]
+    rewritten: Mapping[uuid.UUID, datetime]
+
+
+def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
+    """Brings the facts of the session in step with their turns; returns how many that changed. Idempotent."""
+    facts = list(Memory.objects.in_scope(scope).in_session(session).facts().order_by("pk"))
+    links: dict[uuid.UUID, list[MemoryLink]] = {}
+    rows = MemoryLink.objects.in_scope(scope).filter(
+        kind=LinkKind.DERIVED_FROM, memory_id__in=[one.pk for one in facts]
+    )
+    for link in rows:
+        links.setdefault(link.memory_id, []).append(link)
+    sources = _read_sources(scope, {link.other_id for own in links.values() for link in own})
+    return sum(_follow(scope, fact, links[fact.pk], sources, now=now) for fact in facts if fact.pk in links)
+
+
+def _read_sources(scope: Scope, ids: Iterable[uuid.UUID]) -> _Sources:
+    wanted = list(ids)
+    rows = {row.pk: row for row in Memory.objects.in_scope(scope).filter(pk__in=wanted)}
+    versions = MemoryVersion.objects.in_scope(scope).filter(memory_id__in=wanted).order_by("replaced_at")
+    return _Sources(rows, dict(versions.values_list("memory_id", "replaced_at")))
+
+
+def _follow(scope: Scope, fact: Memory, links: Sequence[MemoryLink], sources: _Sources, *, now: datetime) -> bool:
+    stands = _stands(fact, links, sources)
+    try:
+        if stands and (fact.state == MemoryState.ARCHIVED or fact.superseded_by is not None):
+            return _come_back(scope, fact.pk, now=now)
+        if not stands and fact.state == MemoryState.ACTIVE and fact.superseded_by is None:
+            newer = _successor(scope, [link.other_id for link in links], sources)
+            return _end(scope, fact.pk, newer, now=now) if newer else _archive(scope, fact.pk, now=now)
+    except (Conflict, NotFound) as refusal:
+        # It is under a legal hold, or was erased meanwhile.
+        log.info("a fact does not follow its turns", extra={"memory": str(fact.pk), "reason": refusal.message})
+    return False
+
+
+def _stands(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
+    alone = [link for link in links if link.confidence >= ALONE]
+    if any(_says(fact, [link], sources) for link in alone):
+        return True
+    together = [link for link in links if link.confidence < ALONE]
+    return bool(together) and _says(fact, together, sources)
+
+
+def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
+    """Whether the turns hold, and what is left of those that were changed since they were read still says the fact."""
+    rows = [sources.rows.get(link.other_id) for link in links]
+    held = [
+        row
+        for row in rows
+        if row is not None
+        and row.state == MemoryState.ACTIVE
+        and row.superseded_by is None
+        and row.review != Review.SUSPECTED
+    ]
+    if len(held) < len(links):
+        return False
+    changed = any(
+        row.retired_spans or (row.pk in sources.rewritten and sources.rewritten[row.pk] > link.created_at)
+        for row, link in zip(held, links, strict=True)
+    )
+    if not changed:
+        return True
+    said = fact.metadata.get(METADATA_KEY)
+    if not isinstance(said, dict):
+        return False
+    turns = [turn_of(row) for row in held]
+    return still_told(str(said.get("holder", "")), str(said.get("value", "")), fact.text, turns)
+
+
+def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:
+    """The memory that took the place of one of the turns, or of a statement of it; None when none that holds did."""
+    by = [row.superseded_by for row in sources.rows.values() if row.pk in turn_ids and row.superseded_by is not None]
+    retired = RetiredStatement.objects.in_scope(scope).filter(memory_id__in=turn_ids, withdrawn_at=None)
+    by += list(retired.order_by("-retired_at").values_list("by", flat=True))
+    holding = set(Memory.objects.in_scope(scope).active().filter(pk__in=by).values_list("pk", flat=True))
+    return next((one for one in by if one in holding and one not in turn_ids), None)
+
+
+def _end(scope: Scope, fact_id: uuid.UUID, newer_id: uuid.UUID, *, now: datetime) -> bool:
+    access = system_access(retire.ACTOR)
+    with transaction.atomic():
+        found = lock_memories(access, [fact_id, newer_id], terms=AS_IT_COMES)
+        lock_in_transaction(Lock.SUPERSEDE, scope.namespace_id)
+        fact = found[fact_id]
+        ended = end_memory(fact, found[newer_id], AWAY, 1.0, retire.ACTOR, now=now)
+        store_change(access, fact, ended, terms=AS_IT_COMES, now=now)
+    return ended is not None
+
+
+def _archive(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
+    access = system_access(ACTOR)
+    with transaction.atomic():
+        fact = lock_memories(access, [fact_id], terms=AS_IT_COMES)[fact_id]
+        if fact.state != MemoryState.ACTIVE:
+            return False
+        take_out([fact])
+        store_change(access, fact, _moved(fact, MemoryState.ARCHIVED, AWAY), terms=AS_IT_COMES, now=now)
+    return True
+
+
+def _come_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
+    access = system_access(ACTOR)
+    with transaction.atomic():
+        fact = lock_memories(access, [fact_id], terms=AS_IT_COMES)[fact_id]
+        if fact.state == MemoryState.ARCHIVED:
+            if not _archived_by_us(scope, fact_id):
+                return False
+            change = _moved(fact, MemoryState.ACTIVE, BACK)
+            fact.save(update_fields=["state"])
+            usage.note_restored([(fact.namespace_id, fact.pk)], now=now)
+            bring_back([fact])
+        elif fact_id in by_machine(scope.namespace_id, [fact_id]):
+            before = validity(fact)
+            fact.valid_to = fact.superseded_by = fact.superseded_at = None
+            MemoryLink.objects.in_scope(scope).filter(other_id=fact_id, kind=LinkKind.SUPERSEDES).delete()
+            change = MemoryChange(
+                AuditEvent.MEMORY_REINSTATE,
+                ["valid_to", "superseded_by"],
+                ["valid_to", "superseded_by", "superseded_at"],
+                {"reason": BACK, "statements": 0, "before": before, "after": validity(fact)},
+            )
+        else:
+            return False
+        store_change(access, fact, change, terms=AS_IT_COMES, now=now)
+    return True
+
+
+def _archived_by_us(scope: Scope, fact_id: uuid.UUID) -> bool:
+    events = AuditLog.objects.in_scope(scope).filter(subject=str(fact_id), event_type=AuditEvent.MEMORY_ARCHIVE.value)
+    last = events.order_by("-pk").values_list("actor", flat=True).first()
+    return last == ACTOR
+
+
+def _moved(fact: Memory, state: MemoryState, reason: str) -> MemoryChange:
+    details = {"reason": reason, "before": {"state": str(fact.state)}, "after": {"state": state.value}}
+    event = AuditEvent.MEMORY_ARCHIVE if state == MemoryState.ARCHIVED else AuditEvent.MEMORY_RESTORE
+    fact.state = state
+    return MemoryChange(event, ["state"], ["state"], details)

@@ -1,0 +1,48 @@
+"""A namespace in which facts are looked for, and a model that answers what a test says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memory.services.facts.extract import Extracted, extract_session
+from memory.services.tenancy.policy import put_policy
+from tests.providers.endpoint import Endpoint, serving
+
+
+def says(facts: Any) -> tuple[int, Any]:
+    text = facts if isinstance(facts, str) else json.dumps({"facts": facts})
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    return 200, {"id": "c", "object": "chat.completion", "created": 1, "model": "fact-model", "choices": [choice]}
+
+
+@pytest.fixture
+def endpoint(settings) -> Iterator[Endpoint]:
+    with serving(lambda body: says([])) as endpoint:
+        settings.MEMOS_LLM_ENABLED = True
+        settings.MEMOS_LLM_API_KEY = "k-1"
+        settings.MEMOS_LLM_BASE_URL = endpoint.url
+        settings.MEMOS_LLM_MODEL = "fact-model"
+        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+        yield endpoint
+
+
+@pytest.fixture
+def wanted(alice) -> None:
+    """Alice's policy has facts looked for."""
+    put_policy(alice.scope, wanted={"extract": "facts"}, now=timezone.now())
+
+
+@pytest.fixture
+def extract(alice, endpoint) -> Callable[..., Extracted]:
+    """Has the model answer these facts to all that it is asked, and reads what is new in the session."""
+
+    def run(*facts: dict[str, Any], session: str = "s1") -> Extracted:
+        endpoint.answer = lambda body: says(list(facts))
+        return extract_session(alice.scope, session=session, now=timezone.now())
+
+    return run
