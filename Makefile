@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint install install-dev translations messages guide sbom licences clean
+.PHONY: help run test check lint install install-dev install-clients translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -25,7 +25,7 @@ test check: export PYTHONDONTWRITEBYTECODE :=
 # Two workers, each with servers of its own; one that has done its share takes half of what the other has left. On
 # servers of yours, one process: some tests look at a whole PostgreSQL, and all empty Redis.
 PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n 2 --dist worksteal)
-test: install-dev translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
+test: install-dev install-clients translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
@@ -51,6 +51,15 @@ messages: install-dev ## collect the console's words into the catalogues, where 
 	@$(BIN)/python tools/messages.py
 
 install-dev: $(VENV)/.installed-dev
+
+# Other programs' packages, which need versions that MemOS does not have: an environment of their own.
+CLIENTS := .venv-clients
+install-clients: $(CLIENTS)/.installed
+
+$(CLIENTS)/.installed: requirements-clients.txt
+	@$(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-clients.txt
+	@touch $@
 
 guide: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
 guide: export DATABASE_URL ?= postgresql://nobody@localhost/nothing

@@ -357,6 +357,7 @@ class PackSection(TextChoices):
     """The sections of a context, in their order: what changes least between two questions comes first."""
 
     PROCEDURAL = "procedural"
+    DURABLE = "durable"
     SUMMARY = "summary"
     WINDOW = "window"
     HITS = "hits"
@@ -433,6 +434,8 @@ class CutReason(TextChoices):
 
     OVER_BUDGET = "over_budget", "there was no room for it under max_tokens"
     IN_WINDOW = "in_window", "the window shows it"
+    IN_PREFIX = "in_prefix", "the beginning of the text tells it, which the line points to"
+    KNOWN = "known", "the request has it already"
     WINDOW_STEP = "window_step", "the summary covers it, and the window starts at a steady place"
 
 

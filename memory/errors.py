@@ -123,6 +123,24 @@ class LLMContextTooLong(LLMRefused):
     code = "llm_context_too_long"
 
 
+class PassedOnError(LLMUnavailable):
+    """The provider of the language model answered a request that was passed on with an error.
+
+    `status` is the provider's. `body`: what it says, in the shape of OpenAI's API; None when that cannot be passed on.
+    """
+
+    code = "llm_error"
+
+    def __init__(self, message: str, *, status: int, body: dict[str, Any] | None = None, retry_after: int = 1) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.status = status
+        self.body = body
+
+
+class PassedOnRefusal(PassedOnError, LLMRefused):
+    """The provider will not answer this one request."""
+
+
 class TooManyStreams(MemosError):
     """The key has as many streams open as it may."""
 

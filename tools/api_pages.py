@@ -18,7 +18,7 @@ FOLDER = ROOT / "docs" / "reference" / "routes"
 METHODS = ("get", "post", "put", "patch", "delete")
 # Tags of the schema, by the page that they are on.
 PAGES = {
-    "ask": ("Ask", ("query", "search", "answer", "chat", "why")),
+    "ask": ("Ask", ("query", "search", "answer", "chat", "models", "why")),
     "ingest": ("Ingest", ("ingest", "dev", "api")),
     "documents": ("Documents", ("documents",)),
     "memories": ("Memories", ("memories",)),

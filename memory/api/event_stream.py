@@ -31,7 +31,7 @@ from memory.text.json_values import encode
 log = logging.getLogger("memos.error")
 
 PING_SECONDS = 15.0
-_HEADERS = {
+STREAM_HEADERS = {
     "Cache-Control": "no-cache, no-transform",
     # nginx passes on what comes as it comes.
     "X-Accel-Buffering": "no",
@@ -89,17 +89,18 @@ class EventStream:
             self._context.run(self._pieces.close)
         finally:
             self._slot.give_back()
-            _give_connection_back()
+            give_connection_back()
 
 
 def respond(request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> StreamingHttpResponse:
     """The response that sends the events."""
-    _give_connection_back()
+    give_connection_back()
     stream = EventStream(request, events, slot)
-    return StreamingHttpResponse(stream, content_type="text/event-stream", headers=_HEADERS)
+    return StreamingHttpResponse(stream, content_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-def _give_connection_back() -> None:
+def give_connection_back() -> None:
+    """Closes this thread's connection to the database; the next use makes another."""
     # A test's transaction is its own.
     if not connection.in_atomic_block:
         connection.close()

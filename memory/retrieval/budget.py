@@ -17,7 +17,7 @@ class SectionItem:
     """One entry of a section: `prefix` and `text` make its line. It is kept unless `cut` says why not.
 
     `tokens` is the cost of its line, as kept; of an item that is cut, what the whole line would have cost. `beside`:
-    the items that say what it says.
+    the items that say what it says. `referred`: its line says where in the text it is told.
     """
 
     id: str
@@ -28,6 +28,7 @@ class SectionItem:
     cut: CutReason | None = None
     trimmed: bool = False
     beside: frozenset[str] = frozenset()
+    referred: bool = False
 
 
 def item(identity: str, prefix: str, text: str, count: Count) -> SectionItem:
@@ -89,6 +90,13 @@ def leave_out(items: Iterable[SectionItem], reason: CutReason) -> None:
     """Leaves `items` out for `reason`."""
     for entry in items:
         entry.cut = reason
+
+
+def refer(entry: SectionItem, prefix: str, place: str, count: Count) -> None:
+    """Has the entry say in which `place` it is told, and nothing else."""
+    entry.prefix, entry.text, entry.referred = prefix, place, True
+    entry.line = _line(prefix, place)
+    entry.tokens = count(entry.line)
 
 
 def trim(entry: SectionItem, room: int, count: Count) -> bool:

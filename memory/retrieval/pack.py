@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory.enums import Tier
+from memory.retrieval.durable import DurableMemory
 from memory.retrieval.later import Later
 from memory.retrieval.pipeline import Hit
-from memory.retrieval.render import RenderedPack
+from memory.retrieval.rendered_pack import RenderedPack
 from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
@@ -69,6 +70,7 @@ def build(
     session: str,
     query_text: str,
     procedural: Mapping[str, Any],
+    durable: Sequence[DurableMemory],
     window: Sequence[WindowMessage],
     summary: str,
     summary_id: str | None,
@@ -86,6 +88,7 @@ def build(
         "session_id": session,
         "query_text": query_text,
         "procedural": dict(procedural),
+        "durable": [_durable(one) for one in durable],
         "working_memory": {
             "l1_window": [_message(message) for message in window],
             "session_summary": summary,
@@ -94,6 +97,17 @@ def build(
         "retrieval": {"raw_chunks": list(chunks), "answerable": answerable},
         "text": rendered.text,
         "manifest": rendered.manifest,
+    }
+
+
+def _durable(one: DurableMemory) -> dict[str, Any]:
+    return {
+        "memory_id": str(one.id),
+        "role": one.role,
+        "speaker": one.speaker,
+        "text": one.text,
+        "occurred_at": one.occurred_at.isoformat(),
+        **({"suspected": True} if one.suspected else {}),
     }
 
 

@@ -20,6 +20,7 @@ from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
 from memory.retrieval.facts import put_turns_first, told_by_turns
+from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
 from memory.retrieval.latest import DatedHit, asks_for_value, asks_how_it_is, change_first, latest_first
@@ -390,28 +391,6 @@ _SOURCES = f"""CASE WHEN {IS_FACT_SQL} THEN (
 ) END"""  # noqa: S608 - put together from constants
 
 
-# A change keeps the text that it replaced: the first one kept after a moment is what was there at that moment.
-_TEXT_THEN = """coalesce((
-    SELECT v.text FROM memory_memoryversion v
-    WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz
-    ORDER BY v.replaced_at LIMIT 1
-), m.text)"""
-
-
-# A former text (see above) is read whole: where statements of it stood, nobody knows any more.
-_RETIRED_THEN = """(
-    SELECT array_agg(place ORDER BY r.start, place)
-    FROM memory_retiredstatement r, unnest(ARRAY[r.start, r."end"]) place
-    WHERE r.namespace_id = m.namespace_id AND r.memory_id = m.id
-      AND coalesce(r.retired_at <= %(as_of)s::timestamptz, true)
-      AND r.valid_to <= coalesce(%(valid_at)s::timestamptz, %(as_of)s::timestamptz)
-      AND (r.withdrawn_at IS NULL OR r.withdrawn_at > %(as_of)s::timestamptz)
-      AND NOT EXISTS (
-          SELECT FROM memory_memoryversion v
-          WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id AND v.replaced_at > %(as_of)s::timestamptz)
-)"""
-
-
 def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
     """The candidates as hits, best first. `dates`: those that say when something happened gain by it."""
     if not candidates:
@@ -425,10 +404,10 @@ def _read(scope: Scope, question: Question, candidates: Sequence[Candidate], *, 
     }
     text, spans, later = "m.text", "m.retired_spans", _LATER
     if question.as_of is not None or question.valid_at is not None:
-        spans, later = _RETIRED_THEN, "NULL"
+        spans, later = RETIRED_THEN, "NULL"
         parameters |= {"as_of": question.as_of, "valid_at": question.valid_at}
     if question.as_of is not None:
-        text = _TEXT_THEN
+        text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
     rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True)}
     # A memory may have been archived between the search and this read: then it is not there.

@@ -29,6 +29,7 @@ from ops.words import Words
 PER_PAGE = 50
 _SECTIONS: dict[str, tuple[Words, str]] = {
     PackSection.PROCEDURAL.value: (gettext_lazy("Instructions and tools"), "purple"),
+    PackSection.DURABLE.value: (gettext_lazy("Durable memories"), "orange"),
     PackSection.SUMMARY.value: (gettext_lazy("Summary"), "amber"),
     PackSection.WINDOW.value: (gettext_lazy("Window"), "blue"),
     PackSection.HITS.value: (gettext_lazy("Memories"), "green"),
@@ -45,12 +46,15 @@ _CARD: dict[str, Words] = {
 _CUT: dict[str, Words] = {
     CutReason.OVER_BUDGET.value: gettext_lazy("cut: over the budget"),
     CutReason.IN_WINDOW.value: gettext_lazy("told in the window"),
+    CutReason.IN_PREFIX.value: gettext_lazy("told among the durable memories"),
+    CutReason.KNOWN.value: gettext_lazy("the request has it"),
     CutReason.WINDOW_STEP.value: gettext_lazy("left out: the window moves in steps"),
 }
 # Status in the manifest: word and tone.
 _STATUS: dict[str, tuple[Words, str]] = {
     "kept": (gettext_lazy("kept"), "good"),
     "trimmed": (gettext_lazy("trimmed"), "weak"),
+    "referred": (gettext_lazy("referred to"), "good"),
     "cut": (gettext_lazy("cut"), "off"),
 }
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
 from memory.retrieval.pipeline import Hit
-from memory.retrieval.render import NOTHING_FITS, RenderedPack, WindowMessages, render_pack
+from memory.retrieval.render import NOTHING_FITS, WindowMessages, render_pack
+from memory.retrieval.rendered_pack import RenderedPack
 from memory.text.card import SECTIONS, card_tokens
 from memory.text.tokens import TOKENIZERS, count_tokens
 from memory.types import WindowMessage
@@ -148,24 +149,24 @@ def test_the_budget_holds_for_the_exact_text_and_the_manifest_accounts_for_all(t
     assert done.tokens == done.manifest["tokens"] == count_tokens(done.text, tokenizer)
     assert world["max_tokens"] is None or done.tokens <= world["max_tokens"]
     sections = done.manifest["sections"]
-    assert [section["section"] for section in sections] == ["procedural", "summary", "window", "hits"]
+    assert [section["section"] for section in sections] == ["procedural", "durable", "summary", "window", "hits"]
     assert sum(section["tokens"] for section in sections) == done.tokens
     for section in sections:
         kept = [entry for entry in section["items"] if entry["status"] != "cut"]
         assert section["tokens"] >= sum(entry["tokens"] for entry in kept)
         assert (section["tokens"] == 0) == (not kept)
         assert all((entry["reason"] is None) == (entry["status"] != "cut") for entry in section["items"])
-    assert Counter(entry["id"] for entry in sections[2]["items"]) == Counter(
+    assert Counter(entry["id"] for entry in sections[3]["items"]) == Counter(
         entry.memory_id for entry in world["window"].messages
     )
     notice = [] if world["answerable"] else [NOTICE]
-    assert Counter(entry["id"] for entry in sections[3]["items"]) == Counter(
+    assert Counter(entry["id"] for entry in sections[4]["items"]) == Counter(
         [*notice, *(str(entry.id) for entry in world["hits"])]
     )
-    if notice and sections[3]["tokens"]:
-        assert sections[3]["items"][0]["status"] == "kept", "hits are not told without the sentence"
+    if notice and sections[4]["tokens"]:
+        assert sections[4]["items"][0]["status"] == "kept", "hits are not told without the sentence"
     card = world["card"] or {}
-    assert {entry["id"] for entry in sections[1]["items"]} == {
+    assert {entry["id"] for entry in sections[2]["items"]} == {
         f"{bucket}.{position}" for bucket, entries in card.items() for position in range(len(entries))
     }
     check_that_hits_are_told_once(done)

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
 from memory.api.serializers.ingest import OutcomeSerializer
-from memory.api.serializers.query import QuestionFields
+from memory.api.serializers.query import PrefixFields, QuestionFields
 from memory.enums import AnswerMode, NoAnswer, Role
 from memory.text.response_schemas import find_schema_fault
 
@@ -115,7 +115,7 @@ class RememberedTurnSerializer(OutcomeSerializer):
     role = serializers.ChoiceField(choices=Role.choices)
 
 
-class CitedAnswerSerializer(serializers.Serializer):
+class CitedAnswerSerializer(PrefixFields):
     answer = serializers.CharField(
         help_text="Quotes: a line for each memory, with its number in brackets. A model: its text, with the numbers of "
         "memories in brackets. Without an answer, the sentence that says so"

@@ -10,7 +10,7 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
 )
-from memory.enums import Verdict
+from memory.enums import PackSection, Verdict
 
 MAX_PACK_TOKENS = 200_000
 ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.relevance_floor`; false without a hit"
@@ -138,7 +138,26 @@ class DroppedSerializer(serializers.Serializer):
     reason = serializers.CharField()
 
 
-class AnswerSerializer(serializers.Serializer):
+class BreakpointSerializer(serializers.Serializer):
+    section = serializers.ChoiceField(choices=PackSection.choices)
+    characters = serializers.IntegerField(help_text="Code points of the text up to the section's end")
+    tokens = serializers.IntegerField(help_text="Tokens of the text up to there")
+
+
+class PrefixFields(serializers.Serializer):
+    """Where a pack's text may be kept by a provider's prompt cache."""
+
+    prefix_sha256 = serializers.CharField(
+        help_text="Of the beginning of `context_pack.text` that no question changes: instructions, tools and durable "
+        "memories. While it is the same, a provider's prompt cache has that beginning"
+    )
+    prefix_tokens = serializers.IntegerField(help_text="Tokens of that beginning; 0: there is none")
+    breakpoints = BreakpointSerializer(
+        many=True, help_text="Where the sections of `context_pack.text` end, those that it has"
+    )
+
+
+class AnswerSerializer(PrefixFields):
     id = serializers.UUIDField(allow_null=True, help_text="The pack's; of an answer without one its own; null: dry run")
     source_tier = serializers.CharField()
     similarity = serializers.FloatField(help_text="The best cosine similarity")

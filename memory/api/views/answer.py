@@ -122,6 +122,9 @@ class AnsweringViewSet(MemosViewSet):
             "structured_output": found.structured,
             "context_pack_id": str(found.pack_id) if found.pack_id else None,
             "tokens": found.tokens,
+            "prefix_sha256": found.prefix_sha256,
+            "prefix_tokens": found.prefix_tokens,
+            "breakpoints": found.breakpoints,
             "usage": {
                 "prompt": found.usage.prompt,
                 "completion": found.usage.completion,

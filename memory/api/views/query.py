@@ -52,6 +52,7 @@ def _body(answer: QueryAnswer, *, dry_run: bool) -> dict[str, object]:
         "condensed_summary": answer.condensed_summary,
         "token_usage_original": answer.token_original,
         "token_usage_condensed": answer.token_condensed,
+        **answer.rendered.describe_prefix(),
         "rerank_debug": [debug_entry(explanation) for explanation in answer.explanations],
         "dropped": answer.dropped,
         "session_summary_id": summary_id,

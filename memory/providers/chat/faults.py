@@ -90,7 +90,7 @@ def _refusal(endpoint: Endpoint, error: Any, prompt_tokens: int) -> LLMUnavailab
             f"the purpose or the policy names one, and {endpoint.url_setting}."
         )
     if status == 429:
-        seconds = _retry_after(error.response.headers)
+        seconds = retry_after_of(error.response.headers)
         return LLMUnavailable(
             f"{label} takes no more requests now (429{_code(error)}): try again in {seconds} s; when it lasts, raise "
             f"the limits or the balance of the account behind {endpoint.key_setting or endpoint.address}.",
@@ -108,7 +108,7 @@ def _refusal(endpoint: Endpoint, error: Any, prompt_tokens: int) -> LLMUnavailab
             f"{label} refuses the request ({status}{_code(error)}): choose a model that takes chat completions "
             "and JSON by a schema; `manage.py doctor` says what it takes."
         )
-    seconds = _retry_after(error.response.headers)
+    seconds = retry_after_of(error.response.headers)
     return LLMUnavailable(
         f"{label} failed ({status}{_code(error)}): that is the provider's own fault; look at its log or status page.",
         retry_after=seconds,
@@ -130,7 +130,7 @@ def _code(error: Any) -> str:
     return f" {code}" if _CODE.fullmatch(code) else ""
 
 
-def _retry_after(headers: Mapping[str, str]) -> int:
+def retry_after_of(headers: Mapping[str, str]) -> int:
     """Seconds from 1 to MAX_RETRY_SECONDS, by the header that names a number of seconds or a date (RFC 9110)."""
     said = headers.get("retry-after", "").strip()
     try:

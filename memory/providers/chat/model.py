@@ -47,17 +47,17 @@ class ChatModel:
         self.provider = preset.name
         self.label = endpoint.label
         self._preset = preset
-        self._purpose = purpose
-        self._endpoint = endpoint
+        self.purpose = purpose
+        self.endpoint = endpoint
         # Local servers want no key, the client insists on one.
         self._api_key = api_key or "none"
-        self._timeout = timeout
+        self.timeout = timeout
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Any] | None = None
     ) -> ChatReply:
         """The model's whole answer, of at most `max_tokens` tokens; with a `schema`, JSON that should follow it."""
-        return self._complete(messages, max_tokens, schema, self._timeout)
+        return self._complete(messages, max_tokens, schema, self.timeout)
 
     @contextmanager
     def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Iterator[ChatStream]:
@@ -66,12 +66,12 @@ class ChatModel:
         What a stream raises, it raises also while one reads the pieces.
         """
         request = self._request(messages, max_tokens, None)
-        with guard_of(self.label, self._endpoint.base_url).admit():
+        with guard_of(self.label, self.endpoint.base_url).admit():
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
                 with self._explained(planned):
-                    chunks = self._client.chat.completions.create(
+                    chunks = self.client.chat.completions.create(
                         **request, stream=True, stream_options={"include_usage": True}
                     )
             except LLMUnavailable:
@@ -79,7 +79,7 @@ class ChatModel:
                 raise
             stream = ChatStream(
                 iter(chunks),
-                endpoint=self._endpoint,
+                endpoint=self.endpoint,
                 preset=self._preset,
                 started=started,
                 explained=self._explained(planned),
@@ -103,7 +103,7 @@ class ChatModel:
         Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
         """
         validator = validator_of(schema)
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self.timeout
         asked = list(messages)
         if self._preset.structured != "schema":
             asked = [*asked, {"role": "system", "content": _SCHEMA_IN_WORDS + orjson.dumps(schema).decode()}]
@@ -144,15 +144,16 @@ class ChatModel:
         return {"schema": "by a schema", "object": "as an object", "words": "in words"}[self._preset.structured]
 
     @cached_property
-    def _client(self) -> OpenAI:
+    def client(self) -> OpenAI:
+        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explained`)."""
         import openai  # noqa: PLC0415 - half a second, for those who use it
 
         from memory.providers.chat.timed_client import timed_client  # noqa: PLC0415 - the same
 
         return openai.OpenAI(
             api_key=self._api_key,
-            base_url=self._endpoint.base_url,
-            timeout=self._timeout,
+            base_url=self.endpoint.base_url,
+            timeout=self.timeout,
             max_retries=0,
             http_client=timed_client(),
         )
@@ -161,12 +162,12 @@ class ChatModel:
         self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None, seconds: float
     ) -> ChatReply:
         request = self._request(messages, max_tokens, schema)
-        with guard_of(self.label, self._endpoint.base_url).admit():
+        with guard_of(self.label, self.endpoint.base_url).admit():
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
                 with self._explained(planned):
-                    answer = self._client.chat.completions.create(**request, timeout=seconds)
+                    answer = self.client.chat.completions.create(**request, timeout=seconds)
                     choice = answer.choices[0]
                     text, finish = choice.message.content or "", choice.finish_reason or ""
                     usage = token_usage(answer.usage, self._preset)
@@ -174,7 +175,7 @@ class ChatModel:
                 self._end(planned, ModelCallStatus.FAILED, started)
                 raise
             self._end(planned, ModelCallStatus.OK, started, usage)
-            check_finish(self._endpoint, finish, has_text=bool(text))
+            check_finish(self.endpoint, finish, has_text=bool(text))
         return ChatReply(text, finish, usage, elapsed_ms(started))
 
     def _request(
@@ -197,14 +198,14 @@ class ChatModel:
         return request
 
     def _explained(self, planned: PlannedCall) -> AbstractContextManager[None]:
-        return explained(self._endpoint, seconds=self._timeout, prompt_tokens=planned.prompt_tokens)
+        return explained(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
         """Raises what a receiver of `call_planned` refuses the call with."""
         prompt = "\n".join(str(message.get("content") or "") for message in messages)
         planned = PlannedCall(
             ModelKind.CHAT,
-            self._purpose,
+            self.purpose,
             self.provider,
             self.name,
             count_tokens(prompt, settings.MEMOS_TOKENIZER),

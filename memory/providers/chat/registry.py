@@ -33,6 +33,15 @@ def configured_chat(purpose: ModelPurpose, model: str = "", *, timeout: float | 
     )
 
 
+def list_chats() -> dict[str, ChatModel]:
+    """The chat models that the settings name, by `provider/model`; that for answers is the first."""
+    models: dict[str, ChatModel] = {}
+    for purpose in CHAT_PURPOSES:
+        if model := configured_chat(purpose):
+            models.setdefault(model.label, model)
+    return models
+
+
 def chosen_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
     """Provider and model for the purpose."""
     provider, _, name = (model or getattr(settings, f"MEMOS_LLM_{purpose.upper()}_MODEL")).partition("/")

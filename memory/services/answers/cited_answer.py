@@ -40,7 +40,7 @@ class CitedAnswer:
     back. `degraded` names what did not work fully. `uncited`: sentences without a citation, which only a model writes.
     `model`: the one that wrote it, as `provider/name`; "" for quotes. `structured`: what it answered to a schema.
     `usage` and `ttft_ms` (milliseconds to its first token) are those of its call, `cost` (dollars) None where no price
-    is known.
+    is known. The last three are of the pack's text (`RenderedPack.describe_prefix`).
     """
 
     text: str
@@ -57,6 +57,9 @@ class CitedAnswer:
     usage: TokenUsage = field(default_factory=TokenUsage)
     ttft_ms: int | None = None
     cost: float | None = None
+    prefix_sha256: str = ""
+    prefix_tokens: int = 0
+    breakpoints: Sequence[Mapping[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` makes the same answer of."""

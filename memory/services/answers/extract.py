@@ -63,6 +63,7 @@ def extract_answer(sources: AnswerSources) -> CitedAnswer:
         pack_id=found.pack_id,
         hits=len(hits),
         degraded=degraded,
+        **found.rendered.describe_prefix(),
     )
 
 
@@ -80,6 +81,7 @@ def without_answer(
         pack_id=found.pack_id,
         hits=len(found.retrieval.hits),
         degraded=found.degraded if degraded is None else degraded,
+        **found.rendered.describe_prefix(),
     )
 
 

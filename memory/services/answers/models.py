@@ -5,11 +5,8 @@ from __future__ import annotations
 from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import configured_chat, list_chats
 from memory.services.tenancy.policy import in_force
-
-# Those that write texts for people; the first is the usual one.
-_PURPOSES = (ModelPurpose.ANSWER, ModelPurpose.SUMMARISE, ModelPurpose.EXTRACT, ModelPurpose.JUDGE)
 
 
 def usual_model(namespace_id: int) -> ChatModel | None:
@@ -24,7 +21,7 @@ def choose_model(name: str | None) -> ChatModel | None:
         return configured_chat(ModelPurpose.ANSWER)
     if name == AnswerMode.EXTRACTIVE:
         return None
-    models = {f"{model.provider}/{model.name}": model for model in map(configured_chat, _PURPOSES) if model}
+    models = list_chats()
     if name not in models:
         there = ", ".join([AnswerMode.EXTRACTIVE.value, *sorted(models)])
         raise InvalidInput(

@@ -90,7 +90,7 @@ def _is_relevant(scope: Scope, hits: Sequence[Hit]) -> bool:
 
 
 def _number(found: QueryAnswer) -> list[AnswerSource]:
-    """The hits that the pack's text has room for, or shows among the latest messages."""
+    """The hits that the pack's text has room for, or shows among the latest messages or the durable memories."""
     told = {
         item["id"]: item
         for section in found.pack["manifest"]["sections"]
@@ -101,5 +101,5 @@ def _number(found: QueryAnswer) -> list[AnswerSource]:
     return [
         AnswerSource(number, hit, shown=told[str(hit.id)]["status"] != "cut")
         for number, hit in numbered
-        if told[str(hit.id)]["reason"] in (None, CutReason.IN_WINDOW)
+        if told[str(hit.id)]["reason"] in (None, CutReason.IN_WINDOW, CutReason.IN_PREFIX)
     ]

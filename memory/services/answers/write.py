@@ -77,6 +77,7 @@ def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStr
         usage=ended.usage,
         ttft_ms=ended.ttft_ms,
         cost=_cost(model, ended.usage),
+        **sources.found.rendered.describe_prefix(),
     )
 
 
@@ -114,6 +115,7 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
         uncited=uncited,
         model=f"{model.provider}/{model.name}",
         structured=filled,
+        **sources.found.rendered.describe_prefix(),
     )
 
 

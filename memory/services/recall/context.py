@@ -35,7 +35,8 @@ class Summary:
 class SessionContext:
     """What is known of a session before the search. `summary_due`: a new summary should be asked for.
 
-    `messages` counts those of the session so far; `covered` is the last turn that the summary covers.
+    `messages` counts those of the session so far; `covered` is the last turn that the summary covers. `has_pinned`: a
+    memory of the namespace is pinned.
     """
 
     summary: Summary | None
@@ -43,6 +44,7 @@ class SessionContext:
     messages: int
     covered: int
     procedural: dict[str, Any]
+    has_pinned: bool
 
 
 _CONTEXT = """
@@ -57,7 +59,8 @@ SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS N
                 false),
        coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
-        FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL))
+        FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL)),
+       EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned)
 FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
@@ -75,7 +78,8 @@ LEFT JOIN LATERAL (
 
 
 def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, and the namespace's prompts and tools.
+    """Reads, in one round trip, the summary, whether it is due again, the namespace's prompts and tools, and whether
+    it has pinned memories.
 
     With `as_of` the summary is the newest that was there by then, and none is due.
     """
@@ -90,12 +94,14 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
     (row,) = fetch(_CONTEXT, parameters, prepared=True)
-    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures = row
+    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures, pinned = row
     if identity and stale:
         text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
     summary = Summary(identity, text, token_original) if identity else None
     procedural = _procedural(orjson.loads(procedures) if procedures else [])
-    return SessionContext(summary, summary_due and as_of is None, messages, covered if summary else 0, procedural)
+    return SessionContext(
+        summary, summary_due and as_of is None, messages, covered if summary else 0, procedural, pinned
+    )
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -19,9 +19,11 @@ from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
+from memory.retrieval.durable import DurableMemory, list_durable
 from memory.retrieval.pack import build, chunk
 from memory.retrieval.pipeline import Hit, Retrieval
 from memory.retrieval.render import WindowMessages, render_pack
+from memory.retrieval.rendered_pack import RenderedPack
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, find, start
@@ -40,13 +42,14 @@ FALLBACK_SUMMARY_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class QueryAnswer:
-    """All that a query found. Tokens count the raw material and the text that is handed over instead of it.
+    """All that a query found, and its text for an agent. Tokens count the raw material and that text.
 
     `pack_id` is None for a dry run, which keeps no pack. `answerable`: see `SearchResult`.
     """
 
     pack_id: uuid.UUID | None
     pack: dict[str, Any]
+    rendered: RenderedPack
     retrieval: Retrieval
     answerable: bool
     explanations: list[dict[str, Any]]
@@ -55,8 +58,12 @@ class QueryAnswer:
     summary_enqueued: bool
     condensed_summary: str
     token_original: int
-    token_condensed: int
     degraded: list[str]
+
+    @property
+    def token_condensed(self) -> int:
+        """Tokens of the text that is handed over."""
+        return self.rendered.tokens
 
     @property
     def similarity(self) -> float:
@@ -64,10 +71,13 @@ class QueryAnswer:
         return max((hit.similarity for hit in self.retrieval.hits), default=0.0)
 
 
-def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
+def query(
+    scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None, known: Collection[str] = ()
+) -> QueryAnswer:
     """Answers a question from the namespace's memories and the session's window and summary; stores the pack.
 
-    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. `ask.as_of` leaves out
+    The pack's text for the agent has at most `max_tokens`; None takes MEMOS_PACK_MAX_TOKENS. It leaves out texts that
+    are `known` to the agent. `ask.as_of` leaves out
     what was recorded later of the window and the summaries too, and asks for no summary. With Redis away the window is
     empty and `degraded` says so. A dry run keeps no pack and asks for no summary. The pack does not keep the candidates
     that did not come back.
@@ -79,6 +89,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     context = session_context(scope, session=session, now=now, as_of=ask.as_of)
     summary = context.summary
     messages, degraded = _window(scope, session, ask.as_of)
+    durable = _durable(scope, ask) if context.has_pinned else []
     found = find(scope, ask, started=started)
     card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
@@ -91,6 +102,8 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         max_tokens=max_tokens or settings.MEMOS_PACK_MAX_TOKENS or None,
         tokenizer=tokenizer,
         count=partial(count_tokens, tokenizer=tokenizer),
+        durable=durable,
+        known=known,
         answerable=found.answerable,
     )
     pack = build(
@@ -98,6 +111,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         session=session,
         query_text=ask.text,
         procedural=context.procedural,
+        durable=durable,
         window=messages,
         summary=summary.text if summary else "",
         summary_id=str(summary.id) if summary else None,
@@ -109,6 +123,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
     answer = QueryAnswer(
         pack_id=None if ask.dry_run else new_id(),
         pack=pack,
+        rendered=rendered,
         retrieval=found.retrieval,
         answerable=found.answerable,
         explanations=found.explanations,
@@ -116,8 +131,7 @@ def query(scope: Scope, ask: Ask, *, session: str, max_tokens: int | None = None
         summary=summary,
         summary_enqueued=False,
         condensed_summary=summary.text if summary else knowledge[:FALLBACK_SUMMARY_CHARS].strip(),
-        token_original=rendered.procedural_tokens + _original_tokens(found.hits, messages, summary),
-        token_condensed=rendered.tokens,
+        token_original=rendered.procedural_tokens + _original_tokens(found.hits, messages, durable, summary),
         degraded=[*found.degraded, *degraded],
     )
     if ask.dry_run:
@@ -144,6 +158,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         session=session,
         query_text=ask.text,
         procedural=procedural,
+        durable=[],
         window=[],
         summary="",
         summary_id=None,
@@ -154,6 +169,7 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
     return QueryAnswer(
         pack_id=None,
         pack=pack,
+        rendered=rendered,
         retrieval=NOTHING_FOUND.retrieval,
         answerable=False,
         explanations=[],
@@ -162,7 +178,6 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         summary_enqueued=False,
         condensed_summary="",
         token_original=0,
-        token_condensed=rendered.tokens,
         degraded=NOTHING_FOUND.degraded,
     )
 
@@ -188,11 +203,24 @@ def _window(scope: Scope, session: str, as_of: datetime | None) -> tuple[list[Wi
     return [message for message in messages if message.memory_id in recorded], []
 
 
-def _original_tokens(hits: Sequence[Hit], window: Sequence[WindowMessage], summary: Summary | None) -> int:
-    """What the same knowledge costs unabridged: hits, window, and the turns that the summary stands for."""
-    held = {message.memory_id for message in window}
-    found = sum(hit.tokens for hit in hits if str(hit.id) not in held)
-    return found + sum(message.tokens for message in window) + (summary.token_original if summary else 0)
+def _durable(scope: Scope, ask: Ask) -> list[DurableMemory]:
+    """Pinned memories are narrowed as those that are searched: a filter may stand for who is allowed to see what."""
+    return list_durable(
+        scope, among=ask.among, holding_at=ask.holding_at, as_of=ask.as_of, valid_at=ask.valid_at
+    )  # fmt: skip
+
+
+def _original_tokens(
+    hits: Sequence[Hit],
+    window: Sequence[WindowMessage],
+    durable: Sequence[DurableMemory],
+    summary: Summary | None,
+) -> int:
+    """What the same knowledge costs unabridged: memories, each once, and the turns that the summary stands for."""
+    tokens = {str(hit.id): hit.tokens for hit in hits}
+    tokens |= {str(one.id): one.tokens for one in durable}
+    tokens |= {message.memory_id: message.tokens for message in window}
+    return sum(tokens.values()) + (summary.token_original if summary else 0)
 
 
 # A pack is not kept when something in it was erased between the search and now (see services/erasure/run.py). Each
@@ -239,8 +267,8 @@ def _store(
 
 def _held(pack: dict[str, Any]) -> list[str]:
     """The memories whose text the pack holds, each once."""
-    window, hits = pack["working_memory"]["l1_window"], pack["retrieval"]["raw_chunks"]
-    return list(dict.fromkeys([*(hit["id"] for hit in hits), *(message["memory_id"] for message in window)]))
+    hits, told = pack["retrieval"]["raw_chunks"], [*pack["working_memory"]["l1_window"], *pack["durable"]]
+    return list(dict.fromkeys([*(hit["id"] for hit in hits), *(one["memory_id"] for one in told)]))
 
 
 def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, *, session: str) -> dict[str, Any]:

@@ -56,6 +56,14 @@ def scope_of_existing(name: str, *, actor: str) -> Scope:
         ) from None
 
 
+def only_namespace(access: Access) -> str | None:
+    """The name of the one namespace that the caller reaches; None where it reaches several, or all."""
+    if access.all_namespaces or len(access.namespace_ids) != 1:
+        return None
+    (identity,) = access.namespace_ids
+    return Namespace.objects.filter(pk=identity).values_list("name", flat=True).first()
+
+
 def ensure_namespace(name: str) -> Namespace:
     """The namespace `name`, made when it is new."""
     return Namespace.objects.get_or_create(name=name)[0]

@@ -1,0 +1,181 @@
+"""Passes a caller's chat completion on to a model, and the answer back as it comes: nothing of either is changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from django.conf import settings
+
+from memory.enums import ModelCallStatus, ModelKind
+from memory.errors import LLMUnavailable, PassedOnError, PassedOnRefusal
+from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
+from memory.providers.chat.faults import Endpoint, explained, no_completion, retry_after_of
+from memory.providers.chat.guard import guard_of
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.replies import elapsed_ms
+from memory.text.completion_messages import text_of
+from memory.text.completion_stream import Completion, EventReader
+from memory.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    import httpx2
+
+# What an answer is reckoned to take where the request does not limit it.
+USUAL_ANSWER_TOKENS = 2_000
+# A provider's words about an error; more are not passed on.
+MOST_ERROR_BYTES = 65_536
+_LIMITS = ("max_completion_tokens", "max_tokens")
+
+
+class RelayedAnswer:
+    """The answer to a request that was passed on; to be read once, whole or in pieces.
+
+    `completion` is what is known of it so far, `is_complete` that nothing of it is missing.
+    """
+
+    def __init__(self, response: httpx2.Response, endpoint: Endpoint, *, started: float) -> None:
+        self.content_type = response.headers.get("content-type", "")
+        self.completion = Completion()
+        self.is_complete = False
+        self.ttft_ms: int | None = None
+        self._response = response
+        self._endpoint = endpoint
+        self._started = started
+
+    def read(self) -> bytes:
+        """All of it. Raises LLMUnavailable when it breaks off, or is no chat completion."""
+        content = b"".join(self._response.iter_raw())
+        try:
+            self.completion.read(orjson.loads(content), name="message")
+        except orjson.JSONDecodeError as error:
+            raise LLMUnavailable(no_completion(self._endpoint)) from error
+        if not self.completion.finish:
+            raise LLMUnavailable(no_completion(self._endpoint))
+        self.is_complete = True
+        return content
+
+    def events(self) -> Iterator[bytes]:
+        """Its events, byte for byte; the last, which says that there are no more, is left out.
+
+        Raises LLMUnavailable when it breaks off, or is no stream of events.
+        """
+        if not self.content_type.startswith("text/event-stream"):
+            raise LLMUnavailable(no_completion(self._endpoint))
+        reader = EventReader()
+        self.completion = reader.completion
+        for piece in self._response.iter_raw():
+            for event in reader.cut(piece):
+                if self.ttft_ms is None and self.completion.pieces:
+                    self.ttft_ms = elapsed_ms(self._started)
+                if reader.is_over:
+                    self.is_complete = True
+                    return
+                yield event
+        yield from reader.end()
+        if self.completion.error is not None or not self.completion.finish:
+            raise LLMUnavailable(f"{self._endpoint.label} broke off in the middle of its answer: ask again.")
+        self.is_complete = True
+
+
+@contextmanager
+def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
+    """Sends `body`, with the model's own name in it. Leaving the block ends the call at the provider.
+
+    Raises PassedOnError for an error of the provider, LLMUnavailable when it does not answer, here or while the answer
+    is read, and what a receiver of `call_planned` refuses the call with.
+    """
+    with guard_of(model.label, model.endpoint.base_url).admit():
+        planned = _plan(model, body)
+        call_planned.send(sender=ChatModel, call=planned)
+        started = time.monotonic()
+        status = ModelCallStatus.FAILED
+        answer: RelayedAnswer | None = None
+        try:
+            with (
+                explained(model.endpoint, seconds=model.timeout, prompt_tokens=planned.prompt_tokens),
+                _passing_on(model),
+                model.client.chat.completions.with_streaming_response.create(
+                    model=model.name,
+                    messages=[],
+                    stream=bool(body.get("stream")),
+                    extra_body={**body, "model": model.name},
+                    # What comes is passed on as it is.
+                    extra_headers={"Accept-Encoding": "identity"},
+                ) as response,
+            ):
+                answer = RelayedAnswer(response.http_response, model.endpoint, started=started)
+                yield answer
+                status = ModelCallStatus.OK if answer.is_complete else ModelCallStatus.CANCELLED
+        except GeneratorExit:
+            status = ModelCallStatus.CANCELLED
+            raise
+        finally:
+            usage = _usage(answer.completion.usage) if answer else TokenUsage()
+            ended = EndedCall(planned, status, usage, elapsed_ms(started), answer.ttft_ms if answer else None)
+            call_ended.send(sender=ChatModel, call=ended)
+
+
+@contextmanager
+def _passing_on(model: ChatModel) -> Iterator[None]:
+    """Turns an error that the provider answers into PassedOnError."""
+    import openai  # noqa: PLC0415 - half a second, for those who use it
+
+    try:
+        yield
+    except openai.APIStatusError as error:
+        response, status = error.response, error.status_code
+        if status in (401, 403):
+            # A key of this server, not of the caller; what the provider says of it may quote it.
+            raise PassedOnError(
+                f"{model.label} does not accept this server's key for it ({status}): whoever runs MemOS has to mend "
+                "that.",
+                status=502,
+            ) from error
+        kind = PassedOnRefusal if status < 500 and status != 429 else PassedOnError
+        raise kind(
+            f"{model.label} answered {status}.",
+            status=status,
+            body=_words(response.content, model.client.api_key),
+            retry_after=retry_after_of(response.headers),
+        ) from error
+
+
+def _words(content: bytes, secret: str) -> dict[str, Any] | None:
+    if len(content) > MOST_ERROR_BYTES:
+        return None
+    if secret:
+        content = content.replace(secret.encode(), b"[key]")
+    try:
+        said = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    return said if isinstance(said, dict) and "error" in said else None
+
+
+def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
+    prompt = "\n".join(text_of(message) for message in body["messages"])
+    limits = (body.get(name) for name in _LIMITS)
+    limit = next((one for one in limits if isinstance(one, int) and one > 0), USUAL_ANSWER_TOKENS)
+    choices = body.get("n")
+    return PlannedCall(
+        ModelKind.CHAT,
+        model.purpose,
+        model.provider,
+        model.name,
+        count_tokens(prompt, settings.MEMOS_TOKENIZER),
+        limit * (choices if isinstance(choices, int) and choices > 0 else 1),
+    )
+
+
+def _usage(said: Mapping[str, Any]) -> TokenUsage:
+    details = said.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return TokenUsage(*(_count(one) for one in (said.get("prompt_tokens"), said.get("completion_tokens"), cached)))
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None

@@ -1,0 +1,82 @@
+"""The memories that every question of a namespace is told, whatever it asks: those that are pinned."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memory.enums import MemoryState, Review
+from memory.models.memory import spans_of
+from memory.models.sql import fetch
+from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
+from memory.retrieval.predicate import SqlCondition
+from memory.text.utterances import live_text
+from memory.types import Scope
+
+# So many are read, those that were remembered last; a text for an agent has room for far fewer.
+MOST_DURABLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DurableMemory:
+    """A memory that is told with every question. `text` is without the statements that hold no longer; `suspected`: it
+    may try to steer its reader, and is to be shown as a quotation."""
+
+    id: uuid.UUID
+    role: str
+    speaker: str
+    text: str
+    tokens: int
+    occurred_at: datetime
+    suspected: bool = False
+
+
+_PINNED = """
+SELECT m.id, m.role, m.speaker, {text}, {retired}, m.tokens, m.occurred_at, m.review
+FROM memory_memory m
+WHERE m.namespace_id = %(namespace_id)s AND m.pinned AND m.state = %(state)s AND {condition}
+ORDER BY m.id DESC LIMIT %(most)s
+"""
+_HOLDING = "(m.valid_to IS NULL OR m.valid_to > %(holding_at)s::timestamptz)"
+
+
+def list_durable(
+    scope: Scope,
+    *,
+    among: SqlCondition | None = None,
+    holding_at: datetime | None = None,
+    as_of: datetime | None = None,
+    valid_at: datetime | None = None,
+) -> list[DurableMemory]:
+    """The namespace's pinned memories that meet `among` and hold at `holding_at`, by their ids: in the order in which
+    they came to be known. Their texts are those of `as_of`. Nothing else of the question takes part.
+    """
+    parameters: dict[str, Any] = {
+        "namespace_id": scope.namespace_id,
+        "state": MemoryState.ACTIVE.value,
+        "most": MOST_DURABLE,
+    }
+    conditions = []
+    if among is not None:
+        conditions.append(among.sql)
+        parameters |= among.parameters
+    if holding_at is not None:
+        conditions.append(_HOLDING)
+        parameters["holding_at"] = holding_at
+    text, retired = "m.text", "m.retired_spans"
+    if as_of is not None or valid_at is not None:
+        retired = RETIRED_THEN
+        parameters |= {"as_of": as_of, "valid_at": valid_at}
+    if as_of is not None:
+        text = TEXT_THEN
+    statement = _PINNED.format(text=text, retired=retired, condition=" AND ".join(conditions) or "true")
+    rows = fetch(statement, parameters, prepared=among is None)
+    return [_durable(row) for row in reversed(rows)]
+
+
+def _durable(row: tuple) -> DurableMemory:
+    identity, role, speaker, text, retired, tokens, occurred_at, review = row
+    live = live_text(text, spans_of(retired or []))
+    return DurableMemory(identity, role, speaker, live, tokens, occurred_at, review == Review.SUSPECTED)

@@ -1,0 +1,109 @@
+"""A caller's chat completion: passed on with what is remembered for it, answered, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from memory import deadline
+from memory.errors import LLMUnavailable
+from memory.providers.chat.model import ChatModel
+from memory.providers.chat.relay import RelayedAnswer, relay
+from memory.services.gateway.turns import ChatTurn, GivenMemory, RememberedChat, messages_with, remember
+from memory.text.completion_stream import Completion
+
+_DONE = b"data: [DONE]\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCompletion:
+    """A request for a completion: its `body` as the caller wrote it, who answers, and what is remembered for it."""
+
+    turn: ChatTurn
+    body: Mapping[str, Any]
+    model: ChatModel
+    given: GivenMemory | None
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the model is sent."""
+        return {**self.body, "messages": messages_with(self.turn, self.given)}
+
+
+def complete(asked: ChatCompletion) -> tuple[bytes, str]:
+    """The model's answer as it came, and its content type; the turn is remembered.
+
+    Where there is none, what was said is remembered alone. Raises as `relay` and its answer do.
+    """
+    # The model has a time limit of its own.
+    with deadline.without_limit():
+        try:
+            with relay(asked.model, asked.request) as answer:
+                content = answer.read()
+        except LLMUnavailable:
+            _remember(asked)
+            raise
+        _remember(asked, answer)
+        return content, answer.content_type
+
+
+def stream(asked: ChatCompletion) -> Generator[bytes]:
+    """The events of the model's answer as they come; before the one that ends it, one that says what was given and
+    remembered. The first piece is empty and says that the model has begun.
+
+    Half an answer is not remembered, also when the reader leaves: what was said is, alone. Raises as `relay` and its
+    answer do.
+    """
+    answer: RelayedAnswer | None = None
+    try:
+        with relay(asked.model, asked.request) as answer:
+            yield b""
+            yield from answer.events()
+    except BaseException:
+        # Also a reader that leaves, who may do so when the answer is complete.
+        _remember(asked, answer)
+        raise
+    remembered = _remember(asked, answer)
+    yield b"data: " + orjson.dumps(_last_chunk(answer.completion, asked, remembered)) + b"\n\n"
+    yield _DONE
+
+
+def _remember(asked: ChatCompletion, answer: RelayedAnswer | None = None) -> RememberedChat:
+    text = answer.completion.text if answer and answer.is_complete else ""
+    return remember(asked.turn, answer=text, given=asked.given, model=asked.model.label)
+
+
+def _last_chunk(completion: Completion, asked: ChatCompletion, remembered: RememberedChat) -> dict[str, Any]:
+    """A chunk without choices, as the one that tells the usage: whoever does not know `memos` passes it over."""
+    return {
+        "id": "",
+        "created": 0,
+        "model": asked.model.name,
+        **completion.head,
+        "object": "chat.completion.chunk",
+        "choices": [],
+        "memos": {
+            **context_of(asked),
+            "remembered": {
+                "user": str(remembered.question) if remembered.question else None,
+                "assistant": str(remembered.answer) if remembered.answer else None,
+            },
+            "degraded": [*(asked.given.degraded if asked.given else ()), *remembered.degraded],
+        },
+    }
+
+
+def context_of(asked: ChatCompletion) -> dict[str, Any]:
+    """What the model was given, and in whose name."""
+    given = asked.given
+    return {
+        "namespace": asked.turn.scope.namespace,
+        "session_id": asked.turn.session,
+        "context_pack_id": str(given.pack_id) if given else None,
+        "prefix_sha256": given.prefix_sha256 if given else None,
+        "citations": given.numbers if given else {},
+        "memory_ids": given.memory_ids if given else [],
+    }

@@ -1,0 +1,202 @@
+"""One turn of a chat that a caller sends whole, again and again: what is remembered for it, and what of it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import DatabaseError
+
+from memory.enums import PackSection, Role
+from memory.errors import MemosError
+from memory.services.ingestion.ingest import ingest
+from memory.services.recall.protocol import MAX_TURN_CHARS
+from memory.services.recall.query import QueryAnswer, query
+from memory.services.recall.search import Ask
+from memory.services.tenancy.policy import in_force
+from memory.text.completion_messages import Message, last_said, text_of, with_memory
+from memory.types import Idempotency, NewMemory, Scope
+
+log = logging.getLogger("memos.gateway")
+
+TOP_K = 8
+# The search reads so much of a message: its end, where a long one mostly asks.
+QUESTION_CHARS = 2_000
+# Tokens of what is told where MEMOS_PACK_MAX_TOKENS sets no limit: the rest of a model's context is the caller's.
+USUAL_TOKENS = 4_000
+# In `degraded`: the turn is too long for one memory; it could not be stored.
+TOO_LONG = "turn_too_long"
+NOT_REMEMBERED = "turn_not_remembered"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """What a caller says last in a session, after all `messages` before it. `clock` tells when it is answered.
+
+    `speaker`: who says it, "" when the message does not name anybody.
+    """
+
+    scope: Scope
+    session: str
+    messages: Sequence[Message]
+    clock: Callable[[], datetime]
+
+    @property
+    def said(self) -> str:
+        """What the user says last; "" where that is no text."""
+        place = last_said(self.messages)
+        return "" if place is None else text_of(self.messages[place]).replace("\0", "").strip()
+
+    @property
+    def speaker(self) -> str:
+        """Who says it; "" when the message does not name anybody."""
+        place = last_said(self.messages)
+        name = "" if place is None else self.messages[place].get("name")
+        return name[:128] if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMemory:
+    """What a model was given for a turn. `numbers`: by its number in the text, or p1, p2, …, each memory's id;
+    `memory_ids` has those without a number too, which the window told."""
+
+    prefix: str
+    recalled: str
+    prefix_sha256: str
+    pack_id: uuid.UUID | None
+    numbers: dict[str, str]
+    memory_ids: list[str]
+    degraded: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedChat:
+    """The memories that a turn became: of what was said and of the answer; None where there is none."""
+
+    question: uuid.UUID | None = None
+    answer: uuid.UUID | None = None
+    degraded: tuple[str, ...] = ()
+
+
+def recall(turn: ChatTurn) -> GivenMemory | None:
+    """What is remembered for what the user says; None where that is no text.
+
+    Raises EmbeddingUnavailable, SearchTimedOut.
+    """
+    said = turn.said
+    if not said:
+        return None
+    floor = in_force(turn.scope.namespace_id).policy.relevance_floor
+    found = query(
+        turn.scope,
+        Ask(said[-QUESTION_CHARS:], TOP_K, turn.clock(), min_relevance=floor),
+        session=turn.session,
+        max_tokens=settings.MEMOS_PACK_MAX_TOKENS or USUAL_TOKENS,
+        known={text_of(message).strip() for message in turn.messages},
+    )
+    prefix, numbers = found.rendered.prefix, _numbers(found)
+    return GivenMemory(
+        prefix=prefix,
+        recalled=_recalled(found)[len(prefix) :],
+        prefix_sha256=found.rendered.prefix_sha256,
+        pack_id=found.pack_id,
+        numbers=numbers,
+        memory_ids=list(dict.fromkeys([*numbers.values(), *_shown(found, PackSection.WINDOW)])),
+        degraded=found.degraded,
+    )
+
+
+def messages_with(turn: ChatTurn, given: GivenMemory | None) -> list[Message]:
+    """The caller's messages, and between them what is remembered."""
+    if given is None:
+        return list(turn.messages)
+    return with_memory(turn.messages, prefix=given.prefix, recalled=given.recalled)
+
+
+def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: str) -> RememberedChat:
+    """Remembers what the user said, and the `answer` if there is one; each once, however often they are sent.
+
+    What cannot be stored is named in `degraded`: whoever asked has the answer, and is not to lose it for that.
+    """
+    degraded: list[str] = []
+    question = _ingest_once(turn, Role.USER, turn.said, before=last_said(turn.messages), degraded=degraded)
+    told = None
+    if turn.said and answer.strip():
+        note = {"context_pack_id": str(given.pack_id), "memory_ids": given.memory_ids} if given else {}
+        metadata = {"answer": {**note, "model": model}}
+        told = _ingest_once(turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata)
+    return RememberedChat(question, told, tuple(dict.fromkeys(degraded)))
+
+
+def _ingest_once(
+    turn: ChatTurn,
+    role: Role,
+    text: str,
+    *,
+    before: int | None,
+    degraded: list[str],
+    metadata: dict[str, Any] | None = None,
+) -> uuid.UUID | None:
+    if not text:
+        return None
+    if len(text) > MAX_TURN_CHARS:
+        degraded.append(TOO_LONG)
+        return None
+    memory = NewMemory(
+        session=turn.session,
+        role=role,
+        text=text.replace("\0", ""),
+        speaker=turn.speaker if role == Role.USER else "",
+        metadata=metadata or {},
+    )
+    # What was said up to the turn names it: a repeat of it, or a request that goes on behind it, is the same turn.
+    told = turn.messages if before is None else turn.messages[: before + 1]
+    try:
+        done = ingest(turn.scope, memory=memory, now=turn.clock(), idempotency=_key(turn, role, told))
+    except (MemosError, DatabaseError) as error:
+        log.warning("a turn is not remembered", extra={"role": role, "reason": type(error).__name__})
+        degraded.append(NOT_REMEMBERED)
+        return None
+    degraded += done.degraded
+    return next(iter(done.memory_ids), None)
+
+
+def _key(turn: ChatTurn, role: Role, told: Sequence[Message]) -> Idempotency:
+    # Without the instructions: they may hold the time of day.
+    spoken = [[one.get("role"), text_of(one)] for one in told if one.get("role") not in ("system", "developer")]
+    content = orjson.dumps([turn.scope.namespace, turn.session, role, spoken])
+    digest = hashlib.sha256(content).hexdigest()
+    return Idempotency(turn.scope.actor, f"chat-turn:{digest}", digest)
+
+
+def _recalled(found: QueryAnswer) -> str:
+    """The text, without the hits where nothing answers: to a greeting nobody needs to be told that."""
+    if found.answerable:
+        return found.rendered.text
+    ends = [end.characters for end in found.rendered.breakpoints if end.section != PackSection.HITS]
+    return found.rendered.text[: max(ends, default=0)]
+
+
+def _shown(found: QueryAnswer, section: PackSection) -> list[str]:
+    """The ids of what a section of the text tells."""
+    if section == PackSection.HITS and not found.answerable:
+        return []
+    (listed,) = [one for one in found.rendered.manifest["sections"] if one["section"] == section.value]
+    return [entry["id"] for entry in listed["items"] if entry["status"] != "cut"]
+
+
+def _numbers(found: QueryAnswer) -> dict[str, str]:
+    pinned, hits = _shown(found, PackSection.DURABLE), _shown(found, PackSection.HITS)
+    labels = {f"p{place}": one["memory_id"] for place, one in enumerate(found.pack["durable"], start=1)}
+    ranks = {str(hit.rank): str(hit.id) for hit in found.retrieval.hits}
+    return {
+        **{label: one for label, one in labels.items() if one in pinned},
+        **{label: one for label, one in ranks.items() if one in hits},
+    }

@@ -1,0 +1,93 @@
+"""A chat completion as OpenAI's API sends it: read while it passes by, and not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+_END = b"[DONE]"
+
+
+@dataclass(slots=True)
+class Completion:
+    """What is known so far of an answer: the text of its first choice, why it ended ("" until then), its tokens.
+
+    `head` has the fields that every chunk of a stream repeats.
+    """
+
+    pieces: list[str] = field(default_factory=list)
+    finish: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
+    error: Mapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """What the assistant says."""
+        return "".join(self.pieces)
+
+    def read(self, said: Any, *, name: str = "delta") -> None:
+        """Takes a chunk in, or with the name `message` a whole answer."""
+        if not isinstance(said, Mapping):
+            return
+        if not self.head:
+            self.head = {key: said[key] for key in ("id", "created", "model") if key in said}
+        if isinstance(said.get("usage"), Mapping):
+            self.usage = said["usage"]
+        if isinstance(said.get("error"), Mapping):
+            self.error = said["error"]
+        choices = said.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, Mapping) or choice.get("index", 0) != 0:
+                continue
+            message = choice.get(name)
+            content = message.get("content") if isinstance(message, Mapping) else None
+            if isinstance(content, str):
+                self.pieces.append(content)
+            if isinstance(choice.get("finish_reason"), str):
+                self.finish = choice["finish_reason"]
+
+
+class EventReader:
+    """Cuts a stream of server-sent events at their ends, whatever the pieces that it comes in, and reads them.
+
+    `is_over`: the event `[DONE]` has come.
+    """
+
+    def __init__(self) -> None:
+        self.completion = Completion()
+        self.is_over = False
+        self._rest = b""
+
+    def cut(self, piece: bytes) -> Iterator[bytes]:
+        """The events that are complete now, each with the empty line that ends it, byte for byte."""
+        self._rest += piece
+        while (end := _end_of_event(self._rest)) > 0:
+            event, self._rest = self._rest[:end], self._rest[end:]
+            self._read(event)
+            yield event
+
+    def end(self) -> Iterator[bytes]:
+        """What came behind the last complete event, as an event."""
+        if self._rest.strip():
+            yield from self.cut(b"\n\n")
+
+    def _read(self, event: bytes) -> None:
+        data = b"\n".join(line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:"))
+        if data == _END:
+            self.is_over = True
+            return
+        try:
+            self.completion.read(orjson.loads(data))
+        except orjson.JSONDecodeError:
+            # A comment, or nothing that a chat completion has: it passes by.
+            return
+
+
+def _end_of_event(data: bytes) -> int:
+    """Where the first event ends, behind its empty line; 0 when it does not yet."""
+    ends = [place + len(mark) for mark in (b"\n\n", b"\r\n\r\n", b"\r\r") if (place := data.find(mark)) >= 0]
+    return min(ends, default=0)

@@ -1,0 +1,92 @@
+"""Unmodified clients of OpenAI's API against a server of ours, with a real small model behind: the guide's programs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.models import Memory
+from tests.docs.pages import DOCS, ROOT, blocks
+from tests.providers.upstream import serving_upstream, streamed, whole
+
+PROGRAMS = {
+    re.search(r"from (\w+)", block.text.replace("from openai import AsyncOpenAI", ""))[1]: block.text  # type: ignore[index]
+    for block in blocks((DOCS / "guides" / "openai-clients.md").read_text("utf-8"))
+    if block.language == "python"
+}
+CLIENTS = ROOT / ".venv-clients" / "bin" / "python"
+PYTHON = {"openai": Path(sys.executable), "langchain_openai": CLIENTS, "agents": CLIENTS}
+SECONDS = 500
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(params=["scripted", "real"])
+def model_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where a model is: one that says the same always, or a real one."""
+    if request.param == "real":
+        yield request.getfixturevalue("llama").url
+        return
+    with serving_upstream(whole("")) as upstream:
+        upstream.answer = lambda body: streamed("It is ", "Luna.") if body.get("stream") else whole("It is Luna.")
+        yield upstream.url
+
+
+@pytest.fixture
+def run(live_server: Any, alice: Any, model_url: str, settings: Any) -> Callable[[str], str]:
+    """Runs a program of the guide and returns what it prints."""
+    settings.MEMOS_LLM_ENABLED = True
+    settings.MEMOS_LLM_PROVIDER = "llamacpp"
+    settings.MEMOS_LLM_BASE_URL = model_url
+    settings.MEMOS_LLM_MODEL = "smollm2"
+    settings.MEMOS_LLM_TIMEOUT_SECONDS = SECONDS
+
+    def run_(name: str) -> str:
+        if not PYTHON[name].exists():
+            pytest.skip(f"{name} is not installed: make install-clients")
+        program = PROGRAMS[name].replace("http://127.0.0.1:8000", live_server.url)
+        environment = {"PATH": os.environ["PATH"], "MEMOS_KEY": alice.token, "NO_PROXY": "127.0.0.1"}
+        done = subprocess.run(
+            [str(PYTHON[name]), "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run_
+
+
+def turns(tenant: Any) -> list[tuple[str, str]]:
+    """The session and role of every turn."""
+    return list(Memory.objects.in_scope(tenant.scope).order_by("turn").values_list("session", "role"))
+
+
+def test_the_guide_has_a_program_for_each():
+    assert set(PROGRAMS) == set(PYTHON)
+
+
+def test_openai(run, alice):
+    printed = run("openai")
+
+    said = Memory.objects.in_scope(alice.scope).get(text="My cat is called Luna.")
+    # The window has told both turns: `memory_ids` names them.
+    assert printed.splitlines()[-1].startswith(f"from: ['{said.pk}'")
+    assert printed.endswith("in: user:ann\n")
+    assert turns(alice) == [("user:ann", "user"), ("user:ann", "agent")] * 2
+
+
+@pytest.mark.parametrize(("name", "pairs"), [("langchain_openai", 2), ("agents", 1)])
+def test_packages_that_build_on_it(run, alice, name, pairs):
+    assert run(name).strip()
+    assert turns(alice) == [("cats", "user"), ("cats", "agent")] * pairs
