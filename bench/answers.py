@@ -63,9 +63,9 @@ def share_held(gold: str, answer: str) -> float:
 
 
 def _take_vectors_away() -> None:
-    from memory.services.answers import answer  # noqa: PLC0415
+    from memory.services.answers import extract  # noqa: PLC0415
 
-    answer._likeness = lambda *_: None  # type: ignore[assignment]
+    extract._likeness = lambda *_: None  # type: ignore[assignment]
 
 
 def _measure(folder: Path, *, tokens: int) -> None:

@@ -336,9 +336,11 @@ class PackSection(TextChoices):
 
 
 class AnswerMode(TextChoices):
-    """How an answer is made: `extractive` ones quote, and put nothing into words of their own."""
+    """How an answer is made: `extractive` ones quote, and put nothing into words of their own; `model` ones are written
+    by a language model, from numbered memories."""
 
     EXTRACTIVE = "extractive"
+    MODEL = "model"
 
 
 class ModelKind(TextChoices):
@@ -381,11 +383,13 @@ class AnswerCriterion(TextChoices):
 
 
 class NoAnswer(TextChoices):
-    """Why a question is not answered: no memory came back, none of them is relevant enough, or no part of them fits."""
+    """Why a question is not answered: no memory came back, none of them is relevant enough, no part of them fits, or
+    the model that read them says so."""
 
     NOTHING_FOUND = "nothing_found"
     BELOW_FLOOR = "below_relevance_floor"
     NOTHING_QUOTABLE = "nothing_quotable"
+    NOT_IN_SOURCES = "not_in_sources"
 
 
 class CutReason(TextChoices):

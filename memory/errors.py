@@ -98,6 +98,13 @@ class LLMUnavailable(MemosError):
     code = "llm_unavailable"
 
 
+class TooManyStreams(MemosError):
+    """The key has as many streams open as it may."""
+
+    status = 503
+    code = "too_many_streams"
+
+
 class AuditBroken(MemosError):
     """Audit events are missing, were changed, or were slipped in."""
 

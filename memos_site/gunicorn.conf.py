@@ -11,6 +11,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 
 from memory.conf import Environment
+from memos_site.handover import Handover
 
 _env = Environment()
 _host = _env.text("MEMOS_HOST", "127.0.0.1", "")
@@ -23,7 +24,9 @@ SEND_SECONDS = 20
 COLLECT_EVERY = 20_000
 
 bind = f"{_host}:{_port}"
-workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1)
+# Streams have a process of their own, beside the web processes.
+_handover = Handover() if _env.integer("MEMOS_STREAM_THREADS", 64, "") else None
+workers = _env.integer("MEMOS_WEB_WORKERS", 2, "", minimum=1) + (1 if _handover else 0)
 threads = _env.integer("MEMOS_WEB_THREADS", 4, "", minimum=1)
 worker_class = "memos_site.web_worker.BufferedWorker"
 # Where a request comes from, and under which path, is not a header's to say; MEMOS_HTTPS believes a proxy's scheme.
@@ -54,13 +57,23 @@ _metrics_dir = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(pr
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
+def pre_fork(server: Arbiter, worker: Worker) -> None:
+    """Says which worker has the streams: one that starts when none does of those that stay beside it.
+
+    In a reload those of before are there still, and will be ended, the oldest first.
+    """
+    worker.handover = _handover
+    staying = sorted(server.WORKERS.values(), key=lambda other: other.age)[-(server.num_workers - 1) :]
+    worker.has_streams = _handover is not None and not any(other.has_streams for other in staying)
+
+
 def post_worker_init(worker: Worker) -> None:
     """Loads what the first request would wait for."""
     # Inherited by the accepted connections.
     for listener in worker.sockets:
         listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_SECONDS, 0))
 
-    from django.db import Error, connection
+    from django.db import Error, connection, connections
     from django.db.backends.signals import connection_created
     from django.utils import timezone
 
@@ -71,6 +84,9 @@ def post_worker_init(worker: Worker) -> None:
     from memory.text.timespan import spans
 
     connection_created.connect(end_long_statements)
+    if worker.has_streams:
+        # Its threads are many, and each of them would keep one.
+        connections.settings["default"]["CONN_MAX_AGE"] = 0
     rerank("ready", ["ready"])
     # The library of dates reads its languages when it is first asked.
     spans("two weeks ago", timezone.now())

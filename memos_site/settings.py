@@ -63,6 +63,13 @@ MEMOS_LOG_LEVEL = env.text(
 )
 MEMOS_WEB_WORKERS = env.integer("MEMOS_WEB_WORKERS", 2, "Web server processes.", minimum=1, maximum=64)
 MEMOS_WEB_THREADS = env.integer("MEMOS_WEB_THREADS", 4, "Threads a web server process.", minimum=1, maximum=64)
+MEMOS_STREAM_THREADS = env.integer(
+    "MEMOS_STREAM_THREADS",
+    64,
+    "Threads of the process that has the streams, and with a language model all answers: so many at once. "
+    "0: there is none, and they take the threads of the others.",
+    maximum=512,
+)
 
 # --- Storage -----------------------------------------------------------------------------------------------------
 env.section("Storage")
@@ -114,6 +121,13 @@ MEMOS_REQUEST_SECONDS = env.integer(
     "`deadline_exceeded`, and nothing was written.",
     minimum=1,
     maximum=3600,
+)
+MEMOS_STREAMS_PER_KEY = env.integer(
+    "MEMOS_STREAMS_PER_KEY",
+    16,
+    "Streams that one API key may have open at once; the next is answered 503 `too_many_streams`.",
+    minimum=1,
+    maximum=512,
 )
 MEMOS_IDEMPOTENCY_HOURS = env.integer(
     "MEMOS_IDEMPOTENCY_HOURS", 24, "Hours that an Idempotency-Key is remembered.", minimum=1, maximum=24 * 365
@@ -211,6 +225,13 @@ MEMOS_PACK_MAX_TOKENS = env.integer(
     "MEMOS_PACK_MAX_TOKENS",
     0,
     "Tokens that the text of a context pack may have where a query names no `max_tokens`; 0 is no limit.",
+    maximum=200_000,
+)
+MEMOS_ANSWER_SOURCE_TOKENS = env.integer(
+    "MEMOS_ANSWER_SOURCE_TOKENS",
+    4000,
+    "Tokens of what was found that a model which answers is given.",
+    minimum=100,
     maximum=200_000,
 )
 

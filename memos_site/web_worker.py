@@ -3,6 +3,9 @@
 Gunicorn's own reads head and body in the thread: ten clients that send a byte now and then hold all of them. Here the
 worker's event loop reads, every connection has MEMOS_RECEIVE_SECONDS for a whole request, and no thread ever waits for
 a client to send. What is larger than SPOOLED_BYTES waits in a file.
+
+One of the workers takes no connections: it gets the requests that take long from the others (`memos_site.handover`),
+and has many more threads, which mostly wait. So no stream holds a thread that a query needs.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ from __future__ import annotations
 import io
 import re
 import selectors
+import shutil
 import socket
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any
 
@@ -24,6 +29,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
+from memos_site.handover import Handover
 
 MAX_HEAD_BYTES = 65_536
 SPOOLED_BYTES = 131_072
@@ -35,6 +41,8 @@ LINGER_SECONDS = 2.0
 LINGER_BYTES = 65_536
 
 _END = b"\r\n\r\n"
+# Answers take long when a model writes them; a stream takes as long as its client reads.
+_ANSWER = re.compile(rb"POST /v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?[ ?]")
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
@@ -61,7 +69,8 @@ class Connection(TConn):
     """A client's connection, and what has arrived of its next request.
 
     `deadline` (monotonic seconds) is when that must be here. `lacks`: how many bytes of the body are still to come,
-    None while the head is. `is_cut`: its body is not read, so that no other request can follow.
+    None while the head is. `is_cut`: its body is not read, so that no other request can follow. `takes_long`: its
+    answer may.
     """
 
     def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any) -> None:
@@ -74,6 +83,7 @@ class Connection(TConn):
         self.rest = b""
         self.is_cut = False
         self.is_polled = False
+        self.takes_long = False
         self.lacks: int | None = None
         self.length = 0
         self.wants_continue = False
@@ -118,6 +128,8 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
+        asked = _ANSWER.match(head)
+        self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request
         self._arrived.write(head)
@@ -136,6 +148,14 @@ class Connection(TConn):
         """Lets go of the request."""
         self._arrived.close()
 
+    def hand_over(self, handover: Handover) -> bool:
+        """Gives request and connection to the process that has the streams; False when it takes none."""
+        with tempfile.TemporaryFile() as request:
+            shutil.copyfileobj(self._arrived, request)
+            request.flush()
+            self._arrived.seek(0)
+            return handover.send(self.sock, request)
+
     def send(self, data: bytes) -> None:
         """Sends a few bytes without waiting; a client that takes none of them gets none."""
         try:
@@ -146,10 +166,16 @@ class Connection(TConn):
 
 
 class BufferedWorker(ThreadWorker):
-    """See the module."""
+    """See the module. `handover` and `has_streams`, which says that it is the one that others hand over to, are set
+    before it is forked."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._accepting = False
+        self.handover: Handover | None = None
+        self.has_streams = False
+        # Requests that were handed over and have a thread.
+        self._answering = 0
         self._arriving: dict[Connection, None] = {}
         self._lingering: dict[Connection, list[float]] = {}
 
@@ -163,6 +189,52 @@ class BufferedWorker(ThreadWorker):
             raise
         self.nr_conns += 1
         self._await_request(Connection(self.cfg, client_sock, client_addr, listener.getsockname()))
+
+    def init_process(self) -> None:
+        """Starts the loop."""
+        if self.has_streams:
+            # The next request of the connection is for the web processes: it comes on a new one.
+            self.cfg.set("keepalive", 0)
+        super().init_process()
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """As many threads as there may be streams, or requests at once."""
+        threads = settings.MEMOS_STREAM_THREADS if self.has_streams else self.cfg.threads
+        return ThreadPoolExecutor(max_workers=threads)
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Takes connections from clients, or from the other workers, or takes none."""
+        if not self.has_streams or self.handover is None:
+            super().set_accept_enabled(enabled)
+        elif enabled != self._accepting:
+            if enabled:
+                self.poller.register(self.handover.receiving, selectors.EVENT_READ, self._receive)
+            else:
+                self.poller.unregister(self.handover.receiving)
+            self._accepting = enabled
+
+    def _receive(self, receiving: Any) -> None:
+        """Takes a request that was handed over."""
+        assert self.handover is not None
+        try:
+            handed = self.handover.receive()
+            if handed is None:
+                return
+            client, request = handed
+            with request:
+                conn = Connection(self.cfg, client, client.getpeername(), client.getsockname())
+                conn.begin()
+                conn.take(request.read())
+        except OSError as error:
+            # The client has left meanwhile, or there is no place for its body.
+            self.log.info("a request was not taken over: %s", error)
+            return
+        self.nr_conns += 1
+        if self._answering >= settings.MEMOS_STREAM_THREADS:
+            self._refuse(conn, 503, "So many answers are on their way (MEMOS_STREAM_THREADS). Try again in a moment.")
+        else:
+            self._answering += 1
+            self.enqueue_req(conn)
 
     def on_client_socket_readable(self, conn: Connection, client: Any) -> None:
         """A kept connection has something to read."""
@@ -178,6 +250,7 @@ class BufferedWorker(ThreadWorker):
             self.log.exception("request failed")
             goes_on = False
         conn.forget()
+        self._answering -= self.has_streams
         if not goes_on or conn.is_cut:
             self._linger(conn)
         elif conn.rest:
@@ -253,9 +326,25 @@ class BufferedWorker(ThreadWorker):
             )
         elif conn.lacks == 0:
             self._stop_waiting(conn)
-            self.enqueue_req(conn)
+            self._answer(conn)
         elif is_new and conn.lacks and conn.wants_continue:
             conn.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _answer(self, conn: Connection) -> None:
+        """Has the request answered, here or where the streams are."""
+        if self.handover and conn.takes_long and self._hands_over(conn, self.handover):
+            conn.forget()
+            self.nr_conns -= 1
+            conn.close()
+        else:
+            self.enqueue_req(conn)
+
+    def _hands_over(self, conn: Connection, handover: Handover) -> bool:
+        try:
+            return conn.hand_over(handover)
+        except OSError as error:
+            self.log.error("a request could not be handed over: %s", error)
+            return False
 
     def _is_full(self, conn: Connection) -> bool:
         large = (other.length for other in self._arriving if other is not conn and other.length > SPOOLED_BYTES)

@@ -30,7 +30,7 @@ _CODES = {
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """DRF's hook. None lets the error become a 500 with its traceback in the log."""
     request = context["request"]._request
-    status, code, message, detail, headers = _describe(error)
+    status, code, message, detail, headers = describe_error(error)
     if status is None:
         return None
     # Not rendered by the view: the schema and the docs page have renderers of their own.
@@ -40,7 +40,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     return response
 
 
-def _describe(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
+def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[str, str]]:
+    """Status, code, message, detail and headers of the answer to it; without a status it is a failure of ours."""
     if isinstance(error, MemosError):
         headers = {"Retry-After": "1"} if error.status == 503 else {}
         return error.status, error.code, error.message, error.detail, headers

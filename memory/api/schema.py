@@ -6,7 +6,8 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 _REFUSALS = {
     400: "The request is wrong: `detail` says which field and why.",
@@ -64,6 +65,11 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag of what was read: the change is made only if it is still that, else 412.",
 )
+
+
+def event_stream_of(events: str) -> dict[tuple[int, str], OpenApiResponse]:
+    """The responses of a route that sends server-sent events; `events` says which."""
+    return {(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, description=events)}
 
 
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:

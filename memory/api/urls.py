@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
+from memory.api.views.chat import ChatViewSet
 from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
@@ -46,6 +47,9 @@ urlpatterns = [
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/answer", AnswerViewSet.as_view({"post": "create"})),
+    path("v1/answer/stream", AnswerViewSet.as_view({"post": "stream"})),
+    path("v1/chat", ChatViewSet.as_view({"post": "create"})),
+    path("v1/chat/stream", ChatViewSet.as_view({"post": "stream"})),
     path("v1/why", WhyViewSet.as_view({"post": "create"})),
     path("v1/ops/stats", OpsViewSet.as_view({"get": "stats"})),
     path("v1/ops/pipeline", OpsViewSet.as_view({"get": "pipeline"})),

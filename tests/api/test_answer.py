@@ -10,7 +10,7 @@ from memory.enums import AuditEvent, Review
 from memory.errors import EmbeddingUnavailable
 from memory.models import AuditLog, ContextPack, Memory
 from memory.retrieval.render import NOTHING_FITS, QUOTED
-from memory.services.answers.answer import NOTHING_FITS_ZH, WORDS_ONLY
+from memory.services.answers.extract import NOTHING_FITS_ZH, WORDS_ONLY
 from memory.services.index.embedding import ActiveModel
 from memory.text.tokens import count_tokens
 
@@ -40,8 +40,13 @@ def chat(alice, remember):
         ({"filter": {"colour": "red"}}, "filter.colour"),
         ({"as_of": "yesterday"}, "as_of"),
         ({"model": "gpt"}, "model"),
-        ({"response_schema": {}}, "response_schema"),
-        ({"remember": True}, "remember"),
+        ({"response_schema": []}, "response_schema"),
+        ({"response_schema": {"type": "object"}}, "response_schema"),
+        (
+            {"response_schema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/s"}}}},
+            "response_schema.properties.a.$ref",
+        ),
+        ({"remember": "yes"}, "remember"),
         ({"dry_run": True}, "dry_run"),
     ],
 )
@@ -76,6 +81,8 @@ def test_the_answer_is_a_quote_of_the_memory_that_answers(alice, chat):
         "speaker": "Tom",
         "occurred_at": "2024-05-08T09:00:00+00:00",
         "marked": False,
+        "at": 48,
+        "supported": True,
     }
     assert (body["abstained"], body["reason"], body["mode"], body["degraded"]) == (False, None, "extractive", [])
     assert body["tokens"] == count_tokens(body["answer"]) <= 60

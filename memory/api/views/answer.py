@@ -1,53 +1,217 @@
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
+from django.http import StreamingHttpResponse
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.serializers.answer import CitedAnswerSerializer, QuestionSerializer
+from memory.api.event_stream import Slot, respond
+from memory.api.schema import IDEMPOTENCY_KEY, event_stream_of
+from memory.api.serializers.answer import (
+    QUOTED_TOKENS,
+    WRITTEN_TOKENS,
+    CitedAnswerSerializer,
+    QuestionSerializer,
+)
+from memory.api.serializers.ingest import OutcomeSerializer
 from memory.api.views.base import MemosViewSet
 from memory.api.views.search import build_ask
-from memory.enums import AccessScope
-from memory.services.answers.answer import Quote, answer, no_answer_of_no_namespace
-from memory.types import session_of_day
+from memory.enums import AccessScope, Role
+from memory.errors import Forbidden, InvalidInput
+from memory.services.answers.answer import (
+    AnswerEvent,
+    SourcesFound,
+    Waiting,
+    no_answer_of_no_namespace,
+    tell,
+)
+from memory.services.answers.cited_answer import CitedAnswer, Quote
+from memory.services.answers.conversation import Exchange, Reply, find_reply, reply, stream_reply
+from memory.services.answers.models import choose_model
+from memory.services.answers.sources import AnswerSources, AnswerTerms, find_sources
+from memory.services.recall.search import Ask
+from memory.types import NewMemory, Scope, session_of_day
+
+_STREAMED = event_stream_of(
+    "Events `sources` {context_pack_id, sources: [{n, memory_id, text, score}]}, `delta` {text}, `citation` {n, "
+    "memory_id, at, supported}, `done` (what the route without `/stream` answers) or `error` (as every error); each "
+    "has an `id`, and a comment `: ping` comes when nothing else did for 15 seconds."
+)
 
 
-class AnswerViewSet(MemosViewSet):
-    """Answers a question in the words of the memories."""
+class AnsweringViewSet(MemosViewSet):
+    """What routes share that answer a question: at once, or as a stream of events."""
+
+    def answered(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
+        """The answer; `turns`, the question last, are remembered with it, if there are any."""
+        prepared = self._prepare(values, turns, ask)
+        given = prepared if isinstance(prepared, Reply) else reply(*prepared)
+        self._note(given.answer)
+        return Response(self._body(given))
+
+    def streamed(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> StreamingHttpResponse:
+        """The same, while it is made."""
+        slot = Slot(self.access.actor)
+        try:
+            prepared = self._prepare(values, turns, ask)
+        except BaseException:
+            slot.give_back()
+            raise
+        events = _retell(prepared) if isinstance(prepared, Reply) else stream_reply(*prepared)
+        return respond(self.request._request, self._events(events), slot)
+
+    def _prepare(
+        self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
+    ) -> Reply | tuple[AnswerSources, Exchange | None]:
+        """The reply, where there is one already; else what it is to be made from."""
+        terms = _terms(values, turns)
+        session = values.get("session_id") or session_of_day(ask.now)
+        scope = self._scope(values["namespace"], create=bool(turns))
+        if scope is None:
+            return Reply(no_answer_of_no_namespace(values["namespace"], ask, session=session))
+        exchange = Exchange(scope, session, turns, timezone.now, self.idempotency()) if turns else None
+        if exchange and (given := find_reply(exchange)):
+            return given
+        return find_sources(scope, ask, session=session, terms=terms), exchange
+
+    def _scope(self, namespace: str, *, create: bool) -> Scope | None:
+        if not create:
+            return self.scope_if_there(namespace)
+        for needed in (AccessScope.READ, AccessScope.WRITE):
+            if not self.access.may(needed):
+                raise Forbidden(f"To answer and remember, the key needs the scope {needed.value!r} too.")
+        return self.scope(namespace)
+
+    def _note(self, answered: CitedAnswer) -> None:
+        self.request._request.empty_recall = not answered.hits  # type: ignore[attr-defined]
+
+    def _events(self, events: Generator[AnswerEvent | Reply]) -> Generator[tuple[str, Any] | None]:
+        """The events of a stream, as names and data."""
+        with closing(events):
+            for event in events:
+                match event:
+                    case Waiting():
+                        yield None
+                    case str():
+                        yield "delta", {"text": event}
+                    case SourcesFound():
+                        yield "sources", _sources(event)
+                    case Quote():
+                        yield "citation", _place(event)
+                    case Reply():
+                        yield "done", self._body(event)
+
+    def _body(self, given: Reply) -> dict[str, object]:
+        found = given.answer
+        return {
+            "answer": found.text,
+            "citations": [_citation(quote) for quote in found.quotes],
+            "uncited": found.uncited,
+            "abstained": found.no_answer is not None,
+            "reason": found.no_answer,
+            "mode": found.mode,
+            "model": found.model or None,
+            "structured_output": found.structured,
+            "context_pack_id": str(found.pack_id) if found.pack_id else None,
+            "tokens": found.tokens,
+            "usage": {
+                "prompt": found.usage.prompt,
+                "completion": found.usage.completion,
+                "cached": found.usage.cached,
+            },
+            "cost": found.cost,
+            "ttft_ms": found.ttft_ms,
+            "remembered": None
+            if given.remembered is None
+            else [{"role": turn.role, **OutcomeSerializer.to_dict(turn.outcome)} for turn in given.remembered],
+            "degraded": found.degraded,
+            "request_id": self.request_id,
+        }
+
+
+class AnswerViewSet(AnsweringViewSet):
+    """Answers a question from the memories."""
 
     required_scope = AccessScope.READ
 
     @extend_schema(
         operation_id="answer",
-        summary="Answer a question in the words of the memories, each cited",
+        summary="Answer a question from the memories, each cited",
         request=QuestionSerializer,
         responses={200: CitedAnswerSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
+        return self.answered(*self._asked(request))
+
+    @extend_schema(
+        operation_id="answer_stream",
+        summary="Answer a question from the memories, sent while it is made",
+        request=QuestionSerializer,
+        responses=_STREAMED,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def stream(self, request: Request) -> StreamingHttpResponse:
+        return self.streamed(*self._asked(request))
+
+    def _asked(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self.valid(QuestionSerializer, request.data)
-        ask = replace(build_ask(values), dry_run=False)
+        ask = build_answer_ask(values, values["query"])
         session = values.get("session_id") or session_of_day(ask.now)
-        scope = self.scope_if_there(values["namespace"])
-        if scope is None:
-            found = no_answer_of_no_namespace(values["namespace"], ask, session=session)
-        else:
-            found = answer(scope, ask, session=session, max_tokens=values["max_tokens"])
-        request._request.empty_recall = not found.hits  # type: ignore[attr-defined]
-        return Response(
-            {
-                "answer": found.text,
-                "citations": [_citation(quote) for quote in found.quotes],
-                "abstained": found.no_answer is not None,
-                "reason": found.no_answer,
-                "mode": found.mode,
-                "context_pack_id": str(found.pack_id) if found.pack_id else None,
-                "tokens": found.tokens,
-                "degraded": found.degraded,
-                "request_id": self.request_id,
-            }
+        question = NewMemory(session=session, role=Role.USER, text=values["query"])
+        return values, [question] if values["remember"] else [], ask
+
+
+def build_answer_ask(values: Mapping[str, Any], query: str) -> Ask:
+    """What is searched for the sake of an answer: it is kept as a pack."""
+    return replace(build_ask({**values, "query": query}), dry_run=False)
+
+
+def _terms(values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
+    model, schema = choose_model(values["model"]), values["response_schema"]
+    if schema is not None and model is None:
+        raise InvalidInput(
+            "response_schema: quotes follow no schema. Leave it out, or have a language model answer: "
+            "MEMOS_LLM_ENABLED configures one.",
+            detail=[{"field": "response_schema", "problem": "needs a language model."}],
         )
+    return AnswerTerms(
+        max_tokens=values.get("max_tokens") or (WRITTEN_TOKENS if model else QUOTED_TOKENS),
+        model=model,
+        schema=schema,
+        question=turns[-1].text if turns else "",
+        told=turns[:-1],
+    )
+
+
+def _retell(given: Reply) -> Generator[AnswerEvent | Reply]:
+    for event in tell(given.answer):
+        yield given if isinstance(event, CitedAnswer) else event
+
+
+def _sources(found: SourcesFound) -> dict[str, object]:
+    return {
+        "context_pack_id": str(found.pack_id) if found.pack_id else None,
+        "sources": [
+            {
+                "n": one.n,
+                "memory_id": str(one.memory_id),
+                "text": one.text,
+                "score": None if one.score is None else round(one.score, 6),
+            }
+            for one in found.sources
+        ],
+    }
+
+
+def _place(quote: Quote) -> dict[str, object]:
+    return {"n": quote.n, "memory_id": str(quote.memory_id), "at": quote.at, "supported": quote.supported}
 
 
 def _citation(quote: Quote) -> dict[str, object]:
@@ -58,4 +222,6 @@ def _citation(quote: Quote) -> dict[str, object]:
         "speaker": quote.speaker,
         "occurred_at": quote.occurred_at.isoformat(),
         "marked": quote.marked,
+        "at": quote.at,
+        "supported": quote.supported,
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from django.db import DatabaseError, transaction
@@ -37,14 +38,18 @@ def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idemp
 
 
 def ingest_batch(
-    items: Sequence[tuple[Scope, NewMemory]], *, now: datetime, idempotency: Idempotency | None = None
+    items: Sequence[tuple[Scope, NewMemory]],
+    *,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+    note: Mapping[str, Any] = MappingProxyType({}),
 ) -> Ingested:
     """Remembers turns, in their order, as far as the gate lets them in. When it returns, they are durable and both
     search arms find them, and what is quarantined is kept where no search looks; all of that or, on an error, none.
 
     With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
     and found by words; the worker embeds them later. With Redis away they miss session window and working memory only.
-    Both are named in `degraded`. All items are of one caller.
+    Both are named in `degraded`. All items are of one caller. `note` is kept with the answer to the key.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
@@ -62,7 +67,7 @@ def ingest_batch(
     if idempotency or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
             if idempotency and not answers.claim(
-                idempotency, memory_ids=[turn.id for turn in turns], answer=_remembered(turns), now=now
+                idempotency, memory_ids=[turn.id for turn in turns], answer={**note, **_remembered(turns)}, now=now
             ):
                 answered = _answered(idempotency)
                 assert answered is not None
@@ -73,7 +78,7 @@ def ingest_batch(
                 rows = [rows[place] for place in kept]
                 embedded = embedded.only(kept) if embedded else None
                 if idempotency:
-                    answers.amend(idempotency, answer=_remembered(turns))
+                    answers.amend(idempotency, answer={**note, **_remembered(turns)})
             keep_out(turns, now=now)
             sessions = write(rows, embedded, now=now) if rows else []
     else:

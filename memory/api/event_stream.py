@@ -1,0 +1,152 @@
+"""Server-sent events (WHATWG HTML, 9.2): an answer that is sent while it is made.
+
+What is there to say goes out at once, a comment when nothing was for PING_SECONDS. Nothing of a request is held
+meanwhile but its thread: its connection to the database is given back before the first byte. A client that has left is
+noticed while its answer is waited for, and ends the work on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import closing
+from contextvars import copy_context
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.http import HttpRequest, StreamingHttpResponse
+
+from memory import deadline
+from memory.api.errors import describe_error
+from memory.api.responses import error_body
+from memory.errors import TooManyStreams
+from memory.text.json_values import encode
+
+log = logging.getLogger("memos.error")
+
+PING_SECONDS = 15.0
+_HEADERS = {
+    "Cache-Control": "no-cache, no-transform",
+    # nginx passes on what comes as it comes.
+    "X-Accel-Buffering": "no",
+    # Nothing on the way compresses, and so collects, it.
+    "Content-Encoding": "identity",
+}
+
+_open: Counter[str] = Counter()
+_lock = threading.Lock()
+
+
+class Slot:
+    """One of the streams that a caller may have open at once in this process. Raises TooManyStreams."""
+
+    def __init__(self, caller: str) -> None:
+        most = settings.MEMOS_STREAMS_PER_KEY
+        with _lock:
+            if _open[caller] >= most:
+                raise TooManyStreams(
+                    f"This key has {most} streams open (MEMOS_STREAMS_PER_KEY). Let one end, or read it to its end, "
+                    "and try again."
+                )
+            _open[caller] += 1
+        self._caller: str | None = caller
+
+    def give_back(self) -> None:
+        """Lets another stream begin; more than once does nothing."""
+        with _lock:
+            if self._caller is not None:
+                _open[self._caller] -= 1
+                # Keys come and go: those without a stream are not kept.
+                _open[self._caller] or _open.pop(self._caller)
+                self._caller = None
+
+
+class EventStream:
+    """The bytes of the events (name, data); None says that there is none yet. Made for who calls now, wherever they
+    are read."""
+
+    def __init__(self, request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> None:
+        self._pieces = _write(request, events)
+        self._slot = slot
+        with deadline.without_limit():
+            self._context = copy_context()
+
+    def __iter__(self) -> EventStream:
+        return self
+
+    def __next__(self) -> bytes:
+        return self._context.run(next, self._pieces)
+
+    def close(self) -> None:
+        """Ends the work on what has not been read."""
+        try:
+            self._context.run(self._pieces.close)
+        finally:
+            self._slot.give_back()
+            _give_connection_back()
+
+
+def respond(request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> StreamingHttpResponse:
+    """The response that sends the events."""
+    _give_connection_back()
+    stream = EventStream(request, events, slot)
+    return StreamingHttpResponse(stream, content_type="text/event-stream", headers=_HEADERS)
+
+
+def _give_connection_back() -> None:
+    # A test's transaction is its own.
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+def _write(request: HttpRequest, events: Generator[tuple[str, Any] | None]) -> Generator[bytes]:
+    number = 0
+    spoke = time.monotonic()
+    with closing(events):
+        try:
+            for event in events:
+                if has_left(request):
+                    return
+                if event is not None:
+                    number += 1
+                    yield _event(number, *event)
+                elif time.monotonic() - spoke < PING_SECONDS:
+                    continue
+                else:
+                    yield b": ping\n\n"
+                spoke = time.monotonic()
+        except Exception as error:
+            yield _event(number + 1, "error", _describe(request, error))
+
+
+def _event(number: int, name: str, data: Any) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), encode(data))
+
+
+def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:
+    status, code, message, detail, _ = describe_error(error)
+    if status is None:
+        log.exception("a stream broke off")
+        code, message = "internal_error", "Something went wrong inside; the server's log has more under the request_id."
+    return error_body(request, code, message, detail)
+
+
+def has_left(request: HttpRequest) -> bool:
+    """Whether the client has closed its connection, as far as the web server says what that is."""
+    client = request.META.get("gunicorn.socket")
+    if not isinstance(client, socket.socket):
+        return False
+    try:
+        readable = select.poll()
+        readable.register(client, select.POLLIN)
+        return bool(readable.poll(0)) and not client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

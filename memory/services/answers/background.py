@@ -1,0 +1,57 @@
+"""Runs what waits for a model in a thread of its own, so that whoever waits can look after its client meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import closing
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+from django.db import connections
+
+Piece = TypeVar("Piece")
+
+
+def run_beside(pieces: Generator[Piece], *, waiting_seconds: float) -> Generator[Piece | None]:
+    """The pieces, made in another thread for the same caller; None whenever none came for `waiting_seconds`.
+
+    Raises what `pieces` raises. Closing it closes `pieces`, once the one that is being made is there.
+    """
+    made: SimpleQueue[Piece | BaseException | _End] = SimpleQueue()
+    is_left = threading.Event()
+
+    def run() -> None:
+        end: BaseException | _End = _End()
+        try:
+            with closing(pieces):
+                for piece in pieces:
+                    if is_left.is_set():
+                        break
+                    made.put(piece)
+        except BaseException as error:
+            end = error
+        finally:
+            connections.close_all()
+            made.put(end)
+
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="model call").start()
+    try:
+        while True:
+            try:
+                piece = made.get(timeout=waiting_seconds)
+            except Empty:
+                yield None
+                continue
+            if isinstance(piece, _End):
+                return
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+    finally:
+        is_left.set()
+
+
+class _End:
+    """There are no more pieces."""

@@ -1,0 +1,184 @@
+"""Question and answer as turns of a session: both are remembered together, when the answer is complete.
+
+So the turns of two chats at once in one session stand in pairs, in the order in which they were answered. Where there
+is no answer, because nothing answers or a model broke off, the question alone is remembered, and no half answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memory.enums import AnswerMode, GateDecision, Role
+from memory.errors import Conflict, MemosError
+from memory.models import ContextPack
+from memory.services.answers.answer import AnswerEvent, complete, stream
+from memory.services.answers.cited_answer import CitedAnswer
+from memory.services.answers.sources import AnswerSources
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.tenancy import idempotency as answers
+from memory.text.citations import remove_markers
+from memory.types import Idempotency, NewMemory, Outcome, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a caller asks in a session: `asked` are the turns up to the question, none of them stored yet.
+
+    `clock` tells when the answer is complete.
+    """
+
+    scope: Scope
+    session: str
+    asked: Sequence[NewMemory]
+    clock: Callable[[], datetime]
+    idempotency: Idempotency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedTurn:
+    """What became of a turn that was said in `role`."""
+
+    role: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, and what was remembered of its exchange; None: nothing was to be."""
+
+    answer: CitedAnswer
+    remembered: list[RememberedTurn] | None = None
+
+
+def find_reply(exchange: Exchange) -> Reply | None:
+    """The reply already given to the exchange's Idempotency-Key, if any.
+
+    Raises IdempotencyConflict when that was to another body, Conflict when it is not kept any more.
+    """
+    record = answers.find_answer(exchange.idempotency) if exchange.idempotency else None
+    if record is None:
+        return None
+    packs = ContextPack.objects.in_scope(exchange.scope).filter(pk=record.answer.get("context_pack_id"))
+    kept = next((pack.pack["answer"] for pack in packs if "answer" in pack.pack), None)
+    if kept is None:
+        raise Conflict(
+            "The turns of this Idempotency-Key are remembered, but the answer to it is not kept (any more). Send a new "
+            "key to ask again.",
+            detail={"header": "Idempotency-Key"},
+        )
+    remembered = [
+        RememberedTurn(turn["role"], Outcome(GateDecision(turn["verdict"]), turn["memory_id"], turn["reasons"]))
+        for turn in kept["remembered"]
+    ]
+    return Reply(CitedAnswer.from_json(kept["answer"]), remembered)
+
+
+def reply(sources: AnswerSources, exchange: Exchange | None) -> Reply:
+    """Answers, and remembers the exchange."""
+    answered = complete(sources)
+    return _remember(exchange, answered) if exchange else Reply(answered)
+
+
+def stream_reply(sources: AnswerSources, exchange: Exchange | None) -> Generator[AnswerEvent | Reply]:
+    """The events of the answer; in the place of the whole answer the reply.
+
+    When the model breaks off, or the caller leaves, the question alone is remembered. Raises LLMUnavailable, whose
+    detail says so.
+    """
+    try:
+        with closing(stream(sources)) as events:
+            for event in events:
+                if isinstance(event, CitedAnswer):
+                    answered = event
+                else:
+                    yield event
+    except GeneratorExit:
+        _remember_question(exchange)
+        raise
+    except MemosError as error:
+        remembered = _remember_question(exchange)
+        said = [{"role": turn.role, "memory_id": turn.outcome.memory_id} for turn in remembered]
+        error.detail = {"remembered": said, "answer": "broke off and is not remembered"}
+        raise
+    yield _remember(exchange, answered) if exchange else Reply(answered)
+
+
+def _remember(exchange: Exchange, answered: CitedAnswer) -> Reply:
+    told: list[NewMemory] = []
+    if answered.no_answer is None:
+        told = [
+            NewMemory(
+                session=exchange.session,
+                role=Role.AGENT,
+                text=remove_markers(answered.text) if answered.structured is None else answered.text,
+                metadata={"answer": _provenance(answered)},
+            )
+        ]
+    key = exchange.idempotency
+    before: list[RememberedTurn] = []
+    if key and answers.find_answer(_key_of_question(key)):
+        before = _remember_question(exchange)
+    turns = told if before else [*exchange.asked, *told]
+    note = {"context_pack_id": str(answered.pack_id)}
+    done = ingest_batch([(exchange.scope, turn) for turn in turns], now=exchange.clock(), idempotency=key, note=note)
+    if done.replayed and (given := find_reply(exchange)):
+        return given
+    remembered = [
+        *before,
+        *(RememberedTurn(turn.role, outcome) for turn, outcome in zip(turns, done.outcomes, strict=True)),
+    ]
+    answered = replace(answered, degraded=[*answered.degraded, *done.degraded])
+    if key:
+        _keep(exchange.scope, answered, remembered)
+    return Reply(answered, remembered)
+
+
+def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
+    """Remembers what was asked, under a key of its own: a repeat of the request brings the answer alone."""
+    if exchange is None:
+        return []
+    key = _key_of_question(exchange.idempotency) if exchange.idempotency else None
+    turns = [(exchange.scope, turn) for turn in exchange.asked]
+    done = ingest_batch(turns, now=exchange.clock(), idempotency=key)
+    return [RememberedTurn(turn.role, outcome) for (_, turn), outcome in zip(turns, done.outcomes, strict=True)]
+
+
+def _key_of_question(key: Idempotency) -> Idempotency:
+    return replace(key, key=f"question:{hashlib.sha256(key.key.encode()).hexdigest()}")
+
+
+def _provenance(answered: CitedAnswer) -> dict[str, Any]:
+    return {
+        "context_pack_id": str(answered.pack_id),
+        "memory_ids": list(dict.fromkeys(str(quote.memory_id) for quote in answered.quotes)),
+        **({"model": answered.model} if answered.mode == AnswerMode.MODEL else {}),
+    }
+
+
+def _keep(scope: Scope, answered: CitedAnswer, remembered: Sequence[RememberedTurn]) -> None:
+    """Keeps the reply with its pack, which goes when a memory that it holds is erased, and so does the reply."""
+    packs = ContextPack.objects.in_scope(scope).filter(pk__in=[answered.pack_id])
+    with transaction.atomic():
+        for pack in packs.select_for_update():
+            pack.pack["answer"] = {
+                "answer": answered.to_json(),
+                "remembered": [
+                    {
+                        "role": turn.role,
+                        "memory_id": str(turn.outcome.memory_id) if turn.outcome.memory_id else None,
+                        "verdict": turn.outcome.verdict.value,
+                        "reasons": turn.outcome.reasons,
+                    }
+                    for turn in remembered
+                ],
+            }
+            held = [turn.outcome.memory_id for turn in remembered if turn.outcome.accepted]
+            pack.memory_ids += [memory_id for memory_id in held if memory_id]
+            pack.save(update_fields=["pack", "memory_ids"])

@@ -1,0 +1,115 @@
+"""Answers that a chat model writes from numbered memories; each citation of it is checked."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from memory.enums import AnswerMode, NoAnswer
+from memory.errors import LLMUnavailable
+from memory.providers.chat.model import ChatModel, ChatStream
+from memory.retrieval.pipeline import Hit
+from memory.services.answers.cited_answer import CitedAnswer, Quote
+from memory.services.answers.extract import nothing_fits, without_answer
+from memory.services.answers.prompt import write_prompt
+from memory.services.answers.sources import AnswerSources
+from memory.text.citations import MarkerFilter, check_citations, is_said, nearest_sentence, remove_markers
+from memory.text.statements import Turn
+from memory.text.tokens import count_tokens
+
+# The model came to the end of `max_tokens` before that of its answer.
+CUT_OFF = "answer_cut_off"
+
+
+def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | CitedAnswer]:
+    """The pieces of the model's answer as they come, without numbers of no source; at last the whole, checked.
+
+    With a schema there are no pieces. Closing it ends the call. Raises LLMUnavailable; then there is no answer.
+    """
+    if sources.terms.schema is not None:
+        yield _fill_schema(sources, model, sources.terms.schema)
+        return
+    marker_filter = MarkerFilter({one.n for one in sources.sources})
+    pieces: list[str] = []
+    with model.stream(write_prompt(sources), max_tokens=sources.terms.max_tokens) as stream:
+        for said in stream:
+            if piece := marker_filter.feed(said):
+                pieces.append(piece)
+                yield piece
+    text = "".join(pieces)
+    if not text:
+        raise LLMUnavailable(f"{model.name} answered nothing")
+    yield _checked(sources, model, text, stream)
+
+
+def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
+    named = f"{model.provider}/{model.name}"
+    if remove_markers(text).strip(' .。"“”') == nothing_fits(sources.question).strip(".。"):
+        nothing = without_answer(sources.question, sources.found, NoAnswer.NOT_IN_SOURCES)
+        return replace(nothing, mode=AnswerMode.MODEL, model=named, usage=ended.usage, ttft_ms=ended.ttft_ms)
+    hits = {one.n: one.hit for one in sources.sources}
+    checked = check_citations(text, {number: _turn(hit) for number, hit in hits.items()})
+    return CitedAnswer(
+        text=text,
+        tokens=count_tokens(text, settings.MEMOS_TOKENIZER),
+        quotes=[_quote(hits[one.n], one.n, one.quote, one.at, one.supported) for one in checked.citations],
+        no_answer=None,
+        mode=AnswerMode.MODEL,
+        pack_id=sources.pack_id,
+        hits=len(sources.found.retrieval.hits),
+        degraded=[*sources.found.degraded, *([CUT_OFF] if ended.finish == "length" else [])],
+        uncited=checked.uncited,
+        model=named,
+        usage=ended.usage,
+        ttft_ms=ended.ttft_ms,
+    )
+
+
+def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, Any]) -> CitedAnswer:
+    """The JSON object that the model answers, with the memories that say its values."""
+    filled = model.complete_json(write_prompt(sources), schema=schema, max_tokens=sources.terms.max_tokens)
+    quotes: dict[uuid.UUID, Quote] = {}
+    uncited: list[str] = []
+    for value in _values(filled):
+        saying = [one for one in sources.sources if is_said(value, [_turn(one.hit)])]
+        for one in saying[:1]:
+            quote = nearest_sentence(value, one.hit.text)
+            quotes.setdefault(one.hit.id, _quote(one.hit, one.n, quote, None, supported=True))
+        uncited += [] if saying else [value]
+    text = orjson.dumps(filled).decode()
+    return CitedAnswer(
+        text=text,
+        tokens=count_tokens(text, settings.MEMOS_TOKENIZER),
+        quotes=list(quotes.values()),
+        no_answer=None,
+        mode=AnswerMode.MODEL,
+        pack_id=sources.pack_id,
+        hits=len(sources.found.retrieval.hits),
+        degraded=list(sources.found.degraded),
+        uncited=uncited,
+        model=f"{model.provider}/{model.name}",
+        structured=filled,
+    )
+
+
+def _values(value: Any) -> Iterator[str]:
+    """The texts and numbers of a JSON value, as texts."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _values(inner)
+    elif value and not isinstance(value, bool):
+        yield str(value)
+
+
+def _turn(hit: Hit) -> Turn:
+    later = "".join(f"\n{one.excerpt}" for one in hit.later)
+    return Turn(str(hit.id), hit.text + later, hit.role, hit.speaker, hit.occurred_at)
+
+
+def _quote(hit: Hit, number: int, text: str, at: int | None, supported: bool) -> Quote:
+    return Quote(number, hit.id, text, hit.speaker, hit.occurred_at, hit.suspected, at, supported)

@@ -1,0 +1,27 @@
+"""A WSGI application that says which process answers, for tests of what is handed over between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """JSON of the process and the request; with `?wait` in pieces, for as long as they are taken."""
+    length = len(environ["wsgi.input"].read())
+    if environ["QUERY_STRING"] == "wait":
+        start_response("200 OK", [("Content-Type", "text/event-stream")])
+        return _pieces()
+    told = {"pid": os.getpid(), "length": length, "peer": environ["REMOTE_ADDR"]}
+    answer = json.dumps(told).encode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(answer)))])
+    return [answer]
+
+
+def _pieces() -> Iterator[bytes]:
+    while True:
+        yield b"begun\n"
+        time.sleep(0.05)
