@@ -98,7 +98,7 @@ def personamem(folder: Path, options: str = "['(a) Tea.', '(b) Coffee.']") -> Pa
         "question_id": "u-1",
         "question_type": "recall_user_shared_facts",
         "topic": "drinks",
-        "user_question_or_message": "What shall I order?",
+        "user_question_or_message": "Do I drink tea or coffee?",
         "correct_answer": "(b)",
         "all_options": options,
         "shared_context_id": "c1",
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(tmp_path, content,
     path = tmp_path / "set.json"
     path.write_text(content)
 
-    with pytest.raises(InvalidInput, match="The question set 'set.json' cannot be used") as refusal:
+    with pytest.raises(InvalidInput, match=r"The question set 'set\.json' cannot be used") as refusal:
         read_published(path)
 
     assert says in refusal.value.message
@@ -210,7 +210,7 @@ def test_personamem_without_its_contexts_is_refused(tmp_path):
     path = personamem(tmp_path)
     (tmp_path / "shared_contexts_32k.jsonl").unlink()
 
-    with pytest.raises(InvalidInput, match="shared_contexts_32k.jsonl cannot be read"):
+    with pytest.raises(InvalidInput, match=r"shared_contexts_32k\.jsonl cannot be read"):
         read_published(path)
 
 
