@@ -419,6 +419,18 @@ class UsageGroup(TextChoices):
     MODEL = "model"
 
 
+class AnswerCriterion(TextChoices):
+    """What an answer of an evaluation is judged by: that it says the same as the expected one; gives the time, give or
+    take one; gives the newest value; follows the preference; chooses the option; says that it is not known."""
+
+    ANSWER = "answer"
+    TIME = "time"
+    UPDATE = "update"
+    PREFERENCE = "preference"
+    CHOICE = "choice"
+    ABSTAIN = "abstain"
+
+
 class NoAnswer(TextChoices):
     """Why a question is not answered: no memory came back, none of them is relevant enough, no part of them fits, or
     the model that read them says so."""

@@ -41,7 +41,7 @@ def dataset(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "one of the arguments DATASET_DIR --namespace is required"),
+        ([], "one of the arguments DATASET_DIR --namespace --answers is required"),
         (["nowhere"], r"corpus\.jsonl cannot be read"),
         (["--namespace", "nobody"], "no namespace 'nobody'"),
         (["x", "--top-k", "19"], "outside 20..100"),

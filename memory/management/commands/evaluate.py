@@ -17,6 +17,7 @@ from memory.evaluation.dataset import read_dataset
 from memory.evaluation.measure import ABLATIONS
 from memory.evaluation.runner import run_dataset, run_namespace
 from memory.management import arguments
+from memory.management.answers import ANSWER_OPTIONS, add_answer_arguments, evaluate_answers
 from memory.models import EvaluationRun
 from memory.services.evaluation.runs import DEFAULT_TOP_K, Options, find, to_dict
 from memory.services.evaluation.scratch import PREFIX
@@ -40,6 +41,12 @@ class Command(BaseCommand):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("dataset", type=Path, nargs="?", metavar="DATASET_DIR")
         what.add_argument("--namespace", type=arguments.name, help="by the marks of its hits (POST /v1/judgements)")
+        what.add_argument(
+            "--answers",
+            type=Path,
+            metavar="FILE",
+            help="answers instead of hits: a file of LoCoMo, LongMemEval, PrefEval or PersonaMem, as it is published",
+        )
         parser.add_argument("--types", type=_names, default=(), metavar="A,B", help="only questions of these types")
         parser.add_argument("--groups", type=_names, default=(), metavar="A,B", help="only these groups")
         parser.add_argument("--top-k", type=arguments.whole_number(20, 100), default=DEFAULT_TOP_K, help="default: 50")
@@ -50,9 +57,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--label", type=_label, default="", help="a name of your own for the run")
         parser.add_argument("--keep", action="store_true", help="keep the namespaces of the dataset to look at")
+        add_answer_arguments(parser.add_argument_group("with --answers"))
         parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
     def handle(self, *, compare: uuid.UUID | None, tolerance: float, keep: bool, **options: Any) -> None:
+        if options["answers"]:
+            self._answer(**options)
+            return
         access = system_access(ACTOR)
         try:
             if compare:
@@ -72,6 +83,15 @@ class Command(BaseCommand):
             if keep and not run.namespace_id:
                 self.stdout.write(f"The namespaces {PREFIX}{run.pk}-… are kept.")
         self._judge(run, comparison)
+
+    def _answer(self, **options: Any) -> None:
+        try:
+            report = evaluate_answers(**{name: options[name] for name in ANSWER_OPTIONS})
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted. The same command goes on from here.", returncode=130) from None
+        except MemosError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(report.to_json() if options["json"] else report.to_text())
 
     def _run(
         self,

@@ -68,7 +68,8 @@ class AnswerSources:
 
 
 def find_sources(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) -> AnswerSources:
-    """Searches, and keeps a pack and audit events as `query` does. Without a hit of LEAST_RELEVANCE nothing answers.
+    """Searches, and keeps a pack and audit events as `query` does. Nothing is quoted without a hit of LEAST_RELEVANCE;
+    a model, which can say that nothing answers, is asked from the policy's floor on.
 
     For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -76,12 +77,12 @@ def find_sources(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) ->
     found = query(scope, ask, session=session, max_tokens=room)
     hits = found.retrieval.hits
     no_answer = None
-    if not _is_relevant(scope, hits):
+    if not (found.answerable if terms.model else _is_quotable(scope, hits)):
         no_answer = NoAnswer.BELOW_FLOOR if hits else NoAnswer.NOTHING_FOUND
     return AnswerSources(ask, terms, found, _number(found), no_answer)
 
 
-def _is_relevant(scope: Scope, hits: Sequence[Hit]) -> bool:
+def _is_quotable(scope: Scope, hits: Sequence[Hit]) -> bool:
     """Whether a hit is relevant enough to be quoted; any is where the policy's floor is 0, which asks for no judgement
     (of an embedding model that relevance was not learned from)."""
     floor = in_force(scope.namespace_id).policy.relevance_floor
