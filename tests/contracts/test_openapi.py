@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -24,6 +26,9 @@ CHECKS = [
     response_schema_conformance,
 ]
 
+# Random cases of each operation, beside those at the bounds of its schema, which are all sent (some fifty on average).
+EXAMPLES = int(os.environ.get("MEMOS_EXAMPLES", "15"))
+
 schema = schemathesis.openapi.from_wsgi("/openapi.json", application)
 
 
@@ -34,7 +39,7 @@ def token(make_tenant) -> str:
 
 @schema.parametrize()
 @settings(
-    max_examples=40,
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

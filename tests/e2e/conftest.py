@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,15 +18,25 @@ from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 # The same world as its page tests.
 from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
 
 CHROMIUM = os.environ.get("MEMOS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+# Without a graphics card the plain way of drawing takes less time; a request to elsewhere fails before it leaves.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu-rasterization",
+    "--disable-gpu-compositing",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+]
+# Of every page that is looked at; without it, of those that a check finds wrong.
+KEEP_SHOTS = bool(os.environ.get("MEMOS_KEEP_SHOTS"))
 SHOTS = Path(__file__).resolve().parents[2] / "test-results" / "e2e"
 # Each theme and each width once: a theme changes colours and nothing that has a size, a width no colour.
-MATRIX = [pytest.param("light", 1400, id="light-1400"), pytest.param("dark", 390, id="dark-390")]
+LOOKS = (("light", 1400), ("dark", 390))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,7 +57,7 @@ def _database_from_playwrights_loop() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, object]:
-    return {"executable_path": CHROMIUM, "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
+    return {"executable_path": CHROMIUM, "args": ARGUMENTS}
 
 
 @dataclass
@@ -74,13 +84,17 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def open_page(browser: Browser, live_server, watched: Watched, transactional_db) -> Iterator[Open]:
-    """`open_page("/ops/", client=staff_client, theme="dark", width=390, **context)`: a page, logged in and watched."""
+    """`open_page("/ops/", client=staff_client, width=390, **context)`: a page, logged in and watched.
+
+    With `clock=True` the page's time can be let run on: `page.clock.run_for(5000)`."""
     contexts: list[BrowserContext] = []
 
-    def open_(path: str, *, client: Client | None = None, theme: str = "light", width: int = 1400, **options) -> Page:
+    def open_(path: str, *, client: Client | None = None, width: int = 1400, clock: bool = False, **options) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=theme, base_url=live_server.url, **options
+            viewport={"width": width, "height": 900}, color_scheme="light", base_url=live_server.url, **options
         )
+        if clock:
+            context.clock.install()
         contexts.append(context)
         if client is not None:
             log_in(context, client, live_server.url)
@@ -107,16 +121,13 @@ def watch(page: Page, watched: Watched, url: str) -> None:
         if message.type == "error":
             watched.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
 
-    def on_route(route: Route) -> None:
-        if urlsplit(route.request.url).netloc in (host, ""):
-            route.fallback()
-        else:
-            watched.problems.append(f"request to elsewhere: {route.request.url}")
-            route.abort()
+    def on_request(request: Request) -> None:
+        if urlsplit(request.url).netloc not in (host, ""):
+            watched.problems.append(f"request to elsewhere: {request.url}")
 
     page.on("console", on_console)
     page.on("pageerror", lambda error: watched.problems.append(f"page error: {error}"))
-    page.route("**/*", on_route)
+    page.on("request", on_request)
 
 
 @pytest.fixture
@@ -127,17 +138,79 @@ def root(transactional_db) -> Client:
     return client
 
 
-def check(page: Page, name: str) -> None:
-    """What holds for every page: no serious finding of axe, nothing wider than the window; keeps a screenshot."""
-    page.wait_for_load_state("networkidle")
+# Everything has come that the page asks for when it is opened, and nothing moves to its place any more.
+SETTLED = """async () => {
+    const waits = () => document.readyState !== "complete" || document.fonts.status !== "loaded"
+        || document.querySelector(".htmx-request, [aria-busy=true]");
+    const end = Date.now() + 20000;
+    while (waits()) {
+        if (Date.now() > end) {
+            throw new Error(`${location.pathname} still loads after 20 s`);
+        }
+        await new Promise((done) => setTimeout(done, 20));
+    }
+    const ends = (one) => Number.isFinite(one.effect.getComputedTiming().endTime);
+    await Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished));
+}"""
+# Style sheets are read a second time only for rules that are switched off by themselves.
+AXE = {"resultTypes": ["violations"], "preload": {"assets": ["media"]}}
+
+
+def settle(page: Page) -> None:
+    """Waits until the page is there as a person sees it."""
+    page.wait_for_load_state()
+    page.evaluate(SETTLED)
+
+
+def keep_shot(page: Page, name: str) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
-    found = Axe().run(page).response["violations"]
-    grave = [
-        f"{one['id']}: {one['help']}: " + "; ".join(node["html"][:200] for node in one["nodes"][:3])
+
+
+def check(page: Page, name: str) -> None:
+    """What holds for every page: no serious finding of axe, nothing wider than the window.
+
+    A page of which that is not true is kept as a picture; with MEMOS_KEEP_SHOTS=1 every page is."""
+    settle(page)
+    found = Axe().run(page, options=AXE).response["violations"]
+    problems = [
+        f"{name}: {one['id']}: {one['help']}: " + "; ".join(node["html"][:200] for node in one["nodes"][:3])
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
-    assert not grave, "\n".join(grave)
     wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wider <= 0, f"{name} is {wider} px wider than the window"
+    if wider > 0:
+        problems.append(f"{name} is {wider} px wider than the window")
+    if problems or KEEP_SHOTS:
+        keep_shot(page, name)
+    assert not problems, "\n".join(problems)
+
+
+def in_looks(page: Page) -> Iterator[tuple[str, int]]:
+    """Gives an open page each theme and width, then the first again. Only the map needs to be opened anew for it."""
+    for theme, width in LOOKS:
+        give_look(page, theme, width)
+        yield theme, width
+    give_look(page, *LOOKS[0])
+
+
+def give_look(page: Page, theme: str, width: int) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": width, "height": 900})
+
+
+def check_looks(page: Page, name: str, *seen: Locator, pressed: Sequence[Locator] = ()) -> None:
+    """`check` of one page in each theme and width, in which the `seen` are visible and the `pressed` can be clicked.
+
+    The page keeps the first look."""
+    problems = []
+    for theme, width in in_looks(page):
+        for one in seen:
+            expect(one).to_be_visible()
+        for one in pressed:
+            one.click(trial=True)
+        try:
+            check(page, f"{name}-{theme}-{width}")
+        except AssertionError as error:
+            problems.append(str(error))
+    assert not problems, "\n".join(problems)

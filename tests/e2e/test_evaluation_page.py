@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from memory.models import EvaluationRun
-from tests.e2e.conftest import MATRIX, check
+from tests.e2e.conftest import check_looks
 from tests.ops.test_evaluation_page import marked, measured  # noqa: F401 - the same world as its page tests
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_runs_one_run_and_a_comparison(open_page, root, marked, theme, width):  # noqa: F811
+def test_runs_one_run_and_a_comparison(open_page, root, marked):  # noqa: F811
     base, run = measured(marked.harbour, arms=True), measured(marked.harbour)
-    page = open_page("/ops/evaluation/", client=root, theme=theme, width=width)
-    expect(page.locator(".chart-title", has_text="Trend of harbour")).to_be_visible()
-    check(page, f"evaluation-{theme}-{width}")
-    page.locator(f'input[name="base"][value="{base.pk}"]').check()
-    page.locator(f'input[name="run"][value="{run.pk}"]').check()
-    page.get_by_role("button", name="Compare the two marked").click()
-    expect(page.get_by_role("heading", name="Two runs compared")).to_be_visible()
-    check(page, f"evaluation-compare-{theme}-{width}")
+    page = open_page("/ops/evaluation/", client=root)
+    one = page.locator(f'input[name="base"][value="{base.pk}"]')
+    other = page.locator(f'input[name="run"][value="{run.pk}"]')
+    compare = page.get_by_role("button", name="Compare the two marked")
+    trend = page.locator(".chart-title", has_text="Trend of harbour")
+    check_looks(page, "evaluation", trend, pressed=[one, other, compare])
+    one.check()
+    other.check()
+    compare.click()
+    check_looks(page, "evaluation-compare", page.get_by_role("heading", name="Two runs compared"))
     page.goto(f"/ops/evaluation/{base.pk}/")
-    expect(page.get_by_role("heading", name="With parts of the search")).to_be_visible()
-    check(page, f"evaluation-run-{theme}-{width}")
+    check_looks(page, "evaluation-run", page.get_by_role("heading", name="With parts of the search"))
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_empty_and_masked(open_page, marked, grant_console, theme, width):  # noqa: F811
+def test_empty_and_masked(open_page, marked, grant_console):  # noqa: F811
     clerk = grant_console("harbour")
-    page = open_page("/ops/evaluation/", client=clerk, theme=theme, width=width)
-    expect(page.get_by_text("Nothing was measured yet")).to_be_visible()
-    check(page, f"evaluation-empty-{theme}-{width}")
+    page = open_page("/ops/evaluation/", client=clerk)
+    check_looks(page, "evaluation-empty", page.get_by_text("Nothing was measured yet"))
     page.goto("/ops/evaluation/judgements/")
     expect(page.get_by_text("Who boards")).to_have_count(0)
-    check(page, f"evaluation-judgements-{theme}-{width}")
+    check_looks(page, "evaluation-judgements")
 
 
 def test_a_run_is_started(open_page, root, marked):  # noqa: F811

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from memory.models import AuditLog, ContextPack
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
-from tests.e2e.conftest import MATRIX, check
+from tests.e2e.conftest import check, check_looks
 from tests.ops.conftest import turns
 from tests.ops.tables import row_counts
 
@@ -24,32 +24,30 @@ def pack(world):
     return ContextPack.objects.across_namespaces().get(pk=answer.pack_id)
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_the_list_and_a_pack(open_page, root, pack, theme, width):
-    page = open_page("/ops/inspector/", client=root, theme=theme, width=width)
-    check(page, f"inspector-{theme}-{width}")
-    page.get_by_role("link", name=QUESTION).click()
-    expect(page.get_by_role("heading", name="Final text")).to_be_visible()
+def test_the_list_and_a_pack(open_page, root, pack):
+    page = open_page("/ops/inspector/", client=root)
+    link = page.get_by_role("link", name=QUESTION)
+    check_looks(page, "inspector", pressed=[link])
+    link.click()
     expect(page.locator(".final-text")).to_have_text(pack.pack["text"])
-    check(page, f"inspector-pack-{theme}-{width}")
+    replay = page.get_by_role("link", name="Replay now")
+    check_looks(page, "inspector-pack", page.get_by_role("heading", name="Final text"), pressed=[replay])
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_an_empty_list(open_page, root, theme, width):
-    page = open_page("/ops/inspector/", client=root, theme=theme, width=width)
-    expect(page.get_by_text("No packs yet")).to_be_visible()
-    check(page, f"inspector-empty-{theme}-{width}")
+def test_an_empty_list(open_page, root):
+    page = open_page("/ops/inspector/", client=root)
+    check_looks(page, "inspector-empty", page.get_by_text("No packs yet"))
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_a_replay_shows_what_differs(open_page, root, world, pack, theme, width):
+def test_a_replay_shows_what_differs(open_page, root, world, pack):
     turns(world.harbour, "night shift", "The harbour pilot boards when the harbour pilot boat comes.")
-    page = open_page(f"/ops/inspector/{pack.pk}/", client=root, theme=theme, width=width)
+    page = open_page(f"/ops/inspector/{pack.pk}/", client=root)
     page.get_by_role("link", name="Replay now").click()
-    expect(page.get_by_role("heading", name="What differs: then → now")).to_be_visible()
-    expect(page.locator("table").get_by_text("Came")).to_be_visible()
-    check(page, f"inspector-replay-{theme}-{width}")
-    page.get_by_role("link", name="As believed then").click()
+    differs = page.get_by_role("heading", name="What differs: then → now")
+    came = page.locator("table").get_by_text("Came")
+    then = page.get_by_role("link", name="As believed then")
+    check_looks(page, "inspector-replay", differs, came, pressed=[then])
+    then.click()
     page.wait_for_url(re.compile("as_of=then"))
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from memory.models import Memory
 from memory.services.projection import fit
-from tests.e2e.conftest import CHROMIUM, MATRIX, check, log_in, watch
+from tests.e2e.conftest import ARGUMENTS, CHROMIUM, check, check_looks, in_looks, log_in, watch
 from tests.ops.conftest import turns
 
 URL = "/ops/map/?ns=harbour"
@@ -31,19 +31,18 @@ def ready(page):
     return page.locator("[data-canvas]")
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_the_map(open_page, root, drawn, theme, width):
-    page = open_page(URL, client=root, theme=theme, width=width)
-    ready(page)
-    expect(page.get_by_text("84 / 84")).to_be_visible()
-    check(page, f"map-{theme}-{width}")
+def test_the_map(open_page, root, drawn):
+    page = open_page(URL, client=root)
+    for theme, width in in_looks(page):
+        page.reload()
+        ready(page)
+        expect(page.get_by_text("84 / 84")).to_be_visible()
+        check(page, f"map-{theme}-{width}")
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_no_map_yet(open_page, root, world, theme, width):
-    page = open_page(URL, client=root, theme=theme, width=width)
-    expect(page.get_by_text("No map of this namespace yet")).to_be_visible()
-    check(page, f"map-empty-{theme}-{width}")
+def test_no_map_yet(open_page, root, world):
+    page = open_page(URL, client=root)
+    check_looks(page, "map-empty", page.get_by_text("No map of this namespace yet"))
 
 
 def test_a_lasso_opens_the_list_of_what_it_holds(open_page, root, drawn):
@@ -149,8 +148,7 @@ def test_three_dimensions_without_turning_for_who_wants_stillness(open_page, roo
 
 
 def test_without_webgl_it_stays_flat_and_says_so(browser_type, live_server, root, drawn, watched):
-    args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-3d-apis"]
-    browser = browser_type.launch(executable_path=CHROMIUM, args=args)
+    browser = browser_type.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, "--disable-3d-apis"])
     try:
         context = browser.new_context(base_url=live_server.url, viewport={"width": 1400, "height": 900})
         log_in(context, root, live_server.url)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from memory.models import Memory
-from tests.e2e.conftest import MATRIX, check
+from tests.e2e.conftest import check_looks
 from tests.ops.test_quarantine_page import doubtful  # noqa: F401 - the same world as its page tests
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_the_queue(open_page, root, doubtful, theme, width):  # noqa: F811
-    page = open_page("/ops/quarantine/", client=root, theme=theme, width=width)
-    expect(page.get_by_role("link", name="Review 3 items")).to_be_visible()
-    expect(page.get_by_text("Both cannot hold.")).to_be_visible()
-    check(page, f"quarantine-{theme}-{width}")
+def test_the_queue(open_page, root, doubtful):  # noqa: F811
+    page = open_page("/ops/quarantine/", client=root)
+    review = page.get_by_role("link", name="Review 3 items")
+    check_looks(page, "quarantine", review, page.get_by_text("Both cannot hold."))
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_empty_and_masked(open_page, doubtful, grant_console, theme, width):  # noqa: F811
-    page = open_page("/ops/quarantine/", client=grant_console("harbour"), theme=theme, width=width)
+def test_empty_and_masked(open_page, doubtful, grant_console):  # noqa: F811
+    page = open_page("/ops/quarantine/", client=grant_console("harbour"))
     expect(page.get_by_text("Both cannot hold.")).to_have_count(0)
-    check(page, f"quarantine-masked-{theme}-{width}")
-    page = open_page("/ops/quarantine/", client=grant_console(), theme=theme, width=width)
-    expect(page.get_by_text("Nothing was kept apart")).to_be_visible()
-    check(page, f"quarantine-empty-{theme}-{width}")
+    check_looks(page, "quarantine-masked")
+    page = open_page("/ops/quarantine/", client=grant_console())
+    check_looks(page, "quarantine-empty", page.get_by_text("Nothing was kept apart"))
 
 
 def test_a_contradiction_is_superseded_by_keyboard(open_page, root, doubtful):  # noqa: F811

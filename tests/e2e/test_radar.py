@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from memory.errors import RedisAway
 from memory.models import RelevanceJudgement
 from memory.stores import probes
-from tests.e2e.conftest import MATRIX, check
+from tests.e2e.conftest import check, check_looks, in_looks
 from tests.ops.conftest import scope_of, turns
 
 QUESTION = "When does the harbour pilot board?"
@@ -30,29 +30,32 @@ def busy(world):
     return world
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_a_question_and_its_plot(open_page, root, busy, theme, width):
-    page = open_page("/ops/radar/", client=root, theme=theme, width=width)
-    check(page, f"radar-form-{theme}-{width}")
+def test_a_question_and_its_plot(open_page, root, busy):
+    page = open_page("/ops/radar/", client=root)
+    fields = [page.get_by_label("Question"), page.get_by_label("Namespace").last]
+    check_looks(page, "radar-form", pressed=[*fields, page.get_by_role("button", name="Ask", exact=True)])
     ask(page)
     expect(page.get_by_role("heading", name="Candidates")).to_be_visible()
     expect(page.locator(".blip")).to_have_count(page.locator(".scores tbody tr[id]").count())
-    assert page.locator(".scores").evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
-    check(page, f"radar-{theme}-{width}")
+    for theme, width in in_looks(page):
+        assert page.locator(".scores").evaluate("table => table.scrollWidth <= table.parentElement.clientWidth"), width
+        check(page, f"radar-{theme}-{width}")
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_two_settings_and_nothing_found(open_page, root, busy, theme, width):
-    page = open_page("/ops/radar/", client=root, theme=theme, width=width)
+def test_two_settings_and_nothing_found(open_page, root, busy):
+    page = open_page("/ops/radar/", client=root)
     expect(page.get_by_text("Setting B")).to_be_hidden()
-    page.get_by_label("Compare with a second setting").check()
+    both = page.get_by_label("Compare with a second setting")
+    both.check()
     second = page.get_by_role("group", name="Setting B")
+    for _look in in_looks(page):
+        both.click(trial=True)
+        second.get_by_text("Filters and moments").click(trial=True)
     second.get_by_text("Filters and moments").click()
     second.get_by_label("Speaker").fill("Nobody")
     ask(page)
-    expect(page.get_by_role("heading", name="What differs: A → B")).to_be_visible()
-    expect(page.get_by_text("Nothing was found")).to_be_visible()
-    check(page, f"radar-compare-{theme}-{width}")
+    differs = page.get_by_role("heading", name="What differs: A → B")
+    check_looks(page, "radar-compare", differs, page.get_by_text("Nothing was found"))
 
 
 def test_without_permission_and_without_text(open_page, world, watched, grant_console):

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from memory.models import Memory
-from tests.e2e.conftest import MATRIX, check
+from tests.e2e.conftest import check_looks
 from tests.ops.test_retired import corrected  # noqa: F401 - the same world as its page tests
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_the_pages(open_page, watched, root, corrected, theme, width):  # noqa: F811
-    # Widgets of the admin ask for a stylesheet of theirs; as on every other page of a row.
-    watched.expected += ["Applying inline style", "widgets.css"]
-    page = open_page("/ops/retired/", client=root, theme=theme, width=width)
+def test_the_pages(open_page, root, corrected):  # noqa: F811
+    page = open_page("/ops/retired/", client=root)
     expect(page.get_by_role("button", name="Both hold")).to_have_count(3)
-    check(page, f"retired-{theme}-{width}")
+    check_looks(page, "retired", pressed=page.get_by_role("button", name="Both hold").all()[:1])
     page.goto("/ops/?ns=harbour")
-    expect(page.get_by_text("2 corrections were carried out in the last 7 days")).to_be_visible()
-    check(page, f"retired-overview-{theme}-{width}")
+    check_looks(page, "retired-overview", page.get_by_text("2 corrections were carried out in the last 7 days"))
     page.goto(f"/admin/memory/memory/{corrected[0]}/change/")
-    expect(page.get_by_role("heading", name="What holds no longer")).to_be_visible()
-    check(page, f"retired-memory-{theme}-{width}")
+    # What resembles it is fetched when it comes into view.
+    page.locator("[data-similar]").scroll_into_view_if_needed()
+    check_looks(page, "retired-memory", page.get_by_role("heading", name="What holds no longer"))
     page.goto("/ops/sessions/one/?ns=harbour&session=talk")
-    expect(page.get_by_text("1 part retired").first).to_be_visible()
-    check(page, f"retired-session-{theme}-{width}")
+    check_looks(page, "retired-session", page.get_by_text("1 part retired").first)
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_empty_and_masked(open_page, corrected, grant_console, theme, width):  # noqa: F811
+def test_empty_and_masked(open_page, corrected, grant_console):  # noqa: F811
     clerk = grant_console("harbour", permissions=("memory.change_memory",))
-    page = open_page("/ops/retired/", client=clerk, theme=theme, width=width)
+    page = open_page("/ops/retired/", client=clerk)
     expect(page.get_by_text("chess")).to_have_count(0)
-    check(page, f"retired-masked-{theme}-{width}")
-    page = open_page("/ops/retired/", client=grant_console(), theme=theme, width=width)
-    expect(page.get_by_text("Nothing was retired lately")).to_be_visible()
-    check(page, f"retired-empty-{theme}-{width}")
+    check_looks(page, "retired-masked")
+    page = open_page("/ops/retired/", client=grant_console())
+    check_looks(page, "retired-empty", page.get_by_text("Nothing was retired lately"))
 
 
 def test_both_hold_from_the_overview_and_back_again(open_page, root, corrected):  # noqa: F811

@@ -14,21 +14,19 @@ from memory.services.entities.extract import index_pending
 from memory.services.recall import probe
 from memory.services.retention import strength_counts
 from memory.services.summaries.condense import condense_session
-from tests.e2e.conftest import MATRIX, SHOTS, check
+from tests.e2e.conftest import KEEP_SHOTS, check, check_looks, keep_shot, settle
 from tests.ops.conftest import NOW, scope_of, turns
 
 SESSION = "?ns=harbour&session=night+shift"
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_a_database_that_is_away_is_said_and_tried_again(open_page, root, world, postgres_away, watched, theme, width):
+def test_a_database_that_is_away_is_said_and_tried_again(open_page, root, world, postgres_away, watched):
     watched.expected += ["503"]
-    page = open_page("/ops/audit/", client=root, theme=theme, width=width)
+    page = open_page("/ops/audit/", client=root)
     postgres_away.take()
     page.reload()
-    expect(page.get_by_role("heading", name="The database does not answer")).to_be_visible()
-    expect(page.get_by_text("manage.py doctor")).to_be_visible()
-    check(page, f"database-away-{theme}-{width}")
+    heading = page.get_by_role("heading", name="The database does not answer")
+    check_looks(page, "database-away", heading, page.get_by_text("manage.py doctor"))
     postgres_away.bring_back()
     page.get_by_role("link", name="Try again").press("Enter")
     expect(page.get_by_role("heading", name="Audit", level=1)).to_be_visible()
@@ -71,12 +69,11 @@ def test_what_was_asked_for_and_does_not_come_is_said(open_page, root, world, wa
     expect(page.get_by_role("heading", name="Age and strength")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched, theme, width):
+def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_away, watched):
     watched.expected += ["503"]
     now = timezone.now()
     kept = probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=now).id
-    page = open_page("/ops/inspector/", client=root, theme=theme, width=width)
+    page = open_page("/ops/inspector/", client=root)
     redis_away()
     for name, path, words in (
         ("overview", "/ops/", "Redis does not answer"),
@@ -86,35 +83,30 @@ def test_pages_without_redis_say_what_is_missing(open_page, root, world, redis_a
         ("radar", f"/ops/radar/p/{kept}/", "which keeps the question, does not answer"),
     ):
         page.goto(path)
-        expect(page.get_by_role("main").get_by_text(re.compile(words)).first).to_be_visible()
-        check(page, f"redis-away-{name}-{theme}-{width}")
+        check_looks(page, f"redis-away-{name}", page.get_by_role("main").get_by_text(re.compile(words)).first)
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_what_is_not_granted_and_what_is_not_there(open_page, grant_console, world, watched, theme, width):
+def test_what_is_not_granted_and_what_is_not_there(open_page, grant_console, world, watched):
     watched.expected += ["403", "404"]
-    page = open_page("/ops/", client=grant_console("bakery"), theme=theme, width=width)
+    page = open_page("/ops/", client=grant_console("bakery"))
     for name, path, words in (
         ("reset", "/ops/sessions/reset/?ns=bakery&session=recipes", "Can reset a session"),
         ("probe", "/ops/inspector/t/1-a/", "Can search in the console"),
         ("tenant", "/ops/map/?ns=harbour", "Nothing is here"),
     ):
         page.goto(path)
-        expect(page.get_by_role("main").get_by_text(words)).to_be_visible()
-        check(page, f"not-granted-{name}-{theme}-{width}")
+        check_looks(page, f"not-granted-{name}", page.get_by_role("main").get_by_text(words))
 
 
-@pytest.mark.parametrize(("theme", "width"), MATRIX)
-def test_pages_of_a_server_without_namespaces_and_of_an_empty_one(open_page, root, theme, width):
-    page = open_page("/ops/", client=root, theme=theme, width=width)
+def test_pages_of_a_server_without_namespaces_and_of_an_empty_one(open_page, root):
+    page = open_page("/ops/", client=root)
     for name in ("radar", "map", "entities"):
         page.goto(f"/ops/{name}/")
-        check(page, f"{name}-none-{theme}-{width}")
+        check_looks(page, f"{name}-none")
     scope_of("harbour")
     for name in ("entities", "decay"):
         page.goto(f"/ops/{name}/?ns=harbour")
-        expect(page.locator(".empty").first).to_be_visible()
-        check(page, f"{name}-empty-{theme}-{width}")
+        check_looks(page, f"{name}-empty", page.locator(".empty").first)
 
 
 MOVING = "document.getAnimations().filter(one => one.playState === 'running').length"
@@ -131,8 +123,9 @@ def test_colours_of_the_system_and_no_motion(open_page, root, world):
     page = open_page("/ops/", client=root, forced_colors="active", reduced_motion="reduce")
     for place, path in enumerate(WALK):
         page.goto(path)
-        page.wait_for_load_state("networkidle")
-        page.screenshot(path=SHOTS / f"forced-{place}.png", full_page=True)
+        settle(page)
+        if KEEP_SHOTS:
+            keep_shot(page, f"forced-{place}")
         assert page.evaluate("matchMedia('(forced-colors: active)').matches")
         assert page.evaluate(MOVING) == 0, path
         assert page.evaluate(OVER) <= 0, path
