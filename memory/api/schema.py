@@ -6,7 +6,6 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 _REFUSALS = {
@@ -67,9 +66,17 @@ IF_MATCH = OpenApiParameter(
 )
 
 
+# One event of a stream, as it is read.
+_SERVER_SENT_EVENT = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+    "required": ["data"],
+}
+
+
 def event_stream_of(events: str) -> dict[tuple[int, str], OpenApiResponse]:
     """The responses of a route that sends server-sent events; `events` says which."""
-    return {(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, description=events)}
+    return {(200, "text/event-stream"): OpenApiResponse(_SERVER_SENT_EVENT, description=events)}
 
 
 def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:

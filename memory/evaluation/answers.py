@@ -19,7 +19,7 @@ import orjson
 
 from memory.enums import AnswerCriterion, AnswerMode
 from memory.errors import InvalidInput, LLMUnavailable
-from memory.evaluation.answer_scores import chosen_letter, containment, token_f1
+from memory.evaluation.answer_metrics import chosen_letter, containment, token_f1
 from memory.evaluation.bootstrap import Interval, paired_intervals
 from memory.evaluation.published import GoldQuestion, PublishedSet, QuestionHistory
 from memory.providers.chat.model import ChatModel

@@ -38,7 +38,15 @@ CALLS = [
 # What needs no key; everything else of the URL conf does.
 PUBLIC = {"health", "health/live", "health/ready", "metrics", "openapi.json", "docs"}
 # The routes that read by POST, and what a key that may not administer cannot do.
-READ_BY_POST = {"v1/query", "v1/search", "v1/answer", "v1/why", "api/v1/memory/query", "v1/policy/preview"}
+READ_BY_POST = {
+    "v1/query",
+    "v1/search",
+    "v1/answer",
+    "v1/answer/stream",
+    "v1/why",
+    "api/v1/memory/query",
+    "v1/policy/preview",
+}
 ADMIN = {
     "post v1/sessions/reset", "get v1/erasures", "post v1/erasures", "get v1/erasures/<uuid:erasure_id>",
     "post v1/evaluations", "put v1/policy", "post v1/policy/exemptions", "post v1/quarantine/<uuid:item_id>/release",

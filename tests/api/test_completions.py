@@ -100,7 +100,7 @@ def test_an_unknown_model_is_not_found_and_those_that_are_there_are_named(alice,
 
 
 def test_without_a_model_it_says_what_to_set(alice):
-    error = error_of(alice.post(ROUTE, ASKED), 503)
+    error = error_of(alice.post(ROUTE, ASKED), 404)
 
     assert error["code"] == "model_not_configured"
     assert "MEMOS_LLM_ENABLED" in error["message"]

@@ -79,6 +79,8 @@ def test_a_memory_with_all_that_is_known_of_it(alice, remember):
         "retired_statements": [],
         "importance": Memory.objects.across_namespaces().get().importance,
         "tier": "L2",
+        "kind": "said",
+        "sources": [],
         "state": "active",
         "pinned": False,
         "review": None,

@@ -36,11 +36,13 @@ WITH_WRITE = "the reading half of a statement that writes"
 COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
+    "memory/retrieval/durable.py": ONE_ROUND,
     "memory/retrieval/pipeline.py": ONE_ROUND,
     "memory/retrieval/places.py": ONE_ROUND,
     "memory/retrieval/predicate.py": COMPOSED,
     "memory/services/entities/extract.py": LOCKS,
     "memory/services/entities/links.py": JOINED,
+    "memory/services/erasure/facts.py": LOCKS,
     "memory/services/erasure/holders.py": COMPOSED,
     "memory/services/erasure/requests.py": WITH_WRITE,
     "memory/services/erasure/sessions.py": WITH_WRITE,

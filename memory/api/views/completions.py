@@ -105,7 +105,7 @@ class ModelViewSet(OpenAIViewSet):
     @extend_schema(
         operation_id="list_models", summary="The chat models that are configured", responses={200: ModelListSerializer}
     )
-    def list(self, request: Request) -> Response:
+    def show_all(self, request: Request) -> Response:
         return Response({"object": "list", "data": [_model(name) for name in list_models()]})
 
     @extend_schema(operation_id="retrieve_model", summary="One chat model", responses={200: ModelSerializer})

@@ -26,7 +26,7 @@ class UsageViewSet(MemosViewSet):
         parameters=[UsageReadSerializer],
         responses={(200, "application/json"): UsageListSerializer, (200, "text/csv"): OpenApiTypes.STR},
     )
-    def list(self, request: Request) -> Response | HttpResponse:
+    def totals(self, request: Request) -> Response | HttpResponse:
         values = self.valid(UsageReadSerializer, request.query_params)
         as_file = values["format"] == "csv"
         wanted = UsageFilter(

@@ -22,8 +22,9 @@ class ModelUnknown(NotFound):
 
 
 class ModelNotConfigured(LLMUnavailable):
-    """There is no chat model at all."""
+    """There is no chat model at all. Clients try a 503 again by themselves, which would not help."""
 
+    status = 404
     code = "model_not_configured"
 
 

@@ -81,9 +81,12 @@ def _end(*, call: EndedCall, **_signal: Any) -> None:
     try:
         row = _row(call, payer, now=timezone.now())
         book(partial(_keep, row))
-    except Exception:
+    except Exception as error:
+        # Without a traceback: it would tell of the provider's error that is handled now, with whatever stands in it.
         model = f"{call.planned.provider}/{call.planned.model}"
-        log.exception("a call of a model could not be kept", extra={"model": model, "call": str(call.planned.id)})
+        reason = f"{type(error).__name__}: {error}"
+        extra = {"model": model, "call": str(call.planned.id), "reason": reason}
+        log.error("a call of a model could not be kept", extra=extra)
 
 
 def _payer_now() -> Payer:

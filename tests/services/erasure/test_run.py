@@ -322,8 +322,8 @@ class TestOnTheWay:
             turns(alice, [f"Ann decided on route {number}." for number in range(8)])
         write = condense._write_card
 
-        def late(batch: Any) -> Any:
-            card = write(batch)
+        def late(scope: Any, batch: Any) -> Any:
+            card = write(scope, batch)
             assert "quagga" in str(card)
             monkeypatch.setattr(condense, "_write_card", write)
             finished(carry_out(request(alice, memory_ids=tuple(ids[:1]))))

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.enums import ErasureStatus, MemoryState
 from memory.models import AuditLog, ErasedMemory, Job, Memory, MemoryLink, Posting, Session
-from memory.services.erasure import requests
+from memory.services.erasure import receipts, requests
 from memory.services.erasure.requests import Target
 from memory.services.erasure.run import carry_out
 from memory.services.memories import edit, reinstate, supersede
@@ -36,7 +36,7 @@ def follow(tenant, session: str = "s1") -> int:
 def erase(tenant, **target) -> dict:
     asked = requests.request(tenant.scope, target=Target(**target), reason="asked for", now=timezone.now())
     assert carry_out(namespace_id=tenant.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
-    receipt = requests.find(ACCESS, erasure_id=asked.id)
+    receipt = receipts.find(ACCESS, erasure_id=asked.id)
     assert receipt.status == ErasureStatus.FINISHED, receipt.error
     return receipt.holders
 

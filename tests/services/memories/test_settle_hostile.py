@@ -18,7 +18,7 @@ from memory.governance.supersession import settle as judge
 from memory.models import Job, Memory, MemoryLink, MemoryVector, NamespaceStat, Posting, Session
 from memory.services.erasure.run import carry_out
 from memory.services.index import neighbours
-from memory.services.memories import edit, reinstate, supersede
+from memory.services.memories import comparison, edit, reinstate, supersede
 from memory.services.memories import settle as settling
 from memory.services.sessions.reset import reset_session
 from memory.text.utterances import statements
@@ -154,7 +154,7 @@ def test_a_session_whose_count_fell_behind_its_turns_ends(alice, remember):
 
 def test_a_text_of_nothing_but_announcements_is_judged_in_bounds(alice, remember, monkeypatch):
     # Each of them would take longer; the bound is the same for a shorter time.
-    monkeypatch.setattr(settling, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(comparison, "MOST_SECONDS", 0.5)
     remember(alice, "".join(f"I love chess problem {number}. " for number in range(700)), occurred_at=MARCH)
     remember(alice, "".join(f"I no longer love chess problem {number}. " for number in range(500)), occurred_at=MAY)
     remember(alice, "".join(f"I live in Lisbon{number}. " for number in range(900)), occurred_at=MAY)

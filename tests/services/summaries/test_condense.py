@@ -234,12 +234,12 @@ def test_a_reset_during_the_first_run_leaves_no_summary_of_what_is_gone(alice, m
     tell(alice, 5)
     whole = condense._write_card
 
-    def interrupted(batch: Any) -> Any:
+    def interrupted(scope: Any, batch: Any) -> Any:
         monkeypatch.setattr(condense, "_write_card", whole)
         reset_session(alice.scope, session="s1", dry_run=False, clear_audit=False, now=NOW)
         if afterwards:
             tell(alice, afterwards)
-        return whole(batch)
+        return whole(scope, batch)
 
     monkeypatch.setattr(condense, "_write_card", interrupted)
     assert run(alice) == []
@@ -253,9 +253,9 @@ def test_a_reset_of_a_summarised_session_during_a_run_makes_it_a_no_op(alice, mo
     tell(alice, 5, first=6)
     whole = condense._write_card
 
-    def interrupted(batch: Any) -> Any:
+    def interrupted(scope: Any, batch: Any) -> Any:
         reset_session(alice.scope, session="s1", dry_run=False, clear_audit=False, now=NOW)
-        return whole(batch)
+        return whole(scope, batch)
 
     monkeypatch.setattr(condense, "_write_card", interrupted)
     assert run(alice) == []
@@ -274,7 +274,7 @@ def test_a_run_that_another_overtakes_while_it_reads_stores_nothing_twice(alice)
         return execute(sql, params, many, context)
 
     batch = condense._next_batch(alice.scope, "s1", configured_refresh(), now=NOW)
-    written = condense._write_card(batch)
+    written = condense._write_card(alice.scope, batch)
     with connection.execute_wrapper(overtake):
         run(alice)
         run(alice)

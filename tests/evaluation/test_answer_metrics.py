@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.evaluation.answer_scores import chosen_letter, containment, token_f1
+from memory.evaluation.answer_metrics import chosen_letter, containment, token_f1
 
 
 @pytest.mark.parametrize(
