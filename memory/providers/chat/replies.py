@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
+
+from django.conf import settings
 
 from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.faults import Endpoint, no_completion
 from memory.providers.chat.presets import ChatPreset
+from memory.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,10 @@ class ChatReply:
 
 
 class ChatStream:
-    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended."""
+    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended.
+
+    `pieces` are those that came so far.
+    """
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class ChatStream:
         self.usage = TokenUsage()
         self.finish = ""
         self.ttft_ms: int | None = None
+        self.pieces: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
@@ -58,6 +65,7 @@ class ChatStream:
                     if choice.delta.content:
                         if self.ttft_ms is None:
                             self.ttft_ms = elapsed_ms(self._started)
+                        self.pieces.append(choice.delta.content)
                         yield choice.delta.content
         if not came:
             raise LLMUnavailable(no_completion(self._endpoint))
@@ -81,6 +89,11 @@ def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
         "a model that thinks less",
     }
     raise LLMRefused(f"{endpoint.label} {reasons.get(finish, 'answered nothing: ask again, or another model')}.")
+
+
+def estimate_completion(pieces: Iterable[str], usage: TokenUsage) -> int | None:
+    """About how many tokens the pieces of an answer have; None where the provider counted them."""
+    return count_tokens("".join(pieces), settings.MEMOS_TOKENIZER) if usage.completion is None else None
 
 
 def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
