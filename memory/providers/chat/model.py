@@ -26,6 +26,7 @@ from memory.providers.chat.replies import (
     token_usage,
 )
 from memory.providers.chat.schemas import read_json, validator_of
+from memory.text.json_values import characters_of
 from memory.text.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class ChatModel:
                 with self._explained(planned):
                     answer = self.client.chat.completions.create(**request, timeout=seconds)
                     choice = answer.choices[0]
-                    text, finish = choice.message.content or "", choice.finish_reason or ""
+                    text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
                     usage = token_usage(answer.usage, self._preset)
             except LLMUnavailable:
                 self._end(planned, ModelCallStatus.FAILED, started)

@@ -14,6 +14,7 @@ from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.faults import Endpoint, no_completion
 from memory.providers.chat.presets import ChatPreset
+from memory.text.json_values import characters_of
 from memory.text.tokens import count_tokens
 
 
@@ -51,6 +52,7 @@ class ChatStream:
         self.finish = ""
         self.ttft_ms: int | None = None
         self.pieces: list[str] = []
+        self._half = ""
 
     def __iter__(self) -> Iterator[str]:
         """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
@@ -62,11 +64,10 @@ class ChatStream:
                     self.usage = token_usage(chunk.usage, self._preset)
                 for choice in (chunk.choices or ())[:1]:
                     self.finish = choice.finish_reason or self.finish
-                    if choice.delta.content:
-                        if self.ttft_ms is None:
-                            self.ttft_ms = elapsed_ms(self._started)
-                        self.pieces.append(choice.delta.content)
-                        yield choice.delta.content
+                    if said := self._take(choice.delta.content or ""):
+                        yield said
+            if self._half:
+                yield characters_of(self._half)
         if not came:
             raise LLMUnavailable(no_completion(self._endpoint))
         if not self.finish:
@@ -75,6 +76,16 @@ class ChatStream:
                 f"provider at {self._endpoint.address}."
             )
         check_finish(self._endpoint, self.finish, has_text=self.ttft_ms is not None)
+
+    def _take(self, content: str) -> str:
+        """What of the text can be passed on: half a character, which some providers send, waits for the other."""
+        if content and self.ttft_ms is None:
+            self.ttft_ms = elapsed_ms(self._started)
+        text = self._half + content
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        said = characters_of(text.removesuffix(self._half))
+        self.pieces.append(said)
+        return said
 
 
 def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
