@@ -20,11 +20,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any
+from urllib.parse import unquote
 
 import orjson
 from django.conf import settings
 from gunicorn.http import get_parser
 from gunicorn.http.unreader import Unreader
+from gunicorn.util import split_request_uri
 from gunicorn.workers.gthread import TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
@@ -42,7 +44,7 @@ LINGER_BYTES = 65_536
 
 _END = b"\r\n\r\n"
 # Answers take long when a model writes them; a stream takes as long as its client reads.
-_ANSWER = re.compile(rb"POST /v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?[ ?]")
+_ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
@@ -51,6 +53,18 @@ _REASONS = {
     431: ("Request Header Fields Too Large", "headers_too_large"),
     503: ("Service Unavailable", "overloaded"),
 }
+
+
+def _posted_path(head: bytes) -> str:
+    """The path of a POST as the application reads it, however its target is written; "" for all else."""
+    method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
+    if method != b"POST":
+        return ""
+    try:
+        return unquote(split_request_uri(rest.partition(b" ")[0].decode("latin-1")).path)
+    except ValueError:
+        # No target: the parser refuses it.
+        return ""
 
 
 class Buffered(Unreader):
@@ -128,7 +142,7 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
-        asked = _ANSWER.match(head)
+        asked = _ANSWER.fullmatch(_posted_path(head))
         self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request

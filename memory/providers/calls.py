@@ -45,13 +45,17 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """Times in milliseconds; `ttft_ms`, the time to the first token, is None where the answer was no stream."""
+    """Times in milliseconds; `ttft_ms`, the time to the first token, is None where the answer was no stream.
+
+    `completion_tokens`: an estimate of what was answered, where the provider did not count it and it is known.
+    """
 
     planned: PlannedCall
     status: ModelCallStatus
     usage: TokenUsage
     duration_ms: int
     ttft_ms: int | None = None
+    completion_tokens: int | None = None
 
 
 # Both are sent with `call`.

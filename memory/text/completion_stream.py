@@ -9,16 +9,20 @@ from typing import Any
 import orjson
 
 _END = b"[DONE]"
+# Fields of a message that no token is generated for.
+_NOT_WRITTEN = frozenset({"role", "id", "type"})
 
 
 @dataclass(slots=True)
 class Completion:
     """What is known so far of an answer: the text of its first choice, why it ended ("" until then), its tokens.
 
-    `head` has the fields that every chunk of a stream repeats.
+    `written`: all that the model wrote, also in other choices, as reasoning or to call tools. `head` has the fields
+    that every chunk of a stream repeats.
     """
 
     pieces: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
     finish: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
@@ -41,14 +45,26 @@ class Completion:
             self.error = said["error"]
         choices = said.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if not isinstance(choice, Mapping) or choice.get("index", 0) != 0:
+            if not isinstance(choice, Mapping):
                 continue
             message = choice.get(name)
+            self.written += _texts(message)
+            if choice.get("index", 0) != 0:
+                continue
             content = message.get("content") if isinstance(message, Mapping) else None
             if isinstance(content, str):
                 self.pieces.append(content)
             if isinstance(choice.get("finish_reason"), str):
                 self.finish = choice["finish_reason"]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts within a message."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value if isinstance(value, list) else (value[key] for key in value if key not in _NOT_WRITTEN):
+            yield from _texts(inner)
 
 
 class EventReader:

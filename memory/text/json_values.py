@@ -91,6 +91,12 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
+def characters_of(text: str) -> str:
+    """`text` as it can be stored and sent: without NUL, a lone surrogate as the sign of what is no character."""
+    text = text.replace("\0", "")
+    return text if _is_unicode(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _writable(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _writable(inner) for name, inner in value.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,9 @@ _IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 # Under these stand names of properties or of schemas, or plain values, and no keywords.
 _NAMES = ("properties", "$defs", "definitions", "dependentSchemas")
 _VALUES = ("const", "enum", "default", "examples")
+# Elsewhere a reference could make a schema of what was looked at as a value or as a list of names, or name by an
+# escape (%64, ~1) another place than it seems to.
+_REFERENCE = re.compile(r"#(?:/(\$defs|definitions)/([A-Za-z0-9_.-]+))?")
 
 
 def find_schema_fault(schema: dict[str, Any]) -> JsonFault | None:
@@ -75,12 +79,11 @@ def _schemas(part: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _resolve(target: Any, root: dict[str, Any]) -> dict[str, Any] | None:
     """The schema that a reference within `root` names; None if it names none."""
-    if not isinstance(target, str) or not (target == "#" or target.startswith("#/")):
+    named = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
+    if named is None:
         return None
-    found: Any = root
-    for part in target.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, dict) else None
+    schemas = root.get(named[1]) if named[1] else {None: root}
+    found = schemas.get(named[2]) if isinstance(schemas, dict) else None
     return found if isinstance(found, dict) else None
 
 

@@ -243,7 +243,7 @@ def test_a_turn_is_remembered_once_however_often_it_is_sent(alice, upstream):
 
 
 def test_calls_of_tools_are_not_remembered_and_the_question_once(alice, upstream):
-    call = {"id": "t1", "type": "function", "function": {"name": "look", "arguments": '{"q": "secret"}'}}
+    call = {"id": "t1", "type": "function", "function": {"name": " look", "arguments": '{"q": "secret"}'}}
     upstream.answer = lambda _: whole(None, tool_calls=[call])
     alice.post(ROUTE, ASKED | {"user": "ann"})
     messages = [
@@ -384,6 +384,35 @@ def test_a_reader_that_leaves_ends_the_call_and_the_question_is_remembered(alice
 
     assert [(role, text) for _, role, text in turns(alice)] == [("user", "Where is the shop?")]
     assert ended[0].status == "cancelled"
+
+
+def test_a_stream_that_nobody_counted_takes_what_was_written(alice, upstream):
+    other = {"index": 1, "delta": {"content": " quite another thing"}, "finish_reason": "stop"}
+    call = {"index": 0, "id": "call-1", "type": "function", "function": {"name": " look", "arguments": " up the shop"}}
+    pieces = [chunk({"content": SAID}), chunk({"tool_calls": [call]}), chunk(choices=[other]), chunk({}, finish="stop")]
+    upstream.answer = lambda _: Reply([*pieces, b"data: [DONE]\n\n"], content_type="text/event-stream")
+    ended = heard(call_ended)
+
+    pieces_of(alice.post(ROUTE, ASKED | {"stream": True}))
+
+    assert ended[0].usage.completion is None
+    assert ended[0].completion_tokens >= len(f"{SAID} look up the shop quite another thing".split())
+
+
+@pytest.mark.parametrize(
+    ("limits", "reserved"),
+    [
+        ({"max_completion_tokens": 1, "max_tokens": 9_000}, 9_000),
+        ({"max_completion_tokens": True, "max_tokens": -5}, 2_000),
+        ({"max_tokens": 30, "n": 3}, 90),
+    ],
+)
+def test_the_most_that_an_answer_may_take_is_reserved(alice, upstream, limits, reserved):
+    planned = heard(call_planned)
+
+    alice.post(ROUTE, ASKED | limits)
+
+    assert planned[-1].max_tokens == reserved
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -255,6 +255,16 @@ def test_a_reader_that_leaves_ends_the_call_and_says_nothing_about_the_model(end
     assert model().complete(PROMPT, max_tokens=20).text == "Yes."
 
 
+def test_halves_of_characters_are_joined_and_what_is_none_can_be_sent_and_stored(endpoint):
+    halves = [piece("Hi \ud83d"), piece("\ude00\0!"), piece(" \ude00"), piece("\ud83d", "stop")]
+    endpoint.answer = lambda body: (200, iter([*halves, b"data: [DONE]\n\n"]))
+    with model().stream(PROMPT, max_tokens=20) as stream:
+        assert "".join(stream) == "Hi \U0001f600! \ufffd\ufffd"
+
+    endpoint.answer = lambda body: says("A\0nn \ud83d")
+    assert model().complete(PROMPT, max_tokens=20).text == "Ann \ufffd"
+
+
 class TestJson:
     @pytest.mark.parametrize(
         "first", ["Here you are: red", "[]", '{"colour": "green"}', "{}", '{"colour": "red", "why": 1}', '{"colour": ']
@@ -274,6 +284,19 @@ class TestJson:
             with pytest.raises(LLMRefused, match="did not answer the JSON that it was asked for: it is no JSON"):
                 model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20)
         assert len(endpoint.asked) == 4
+
+    @pytest.mark.parametrize("said", ['{"colour": "Our recipe"}', '{"colour": "red", "Our recipe": 1}'])
+    def test_what_is_wrong_is_said_without_a_word_of_the_answer(self, endpoint, said):
+        endpoint.answer = lambda body: says(said)
+        with pytest.raises(LLMRefused, match="does not follow the schema at ") as refused:
+            model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20)
+        assert "recipe" not in refused.value.message
+
+    def test_values_that_cannot_be_stored_are_asked_for_once_more(self, endpoint):
+        replies = iter([says('{"name": "A\\u0000nn"}'), says('{"name": "Ann"}')])
+        endpoint.answer = lambda body: next(replies)
+
+        assert model().complete_json(PROMPT, schema={"type": "object"}, max_tokens=20) == {"name": "Ann"}
 
     def test_an_answer_that_is_cut_off_says_so(self, endpoint):
         endpoint.answer = lambda body: says('{"colour": "r', "length")

@@ -110,6 +110,15 @@ def test_streams_are_answered_by_one_process_and_the_rest_by_others(server):
     assert of_streams.isdisjoint(of_others)
 
 
+@pytest.mark.parametrize(
+    "target", ["/v1/%61nswer/stream", "/v1/chat%2Fstream", "/v1/answer/stream#x", "http://x/v1/answer/stream?y"]
+)
+def test_a_stream_is_one_however_its_route_is_written(server, target):
+    port, _ = server
+
+    assert process_of(port, target) == process_of(port, "/v1/answer/stream")
+
+
 @pytest.mark.parametrize("size", [0, 10, 200_000, 3_000_000])
 def test_a_body_goes_with_its_connection(server, size):
     body = os.urandom(size)

@@ -17,7 +17,7 @@ import cachetools
 from django.conf import settings
 
 from memory.caches import Cache
-from memory.errors import LLMBusy, LLMRefused, LLMUnavailable
+from memory.errors import BudgetExceeded, LLMBusy, LLMRefused, LLMUnavailable
 
 log = logging.getLogger("memos.llm")
 
@@ -41,7 +41,8 @@ class CallGuard:
     @contextmanager
     def admit(self) -> Iterator[None]:
         """The block is one call. LLMUnavailable in it counts as a failure, unless it is of this one request
-        (LLMRefused); what ends it otherwise, such as a reader that leaves, says nothing about the model.
+        (LLMRefused); what ends it otherwise, such as a reader that leaves or a budget that is spent, says nothing
+        about the model.
 
         Raises LLMUnavailable while the guard is open, LLMBusy when MEMOS_LLM_CONCURRENCY calls run.
         """
@@ -52,6 +53,8 @@ class CallGuard:
             healthy = True
         except LLMRefused:
             healthy = True
+            raise
+        except BudgetExceeded:
             raise
         except LLMUnavailable as error:
             healthy = False

@@ -17,8 +17,16 @@ from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ende
 from memory.providers.chat.faults import Endpoint, explained
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.presets import ChatPreset
-from memory.providers.chat.replies import ChatReply, ChatStream, check_finish, elapsed_ms, token_usage
+from memory.providers.chat.replies import (
+    ChatReply,
+    ChatStream,
+    check_finish,
+    elapsed_ms,
+    estimate_completion,
+    token_usage,
+)
 from memory.providers.chat.schemas import read_json, validator_of
+from memory.text.json_values import characters_of
 from memory.text.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -93,7 +101,7 @@ class ChatModel:
                 raise
             finally:
                 chunks.close()
-                self._end(planned, status, started, stream.usage, stream.ttft_ms)
+                self._end(planned, status, started, stream=stream)
 
     def complete_json(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
@@ -169,7 +177,7 @@ class ChatModel:
                 with self._explained(planned):
                     answer = self.client.chat.completions.create(**request, timeout=seconds)
                     choice = answer.choices[0]
-                    text, finish = choice.message.content or "", choice.finish_reason or ""
+                    text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
                     usage = token_usage(answer.usage, self._preset)
             except LLMUnavailable:
                 self._end(planned, ModelCallStatus.FAILED, started)
@@ -220,7 +228,12 @@ class ChatModel:
         status: ModelCallStatus,
         started: float,
         usage: TokenUsage | None = None,
-        ttft_ms: int | None = None,
+        stream: ChatStream | None = None,
     ) -> None:
-        ended = EndedCall(planned, status, usage or TokenUsage(), elapsed_ms(started), ttft_ms)
+        duration_ms = elapsed_ms(started)
+        if stream is None:
+            ended = EndedCall(planned, status, usage or TokenUsage(), duration_ms)
+        else:
+            estimate = estimate_completion(stream.pieces, stream.usage)
+            ended = EndedCall(planned, status, stream.usage, duration_ms, stream.ttft_ms, estimate)
         call_ended.send(sender=type(self), call=ended)

@@ -16,7 +16,7 @@ from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ende
 from memory.providers.chat.faults import Endpoint, explained, no_completion, retry_after_of
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.replies import elapsed_ms
+from memory.providers.chat.replies import elapsed_ms, estimate_completion
 from memory.text.completion_messages import text_of
 from memory.text.completion_stream import Completion, EventReader
 from memory.text.tokens import count_tokens
@@ -114,9 +114,7 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
             status = ModelCallStatus.CANCELLED
             raise
         finally:
-            usage = _usage(answer.completion.usage) if answer else TokenUsage()
-            ended = EndedCall(planned, status, usage, elapsed_ms(started), answer.ttft_ms if answer else None)
-            call_ended.send(sender=ChatModel, call=ended)
+            call_ended.send(sender=ChatModel, call=_ended(planned, status, answer, elapsed_ms(started)))
 
 
 @contextmanager
@@ -158,8 +156,9 @@ def _words(content: bytes, secret: str) -> dict[str, Any] | None:
 
 def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
     prompt = "\n".join(text_of(message) for message in body["messages"])
-    limits = (body.get(name) for name in _LIMITS)
-    limit = next((one for one in limits if isinstance(one, int) and one > 0), USUAL_ANSWER_TOKENS)
+    # Which of two limits holds is the provider's to say.
+    limits = [body[name] for name in _LIMITS if type(body.get(name)) is int and body[name] > 0]
+    limit = max(limits, default=USUAL_ANSWER_TOKENS)
     choices = body.get("n")
     return PlannedCall(
         ModelKind.CHAT,
@@ -169,6 +168,16 @@ def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
         count_tokens(prompt, settings.MEMOS_TOKENIZER),
         limit * (choices if isinstance(choices, int) and choices > 0 else 1),
     )
+
+
+def _ended(planned: PlannedCall, status: ModelCallStatus, answer: RelayedAnswer | None, duration_ms: int) -> EndedCall:
+    """How a call ended. A provider counts a stream only where the caller asks for it, and at its end: else what came is
+    estimated."""
+    if answer is None:
+        return EndedCall(planned, status, TokenUsage(), duration_ms)
+    usage = _usage(answer.completion.usage)
+    estimate = estimate_completion(answer.completion.written, usage)
+    return EndedCall(planned, status, usage, duration_ms, answer.ttft_ms, estimate)
 
 
 def _usage(said: Mapping[str, Any]) -> TokenUsage:

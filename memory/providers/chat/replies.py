@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
+
+from django.conf import settings
 
 from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.faults import Endpoint, no_completion
 from memory.providers.chat.presets import ChatPreset
+from memory.text.json_values import characters_of
+from memory.text.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,10 @@ class ChatReply:
 
 
 class ChatStream:
-    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended."""
+    """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended.
+
+    `pieces` are those that came so far.
+    """
 
     def __init__(
         self,
@@ -44,6 +51,8 @@ class ChatStream:
         self.usage = TokenUsage()
         self.finish = ""
         self.ttft_ms: int | None = None
+        self.pieces: list[str] = []
+        self._half = ""
 
     def __iter__(self) -> Iterator[str]:
         """Raises LLMUnavailable when the answer breaks off; then what came is no answer. To be read once."""
@@ -55,10 +64,10 @@ class ChatStream:
                     self.usage = token_usage(chunk.usage, self._preset)
                 for choice in (chunk.choices or ())[:1]:
                     self.finish = choice.finish_reason or self.finish
-                    if choice.delta.content:
-                        if self.ttft_ms is None:
-                            self.ttft_ms = elapsed_ms(self._started)
-                        yield choice.delta.content
+                    if said := self._take(choice.delta.content or ""):
+                        yield said
+            if self._half:
+                yield characters_of(self._half)
         if not came:
             raise LLMUnavailable(no_completion(self._endpoint))
         if not self.finish:
@@ -67,6 +76,16 @@ class ChatStream:
                 f"provider at {self._endpoint.address}."
             )
         check_finish(self._endpoint, self.finish, has_text=self.ttft_ms is not None)
+
+    def _take(self, content: str) -> str:
+        """What of the text can be passed on: half a character, which some providers send, waits for the other."""
+        if content and self.ttft_ms is None:
+            self.ttft_ms = elapsed_ms(self._started)
+        text = self._half + content
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        said = characters_of(text.removesuffix(self._half))
+        self.pieces.append(said)
+        return said
 
 
 def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
@@ -81,6 +100,11 @@ def check_finish(endpoint: Endpoint, finish: str, *, has_text: bool) -> None:
         "a model that thinks less",
     }
     raise LLMRefused(f"{endpoint.label} {reasons.get(finish, 'answered nothing: ask again, or another model')}.")
+
+
+def estimate_completion(pieces: Iterable[str], usage: TokenUsage) -> int | None:
+    """About how many tokens the pieces of an answer have; None where the provider counted them."""
+    return count_tokens("".join(pieces), settings.MEMOS_TOKENIZER) if usage.completion is None else None
 
 
 def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:

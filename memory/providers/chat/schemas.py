@@ -11,8 +11,11 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from memory.errors import InvalidInput
+from memory.text.json_values import fault_of
 
 MAX_PROBLEM_CHARS = 300
+# Of what a model answers.
+MAX_LEVELS = 100
 
 
 def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
@@ -26,8 +29,10 @@ def validator_of(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
 
 
 def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[dict[str, Any] | None, str]:
-    """The JSON object in `text`, or None and what is wrong with it. Raises InvalidInput for a schema with a `$ref` to
-    another one."""
+    """The JSON object in `text`, or None and what is wrong with it, without a word of it: that goes into logs.
+
+    Raises InvalidInput for a schema with a `$ref` to another one.
+    """
     try:
         said = orjson.loads(_unfence(text))
     except orjson.JSONDecodeError:
@@ -40,7 +45,11 @@ def read_json(text: str, validator: jsonschema.Draft202012Validator) -> tuple[di
         raise InvalidInput(
             f"The schema names {unknown.ref!r}, and reads no other schema: put it under $defs."
         ) from unknown
-    return (said, "") if error is None else (None, error.message[:MAX_PROBLEM_CHARS])
+    if error is not None:
+        place = "/".join(map(str, error.absolute_schema_path))
+        return None, f"it does not follow the schema at {place[:MAX_PROBLEM_CHARS]}"
+    fault = fault_of(said, most_levels=MAX_LEVELS)
+    return (said, "") if fault is None else (None, f"a value {fault.problem.removesuffix('.')}")
 
 
 def _unfence(text: str) -> str:

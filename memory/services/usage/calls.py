@@ -134,7 +134,8 @@ def _counted(call: EndedCall) -> TokenUsage:
     has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None
     if call.usage.prompt is not None or not has_begun:
         return call.usage
-    return TokenUsage(call.planned.prompt_tokens, call.usage.completion, call.usage.cached)
+    completion = call.completion_tokens if call.usage.completion is None else call.usage.completion
+    return TokenUsage(call.planned.prompt_tokens, completion, call.usage.cached)
 
 
 _ADD = """

@@ -114,6 +114,16 @@ def issued(tenant: Any, **limits: Any) -> int:
     return int(key.pk)
 
 
+def test_a_spent_budget_says_nothing_about_the_model_which_goes_on_for_others(alice, bob, chat, settings):
+    settings.MEMOS_LLM_BREAKER_FAILURES = 1
+    budget(alice, hard_tokens=10)
+    for _ in range(3):
+        with pytest.raises(BudgetExceeded):
+            ask(alice)
+
+    assert ask(bob) == []
+
+
 def test_a_keys_budget_holds_in_every_namespace_and_for_no_other_key(alice, bob, chat):
     key_id = issued(alice, hard_tokens=1200)
     ask(alice, key_id=key_id)

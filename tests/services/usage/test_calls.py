@@ -132,10 +132,13 @@ def test_a_stream_whose_reader_leaves_is_kept_as_cancelled(alice, chat, settings
     with streaming(50, usage_of(40, 5)) as url:
         settings.MEMOS_LLM_BASE_URL = url
         with configured_chat(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
-            next(iter(answer))
+            pieces = iter(answer)
+            for _ in range(20):
+                next(pieces)
 
     (row,) = booked()
     assert (row.status, row.estimated) == ("cancelled", True)
+    assert row.completion_tokens >= 20, "what was answered until then counts against the budgets"
 
 
 def test_the_one_who_asked_pays_also_where_the_stream_ends_elsewhere(alice, chat, settings):
