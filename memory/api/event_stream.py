@@ -68,11 +68,10 @@ class Slot:
 
 
 class EventStream:
-    """The bytes of the events (name, data); None says that there is none yet. Made for who calls now, wherever they
-    are read."""
+    """The pieces of a response, made for who calls now, wherever they are read."""
 
-    def __init__(self, request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> None:
-        self._pieces = _write(request, events)
+    def __init__(self, pieces: Generator[bytes], slot: Slot) -> None:
+        self._pieces = pieces
         self._slot = slot
         with deadline.without_limit():
             self._context = copy_context()
@@ -81,7 +80,11 @@ class EventStream:
         return self
 
     def __next__(self) -> bytes:
-        return self._context.run(next, self._pieces)
+        return self.advance(self._pieces)
+
+    def advance(self, pieces: Generator[bytes]) -> bytes:
+        """The next of these pieces, made for the same caller. Raises StopIteration, and what making it raises."""
+        return self._context.run(next, pieces)
 
     def close(self) -> None:
         """Ends the work on what has not been read."""
@@ -93,9 +96,9 @@ class EventStream:
 
 
 def respond(request: HttpRequest, events: Generator[tuple[str, Any] | None], slot: Slot) -> StreamingHttpResponse:
-    """The response that sends the events."""
+    """The response that sends the events (name, data); None says that there is none yet."""
     give_connection_back()
-    stream = EventStream(request, events, slot)
+    stream = EventStream(_write(request, events), slot)
     return StreamingHttpResponse(stream, content_type="text/event-stream", headers=STREAM_HEADERS)
 
 

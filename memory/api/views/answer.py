@@ -33,7 +33,7 @@ from memory.services.answers.answer import (
 )
 from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.conversation import Exchange, Reply, find_reply, reply, stream_reply
-from memory.services.answers.models import choose_model, usual_model
+from memory.services.answers.models import choose_model
 from memory.services.answers.sources import AnswerSources, AnswerTerms, find_sources
 from memory.services.recall.search import Ask
 from memory.types import NewMemory, Scope, session_of_day
@@ -70,21 +70,20 @@ class AnsweringViewSet(MemosViewSet):
         self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
     ) -> Reply | tuple[AnswerSources, Exchange | None]:
         """The reply, where there is one already; else what it is to be made from."""
-        # A request that is refused makes no namespace.
-        choose_model(values["model"])
         session = values.get("session_id") or session_of_day(ask.now)
-        scope = self._scope(values["namespace"], create=bool(turns))
+        scope = self.scope_if_there(values["namespace"])
+        # Before a namespace is made: a request that is refused makes none.
+        terms = _terms(scope, values, turns)
+        if turns:
+            scope = self._writable_scope(values["namespace"])
         if scope is None:
             return Reply(no_answer_of_no_namespace(values["namespace"], ask, session=session))
-        terms = _terms(scope, values, turns)
         exchange = Exchange(scope, session, turns, timezone.now, self.idempotency()) if turns else None
         if exchange and (given := find_reply(exchange)):
             return given
         return find_sources(scope, ask, session=session, terms=terms), exchange
 
-    def _scope(self, namespace: str, *, create: bool) -> Scope | None:
-        if not create:
-            return self.scope_if_there(namespace)
+    def _writable_scope(self, namespace: str) -> Scope:
         for needed in (AccessScope.READ, AccessScope.WRITE):
             if not self.access.may(needed):
                 raise Forbidden(f"To answer and remember, the key needs the scope {needed.value!r} too.")
@@ -178,9 +177,9 @@ def build_answer_ask(values: Mapping[str, Any], query: str) -> Ask:
     return replace(build_ask({**values, "query": query}), dry_run=False)
 
 
-def _terms(scope: Scope, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
-    name, schema = values["model"], values["response_schema"]
-    model = usual_model(scope.namespace_id) if name is None else choose_model(name)
+def _terms(scope: Scope | None, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
+    schema = values["response_schema"]
+    model = choose_model(values["model"], scope.namespace_id if scope else None)
     if schema is not None and model is None:
         raise InvalidInput(
             "response_schema: quotes follow no schema. Leave it out, or have a language model answer: "

@@ -89,8 +89,11 @@ class ChatCompletionViewSet(OpenAIViewSet):
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
         place = _place(request, values)
-        scope = self.scope(place.namespace or only_namespace(self.access) or _missing_namespace())
-        model = choose_model(values["model"], scope)
+        namespace = place.namespace or only_namespace(self.access) or _missing_namespace()
+        there = self.scope_if_there(namespace)
+        # Before a namespace is made: a request that is refused makes none.
+        model = choose_model(values["model"], there.namespace_id if there else None)
+        scope = there or self.scope(namespace)
         turn = ChatTurn(scope, place.session, values["messages"], timezone.now)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]

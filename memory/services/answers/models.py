@@ -1,31 +1,60 @@
-"""Which chat model answers a question, if one does."""
+"""Which chat model answers: the usual one of a namespace, or one that a caller names."""
 
 from __future__ import annotations
+
+from django.conf import settings
 
 from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat, list_chats
+from memory.providers.chat.registry import choice_problem, configured_chat, list_chats
 from memory.services.tenancy.policy import in_force
 
 
-def usual_model(namespace_id: int) -> ChatModel | None:
-    """The model that answers in the namespace where a question names none."""
-    return configured_chat(ModelPurpose.ANSWER, in_force(namespace_id).policy.models[ModelPurpose.ANSWER])
+def usual_model(namespace_id: int | None = None) -> ChatModel | None:
+    """The model that answers where a request names none: that of the namespace's policy, else that of the settings."""
+    own = in_force(namespace_id).policy.models[ModelPurpose.ANSWER] if namespace_id is not None else ""
+    return configured_chat(ModelPurpose.ANSWER, own)
 
 
-def choose_model(name: str | None) -> ChatModel | None:
-    """The model called `name` (`provider/model`), or the one for answers; None for `extractive`, or where none is
-    configured. Raises InvalidInput, which lists those that are."""
+def choose_model(name: str | None, namespace_id: int | None = None) -> ChatModel | None:
+    """The model called `name`, the usual one for None; None for `extractive`, or where no model is configured.
+
+    Raises InvalidInput, which lists those that there are.
+    """
     if name is None:
-        return configured_chat(ModelPurpose.ANSWER)
+        return usual_model(namespace_id)
     if name == AnswerMode.EXTRACTIVE:
         return None
-    models = list_chats()
-    if name not in models:
-        there = ", ".join([AnswerMode.EXTRACTIVE.value, *sorted(models)])
-        raise InvalidInput(
-            f"model: {name!r} is not configured. There is: {there}. Leave it out for the usual one.",
-            detail=[{"field": "model", "problem": f"is none of: {there}."}],
-        )
-    return models[name]
+    if model := find_model(name, namespace_id):
+        return model
+    there = ", ".join([AnswerMode.EXTRACTIVE.value, *list_models(namespace_id)])
+    raise InvalidInput(
+        f"model: {name!r} is not configured. There is: {there}. Leave it out for the usual one.",
+        detail=[{"field": "model", "problem": f"is none of: {there}."}],
+    )
+
+
+def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
+    """The model called `name`, which is `provider/model` or a configured model's own name; None when a caller may not
+    name it: it is neither the namespace's, nor one of the settings', nor allowed by MEMOS_LLM_ALLOWED_MODELS."""
+    usual = usual_model(namespace_id)
+    models = {**({usual.label: usual} if usual else {}), **list_chats()}
+    named = models.get(name) or next((model for model in models.values() if model.name == name), None)
+    if named is None and _is_allowed(name):
+        return configured_chat(ModelPurpose.ANSWER, name)
+    return named
+
+
+def list_models(namespace_id: int | None = None) -> list[str]:
+    """The names that `find_model` takes, `provider/model`, the usual one first."""
+    usual = usual_model(namespace_id)
+    allowed = [name for name in settings.MEMOS_LLM_ALLOWED_MODELS if _is_allowed(name)]
+    return list(dict.fromkeys([*([usual.label] if usual else []), *list_chats(), *allowed]))
+
+
+def _is_allowed(name: str) -> bool:
+    """Whether the server names the model, or all of its provider, as allowed. An empty list allows nobody a choice."""
+    provider, _, own = name.partition("/")
+    named = {name, f"{provider}/*"} & set(settings.MEMOS_LLM_ALLOWED_MODELS)
+    return bool(named) and own not in ("", "*") and choice_problem(name) is None
