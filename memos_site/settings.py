@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dj_database_url
 
-from memory.api.groups import GROUPS
+from memory.api.route_tags import ROUTE_TAGS
 from memory.conf import ConfigurationError, Environment, describe
 from memory.model_prices import read_prices
 from memory.policy_values import BY_KEY, KNOBS
@@ -706,7 +706,7 @@ SPECTACULAR_SETTINGS = {
     "LICENSE": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
     "EXTERNAL_DOCS": {"description": "The guide", "url": "/guide/"},
     "SERVERS": [{"url": "/", "description": "This server"}],
-    "TAGS": [{"name": group.name, "description": group.says} for group in GROUPS],
+    "TAGS": [{"name": tag.name, "description": tag.says} for tag in ROUTE_TAGS],
     "OAS_VERSION": "3.1.0",
     "VERSION": tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"],
     "SERVE_INCLUDE_SCHEMA": False,

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of every route: the key, its refusals, its group, the idempotency header."""
+"""What the OpenAPI document says of every route: the key, its refusals, its tag, the idempotency header."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drf_spectacular.plumbing import is_list_serializer
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
 from memory.api.examples import PARAMETERS, list_examples
-from memory.api.groups import GROUP_OF
+from memory.api.route_tags import TAG_OF
 from memory.api.serializers.errors import ErrorSerializer
 
 _REFUSALS = {
@@ -41,9 +41,9 @@ class OperationSchema(AutoSchema):
     """
 
     def get_tags(self) -> list[str]:
-        """The group of the route."""
+        """The tag of the route."""
         first = self._tokenize_path()[0]
-        return [GROUP_OF.get(first, first)]
+        return [TAG_OF.get(first, first)]
 
     def get_examples(self) -> list[OpenApiExample]:
         """Requests that find something in the demo namespace."""

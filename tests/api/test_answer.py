@@ -169,3 +169,10 @@ def test_without_vectors_of_its_excerpts_it_answers_by_their_words(alice, chat, 
 
     assert body["degraded"] == [WORDS_ONLY]
     assert body["answer"].startswith("Priya reviews the migration before the release. [1]")
+
+
+def test_a_malformed_idempotency_key_is_refused_though_nothing_is_stored_under_it(alice, chat):
+    refused = alice.post("/v1/answer", QUESTION, Idempotency_Key="two words")
+
+    assert refused.status_code == 400
+    assert refused.json()["error"]["detail"][0]["field"] == "Idempotency-Key"

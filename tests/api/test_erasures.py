@@ -222,6 +222,12 @@ def test_memories_by_id_are_gone_from_every_holder_and_what_is_left_is_summarise
     assert RelevanceJudgement.objects.filter(namespace_id=bob.scope.namespace_id).count() == 1
 
 
+def test_a_malformed_idempotency_key_of_a_dry_run_is_refused(alice, remember):
+    body = ERASE | {"memory_ids": [remember(alice, "Ann moved.")], "dry_run": True}
+
+    assert alice.post("/v1/erasures", body, Idempotency_Key="two words").status_code == 400
+
+
 def test_a_dry_run_counts_what_would_go_and_stores_nothing(alice, remember):
     ids = fill(alice, remember)
 

@@ -192,3 +192,13 @@ def test_of_two_values_the_newer_comes_first_and_the_score_says_so(alice, rememb
     for components in explained:
         shares = [*components["arms"].values(), *components["signals"].values()]
         assert components["final"] == pytest.approx(sum(share["weighted"] for share in shares))
+
+
+def test_metadata_of_a_client_does_not_pass_for_what_memos_says_of_a_hit(alice, remember):
+    own = {"suspected": False, "later": "never", "retired_statements": "none", "document": "handbook.pdf"}
+    remember(alice, "Ann moved to Lisbon.", metadata=own)
+
+    (hit,) = alice.post("/v1/search", QUESTION).json()["hits"]
+
+    assert not {"suspected", "later", "retired_statements"} & set(hit["metadata"])
+    assert hit["metadata"]["document"] == "handbook.pdf"

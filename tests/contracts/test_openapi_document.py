@@ -14,7 +14,7 @@ from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from memory.api.examples import NAMESPACE, REQUESTS
-from memory.api.groups import GROUPS
+from memory.api.route_tags import ROUTE_TAGS
 from memory.api.views.openapi import build_document
 from memory.demo.seed import seed_demo_namespace
 from memory.enums import Degradation, ErrorCode
@@ -61,10 +61,10 @@ def test_nothing_of_openapi_3_0_is_left(document):
     assert b'"nullable"' not in orjson.dumps(document)
 
 
-def test_the_groups_stand_in_the_order_in_which_readers_need_them(document):
-    assert [tag["name"] for tag in document["tags"]] == [group.name for group in GROUPS]
+def test_the_tags_stand_in_the_order_in_which_readers_need_them(document):
+    assert [tag["name"] for tag in document["tags"]] == [tag.name for tag in ROUTE_TAGS]
     used = {operation["tags"][0] for _, _, operation in operations(document)}
-    assert {group.name for group in GROUPS} <= used
+    assert {tag.name for tag in ROUTE_TAGS} <= used
 
 
 def test_every_operation_has_a_name_a_summary_and_answers_in_json_or_as_a_stream(document):

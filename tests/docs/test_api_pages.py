@@ -59,11 +59,11 @@ def test_the_fields_of_what_may_be_null_are_listed_too(written):
     assert "| `jobs[].progress.done` | integer |" in written["operations.md"]
 
 
-def test_the_pages_are_in_the_order_of_the_groups(written):
+def test_the_pages_are_in_the_order_of_the_tags(written):
     assert list(written)[:4] == ["index.md", "ingest.md", "ask.md", "openai.md"]
 
 
-def test_a_group_that_is_not_listed_has_a_page_too(schema):
+def test_a_tag_that_is_not_listed_has_a_page_too(schema):
     stray = {**schema, "paths": {"/v1/stray": {"get": {"tags": ["A stray"], "responses": {}}}}}
 
     assert "## `GET /v1/stray`" in tool.pages(stray)["a-stray.md"]

@@ -15,9 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.event_stream import give_connection_back
-from memory.api.groups import OPENAI
 from memory.api.openai_errors import openai_exception_handler
 from memory.api.relayed_stream import respond
+from memory.api.route_tags import OPENAI
 from memory.api.serializers.completions import (
     NAMESPACE,
     SESSION,

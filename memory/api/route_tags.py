@@ -1,0 +1,36 @@
+"""The tags that the routes of the API stand under in its documentation, in the order in which readers need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTag:
+    """`paths`: the first part of its routes' paths (behind `/v1`). A route elsewhere names its tag itself, as `tags`
+    of `extend_schema`; a tag that is not listed here comes last."""
+
+    name: str
+    says: str
+    paths: tuple[str, ...] = ()
+
+
+OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
+ROUTE_TAGS = (
+    RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
+    RouteTag("Ask", "Bring memories back, or have a question answered from them", (
+        "query", "search", "answer", "chat", "why",
+    )),
+    OPENAI,
+    RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents",)),
+    RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
+    RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),
+    RouteTag("Entities", "Who and what memories speak of, and what is said between them", ("entities", "graph")),
+    RouteTag("Quarantine", "What the gate kept apart", ("quarantine",)),
+    RouteTag("Policy", "What governs a namespace", ("policy",)),
+    RouteTag("Erasures", "Forget for good, with a receipt", ("erasures",)),
+    RouteTag("Evaluations", "Measure retrieval by judgements", ("evaluations", "judgements")),
+    RouteTag("Operations", "What MemOS holds, does and costs", ("ops", "usage", "health")),
+    RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
+)  # fmt: skip
+TAG_OF = {path: tag.name for tag in ROUTE_TAGS for path in tag.paths}
