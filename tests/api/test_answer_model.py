@@ -11,7 +11,7 @@ from memory.enums import Review
 from memory.models import ContextPack, Memory
 from memory.retrieval.render import NOTHING_FITS, QUOTED
 from memory.services.answers.write import CUT_OFF
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 SAID = datetime(2024, 5, 8, 9, tzinfo=UTC)
 QUESTION = {"namespace": "alice", "session_id": "s9", "query": "Who reviews the migration before the release?"}
@@ -26,12 +26,7 @@ PERSON = {"type": "object", "required": ["who"], "properties": {"who": {"type": 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
     """The model that is configured for answers."""
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+    with scripted_model(settings) as chat:
         yield chat
 
 

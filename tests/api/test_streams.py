@@ -13,7 +13,7 @@ from memory.enums import Role
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory
 from memory.services.index.embedding import ActiveModel
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 FACTS = (
     "The launch moved from the 21st to the 28th.",
@@ -29,13 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
     """The model that is configured for answers."""
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
-        chat.pieces = ["Priya reviews ", "the migration [", "9]", "[1", "].", " She is ", "on holiday."]
+    with scripted_model(
+        settings, "Priya reviews ", "the migration [", "9]", "[1", "].", " She is ", "on holiday."
+    ) as chat:
         yield chat
 
 

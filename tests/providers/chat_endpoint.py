@@ -108,3 +108,16 @@ def scripted_chat() -> Iterator[ScriptedChat]:
 
 def _completion(**fields: Any) -> dict[str, Any]:
     return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "scripted", **fields}
+
+
+@contextlib.contextmanager
+def scripted_model(settings: Any, *pieces: str) -> Iterator[ScriptedChat]:
+    """The same as the model that is configured; it says `pieces`."""
+    with scripted_chat() as chat:
+        settings.MEMOS_LLM_ENABLED = True
+        settings.MEMOS_LLM_PROVIDER = "llamacpp"
+        settings.MEMOS_LLM_BASE_URL = chat.url
+        settings.MEMOS_LLM_MODEL = "scripted"
+        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+        chat.pieces = list(pieces)
+        yield chat

@@ -7,18 +7,16 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.site.gunicorn_server import run_gunicorn
+
 THREADS, STREAM_THREADS, WORKERS = 1, 6, 3
-START_SECONDS = 30
 
 # As the web server itself is configured, without what loads models and asks the database.
 CONFIG = """
@@ -35,42 +33,14 @@ graceful_timeout = 2
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """Its port, and its first process. Two web processes of THREADS threads, and one with STREAM_THREADS."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    folder = tmp_path_factory.mktemp("web")
-    conf = folder / "conf.py"
-    conf.write_text(CONFIG.format(port=port))
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "memos_site.settings",
-        "MEMOS_SECRET_KEY": "test",
-        "MEMOS_DATA_DIR": str(folder),
+    variables = {
         "MEMOS_WEB_WORKERS": str(WORKERS - 1),
         "MEMOS_WEB_THREADS": str(THREADS),
         "MEMOS_STREAM_THREADS": str(STREAM_THREADS),
         "MEMOS_RECEIVE_SECONDS": "5",
     }
-    log = (folder / "log").open("wb")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "tests.site.slow:application", "--config", str(conf)],
-        cwd=ROOT,
-        env=environment,
-        stdout=log,
-        stderr=log,
-    )
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    yield port, process
-    process.terminate()
-    assert process.wait(30) == 0
-    log.close()
+    with run_gunicorn("tests.site.slow:application", CONFIG, tmp_path_factory.mktemp("web"), **variables) as started:
+        yield started
 
 
 def connect(port: int) -> socket.socket:
