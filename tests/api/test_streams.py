@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from memory.api import event_stream
-from memory.enums import Role
+from memory.enums import ModelCallStatus, Role
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory
+from memory.providers.calls import call_ended
 from memory.services.index.embedding import ActiveModel
 from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
@@ -156,6 +158,26 @@ def test_a_client_that_leaves_ends_the_call_and_leaves_no_half_answer(alice, mod
     assert model.left.wait(10)
     assert turns(alice) == [(Role.USER, QUERY)]
     assert event_stream._open == {}
+
+
+def test_a_client_that_leaves_a_model_that_says_nothing_more_ends_the_call(alice, model, told):
+    model.waits = True
+    response = alice.post("/v1/answer/stream", QUESTION)
+    stream = iter(response.streaming_content)
+    [next(stream), next(stream)]
+    statuses: list[ModelCallStatus] = []
+    has_ended = threading.Event()
+
+    def note(**signal: Any) -> None:
+        statuses.append(signal["call"].status)
+        has_ended.set()
+
+    call_ended.connect(note)
+    response.close()
+
+    assert model.left.wait(10)
+    assert has_ended.wait(10)
+    assert statuses == [ModelCallStatus.CANCELLED]
 
 
 def test_while_the_model_is_waited_for_the_stream_says_that_it_lives(alice, model, told, monkeypatch):
