@@ -42,6 +42,16 @@ class TokenUsage:
     completion: int | None = None
     cached: int | None = None
 
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        """Of both calls; None where one of them did not say."""
+        return TokenUsage(
+            _add(self.prompt, other.prompt), _add(self.completion, other.completion), _add(self.cached, other.cached)
+        )
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:

@@ -64,7 +64,7 @@ def test_json_follows_the_schema(chat):
         "required": ["colour", "sure"],
         "additionalProperties": False,
     }
-    said = chat.complete_json(QUESTION, schema=schema, max_tokens=40)
+    said = chat.complete_json(QUESTION, schema=schema, max_tokens=40).value
     assert set(said) == {"colour", "sure"}
     assert said["colour"] in {"blue", "green"}
 

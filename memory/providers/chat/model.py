@@ -20,6 +20,7 @@ from memory.providers.chat.presets import ChatPreset
 from memory.providers.chat.replies import (
     ChatReply,
     ChatStream,
+    JsonReply,
     check_finish,
     elapsed_ms,
     estimate_completion,
@@ -105,7 +106,7 @@ class ChatModel:
 
     def complete_json(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
-    ) -> dict[str, Any]:
+    ) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
 
         Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
@@ -116,14 +117,16 @@ class ChatModel:
         if self._preset.structured != "schema":
             asked = [*asked, {"role": "system", "content": _SCHEMA_IN_WORDS + orjson.dumps(schema).decode()}]
         problem = ""
+        usage = TokenUsage(0, 0, 0)
         for _ in range(2):
             seconds = deadline - time.monotonic()
             if problem and seconds < _MIN_SECONDS:
                 break
             reply = self._complete(asked, max_tokens, schema, seconds)
+            usage += reply.usage
             said, problem = read_json(reply.text, validator)
             if said is not None:
-                return said
+                return JsonReply(said, usage)
             if reply.finish == "length":
                 problem = f"it is cut off at {max_tokens} tokens"
             asked = [
@@ -144,7 +147,7 @@ class ChatModel:
             {"role": "system", "content": instructions},
             {"role": "user", "content": orjson.dumps(material).decode()},
         ]
-        return self.complete_json(messages, schema=schema, max_tokens=max_tokens)
+        return self.complete_json(messages, schema=schema, max_tokens=max_tokens).value
 
     @property
     def json_form(self) -> str:

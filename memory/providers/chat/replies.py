@@ -28,6 +28,14 @@ class ChatReply:
     duration_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """The JSON object that a model answered, and the tokens of all calls that it took."""
+
+    value: dict[str, Any]
+    usage: TokenUsage
+
+
 class ChatStream:
     """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended.
 
