@@ -75,13 +75,13 @@ call_ended = Signal()
 
 @dataclass(slots=True)
 class AnsweredCall:
-    """What `announced` is told about the call while it is made."""
+    """What `announce` is told about the call while it is made."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
 @contextmanager
-def announced(planned: PlannedCall) -> Iterator[AnsweredCall]:
+def announce(planned: PlannedCall) -> Iterator[AnsweredCall]:
     """Sends both signals around a call whose answer comes at once; one that raises has failed.
 
     Raises what a receiver of `call_planned` refuses the call with.

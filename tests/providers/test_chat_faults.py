@@ -18,7 +18,7 @@ from memory.enums import ModelCallStatus, ModelPurpose
 from memory.errors import InvalidInput, LLMBusy, LLMContextTooLong, LLMRefused, LLMUnavailable
 from memory.providers.calls import EndedCall, call_ended, call_planned
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from tests.providers.endpoint import Endpoint, serving
 
 KEY = "sk-very-secret-0123456789"
@@ -74,7 +74,7 @@ def ended() -> Iterator[list[EndedCall]]:
 
 
 def model() -> ChatModel:
-    chat = configured_chat(ModelPurpose.ANSWER)
+    chat = find_chat_model(ModelPurpose.ANSWER)
     assert chat is not None
     return chat
 

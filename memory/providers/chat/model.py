@@ -14,7 +14,7 @@ from django.conf import settings
 from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
 from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
-from memory.providers.chat.faults import Endpoint, explained
+from memory.providers.chat.faults import Endpoint, explain_failures
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.presets import ChatPreset
 from memory.providers.chat.replies import (
@@ -22,8 +22,8 @@ from memory.providers.chat.replies import (
     ChatStream,
     JsonReply,
     check_finish,
-    elapsed_ms,
     estimate_completion,
+    ms_since,
     token_usage,
 )
 from memory.providers.chat.schemas import read_json, validator_of
@@ -79,7 +79,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
-                with self._explained(planned):
+                with self._explain_failures(planned):
                     chunks = self.client.chat.completions.create(
                         **request, stream=True, stream_options={"include_usage": True}
                     )
@@ -91,7 +91,7 @@ class ChatModel:
                 endpoint=self.endpoint,
                 preset=self._preset,
                 started=started,
-                explained=self._explained(planned),
+                explained=self._explain_failures(planned),
             )
             status = ModelCallStatus.CANCELLED
             try:
@@ -156,17 +156,17 @@ class ChatModel:
 
     @cached_property
     def client(self) -> OpenAI:
-        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explained`)."""
+        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explain_failures`)."""
         import openai  # noqa: PLC0415 - half a second, for those who use it
 
-        from memory.providers.chat.timed_client import timed_client  # noqa: PLC0415 - the same
+        from memory.providers.chat.timed_client import create_timed_client  # noqa: PLC0415 - the same
 
         return openai.OpenAI(
             api_key=self._api_key,
             base_url=self.endpoint.base_url,
             timeout=self.timeout,
             max_retries=0,
-            http_client=timed_client(),
+            http_client=create_timed_client(),
         )
 
     def _complete(
@@ -177,7 +177,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
-                with self._explained(planned):
+                with self._explain_failures(planned):
                     answer = self.client.chat.completions.create(**request, timeout=seconds)
                     choice = answer.choices[0]
                     text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
@@ -187,7 +187,7 @@ class ChatModel:
                 raise
             self._end(planned, ModelCallStatus.OK, started, usage)
             check_finish(self.endpoint, finish, has_text=bool(text))
-        return ChatReply(text, finish, usage, elapsed_ms(started))
+        return ChatReply(text, finish, usage, ms_since(started))
 
     def _request(
         self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None
@@ -208,8 +208,8 @@ class ChatModel:
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _explained(self, planned: PlannedCall) -> AbstractContextManager[None]:
-        return explained(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
+    def _explain_failures(self, planned: PlannedCall) -> AbstractContextManager[None]:
+        return explain_failures(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
         """Raises what a receiver of `call_planned` refuses the call with."""
@@ -233,7 +233,7 @@ class ChatModel:
         usage: TokenUsage | None = None,
         stream: ChatStream | None = None,
     ) -> None:
-        duration_ms = elapsed_ms(started)
+        duration_ms = ms_since(started)
         if stream is None:
             ended = EndedCall(planned, status, usage or TokenUsage(), duration_ms)
         else:

@@ -88,7 +88,7 @@ class ChatStream:
     def _take(self, content: str) -> str:
         """What of the text can be passed on: half a character, which some providers send, waits for the other."""
         if content and self.ttft_ms is None:
-            self.ttft_ms = elapsed_ms(self._started)
+            self.ttft_ms = ms_since(self._started)
         text = self._half + content
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         said = characters_of(text.removesuffix(self._half))
@@ -124,7 +124,7 @@ def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
     return TokenUsage(_count(said, "prompt_tokens"), _count(said, "completion_tokens"), cached)
 
 
-def elapsed_ms(started: float) -> int:
+def ms_since(started: float) -> int:
     """Milliseconds since a moment of time.monotonic()."""
     return round((time.monotonic() - started) * 1000)
 

@@ -46,10 +46,10 @@ def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | Ci
     text = "".join(pieces)
     if not text:
         raise LLMUnavailable(f"{model.name} answered nothing")
-    yield _checked(sources, model, text, stream)
+    yield _check_answer(sources, model, text, stream)
 
 
-def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
+def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
     named = f"{model.provider}/{model.name}"
     if remove_markers(text).strip(' .。"“”') == nothing_fits(sources.question).strip(".。"):
         nothing = without_answer(sources.question, sources.found, NoAnswer.NOT_IN_SOURCES)
