@@ -129,7 +129,8 @@ MEMOS_REQUEST_SECONDS = env.integer(
 MEMOS_STREAMS_PER_KEY = env.integer(
     "MEMOS_STREAMS_PER_KEY",
     16,
-    "Streams that one API key may have open at once; the next is answered 503 `too_many_streams`.",
+    "Streams and answers of a model that one API key may have under way at once; the next is answered 503 "
+    "`too_many_streams`.",
     minimum=1,
     maximum=512,
 )

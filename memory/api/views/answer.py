@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +51,12 @@ class AnsweringViewSet(MemosViewSet):
     def respond_whole(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
         """The answer; `turns`, the question last, are remembered with it, if there are any."""
         prepared = self._prepare(values, turns, ask)
-        given = prepared if isinstance(prepared, Reply) else reply(*prepared)
+        if isinstance(prepared, Reply):
+            given = prepared
+        else:
+            sources, _ = prepared
+            with Slot(self.access.actor) if sources.terms.model else nullcontext():
+                given = reply(*prepared)
         self._note(given.answer)
         return Response(self._body(given))
 

@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.event_stream import give_connection_back
+from memory.api.event_stream import Slot, give_connection_back
 from memory.api.openai_errors import openai_exception_handler
 from memory.api.relayed_stream import respond
 from memory.api.serializers.completions import (
@@ -80,8 +80,9 @@ class ChatCompletionViewSet(OpenAIViewSet):
         context = {CONTEXT_HEADER: _header(asked)}
         if asked.body.get("stream"):
             return respond(request._request, self.access.actor, lambda: stream(asked), headers=context)
-        give_connection_back()
-        content, content_type = complete(asked)
+        with Slot(self.access.actor):
+            give_connection_back()
+            content, content_type = complete(asked)
         return HttpResponse(content, content_type=content_type, headers=context)
 
     def _read_completion(self, request: Request) -> ChatCompletion:

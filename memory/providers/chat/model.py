@@ -104,9 +104,7 @@ class ChatModel:
                 chunks.close()
                 self._end(planned, status, started, stream=stream)
 
-    def complete_json(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
-    ) -> JsonReply:
+    def complete_json(self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
 
         Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
