@@ -21,6 +21,8 @@ MAX_ADDRESSES = 4
 _PORTS = {"http": 80, "https": 443}
 # Addresses of IPv6 that stand for one of IPv4, which a gateway translates (RFC 6052).
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+# What some versions of Python count as public: protocol assignments, relays of 6to4, documentation, segment routing.
+_NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "5f00::/16")))
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -102,6 +104,8 @@ def _meant(address: Address) -> list[Address]:
 
 
 def _is_public(address: Address) -> bool:
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

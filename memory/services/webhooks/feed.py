@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import orjson
 
 from memory.errors import Conflict, InvalidInput
 from memory.models import ErasedMemory
@@ -67,7 +69,7 @@ def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> E
         "sources": sources(types),
         "limit": limit,
     }
-    rows = [AuditRow(*row) for row in fetch(_AFTER, parameters, prepared=False)]
+    rows = [_row(*row) for row in fetch(_AFTER, parameters, prepared=False)]
     has_more = len(rows) == limit
     place = rows[-1].place if has_more else max(after, (until, NO_ID))
     told = [event for row in rows if (event := event_of(row)) is not None]
@@ -77,7 +79,7 @@ def read(scope: Scope, *, after: Place, types: Collection[str], limit: int) -> E
 def find_event(scope: Scope, *, event_id: uuid.UUID) -> Event | None:
     """One event; None when there is nothing to tell of it."""
     rows = fetch(_NAMED, {"namespace_id": scope.namespace_id, "id": event_id}, prepared=False)
-    event = event_of(AuditRow(*rows[0])) if rows else None
+    event = event_of(_row(*rows[0])) if rows else None
     return _with_erased(scope, event) if event else None
 
 
@@ -128,6 +130,12 @@ def to_dict(event: Event, namespace: str) -> dict[str, Any]:
         "request_id": event.request_id or None,
         "data": event.data,
     }
+
+
+def _row(*columns: Any) -> AuditRow:
+    """Of the columns as they are selected; the details come as JSON."""
+    row = AuditRow(*columns)
+    return replace(row, details=orjson.loads(str(row.details)))
 
 
 def _with_erased(scope: Scope, event: Event) -> Event:

@@ -15,7 +15,7 @@ from memory.services.webhooks.feed import horizon
 
 LOOK_SECONDS = 0.5
 # A process in which nobody waits needs no connection and no thread for it.
-IDLE_LOOKS = 20
+IDLE_LOOKS = 3
 
 _NEWER = """
 SELECT w.number FROM unnest(%(numbers)s::bigint[], %(namespaces)s::bigint[], %(xacts)s::bigint[], %(ids)s::uuid[])
