@@ -38,6 +38,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
         yield _guarded(check)
     yield _guarded(partial(background.queue, now=now))
     yield _guarded(background.failures)
+    yield _guarded(background.webhooks)
     yield _guarded(partial(governance.audit_log, now=now))
     yield _guarded(partial(host.keys, now=now))
     yield _guarded(partial(governance.sweep, now=now))
