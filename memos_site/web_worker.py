@@ -61,7 +61,7 @@ _REASONS = {
 def _is_long(head: bytes) -> bool:
     """Whether the answer to a request may take long, by its path as the application reads it, however it is written."""
     method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
-    if method not in (b"POST", b"GET"):
+    if method not in (b"POST", b"GET", b"HEAD"):
         return False
     try:
         target = split_request_uri(rest.partition(b" ")[0].decode("latin-1"))
@@ -69,7 +69,7 @@ def _is_long(head: bytes) -> bool:
         # No target: the parser refuses it.
         return False
     path = unquote(target.path)
-    if method == b"GET":
+    if method != b"POST":
         return path == _CHANGES and _WAITS.search(unquote(target.query)) is not None
     asked = _ANSWER.fullmatch(path)
     return bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED))

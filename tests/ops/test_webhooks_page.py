@@ -56,7 +56,7 @@ def test_what_is_reached_is_listed_without_the_rest_of_the_address(staff, grant_
     assert "the port&#x27;s CRM" in shown
     assert "hooks.example.com/…" in shown
     assert "marmalade" not in shown
-    assert "till" not in shown
+    assert "bakery" not in shown
     assert "Make one" not in shown
 
 
