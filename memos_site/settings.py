@@ -484,6 +484,34 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Webhooks ----------------------------------------------------------------------------------------------------
+env.section("Webhooks")
+MEMOS_WEBHOOK_PRIVATE = env.flag(
+    "MEMOS_WEBHOOK_PRIVATE",
+    False,
+    "Webhooks may lead to addresses that are not public (loopback, private and link-local networks), and by plain "
+    "http. Whoever may make one then reaches this server's own network.",
+)
+MEMOS_WEBHOOK_SECONDS = env.number(
+    "MEMOS_WEBHOOK_SECONDS", 10.0, "Seconds that a delivery may take, its answer included.", minimum=0.1, maximum=60
+)
+MEMOS_WEBHOOK_DISABLE_HOURS = env.integer(
+    "MEMOS_WEBHOOK_DISABLE_HOURS",
+    72,
+    "Hours without one delivery that was taken, after which a failing webhook is disabled.",
+    minimum=1,
+    maximum=8760,
+)
+MEMOS_WEBHOOK_LOG_DAYS = env.integer(
+    "MEMOS_WEBHOOK_LOG_DAYS", 30, "Days that deliveries stay listed, and can be replayed.", minimum=3, maximum=3650
+)
+MEMOS_WEBHOOK_THREADS = env.integer(
+    "MEMOS_WEBHOOK_THREADS",
+    8,
+    "Webhooks that one worker delivers to at once; 0: this worker delivers nothing.",
+    maximum=64,
+)
+
 # --- Backups -----------------------------------------------------------------------------------------------------
 env.section("Backups")
 MEMOS_BACKUP_DIR = env.text(

@@ -45,6 +45,9 @@ LINGER_BYTES = 65_536
 _END = b"\r\n\r\n"
 # Answers take long when a model writes them; a stream takes as long as its client reads.
 _ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
+# Who asks for changes may wait for them.
+_CHANGES = "/v1/changes"
+_WAITS = re.compile(r"(?:^|&)wait=(?!0*(?:&|$))")
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
@@ -55,16 +58,21 @@ _REASONS = {
 }
 
 
-def _read_posted_path(head: bytes) -> str:
-    """The path of a POST as the application reads it, however its target is written; "" for all else."""
+def _is_long(head: bytes) -> bool:
+    """Whether the answer to a request may take long, by its path as the application reads it, however it is written."""
     method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
-    if method != b"POST":
-        return ""
+    if method not in (b"POST", b"GET", b"HEAD"):
+        return False
     try:
-        return unquote(split_request_uri(rest.partition(b" ")[0].decode("latin-1")).path)
+        target = split_request_uri(rest.partition(b" ")[0].decode("latin-1"))
     except ValueError:
         # No target: the parser refuses it.
-        return ""
+        return False
+    path = unquote(target.path)
+    if method != b"POST":
+        return path == _CHANGES and _WAITS.search(unquote(target.query)) is not None
+    asked = _ANSWER.fullmatch(path)
+    return bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED))
 
 
 class Buffered(Unreader):
@@ -142,8 +150,7 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
-        asked = _ANSWER.fullmatch(_read_posted_path(head))
-        self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
+        self.takes_long = _is_long(head) and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request
         self._arrived.write(head)

@@ -74,6 +74,7 @@ GROUPS = (
         _("Account for"),
         (
             Page("usage", _("Usage"), "bolt", "ops:usage", family="ops:usage"),
+            Page("webhooks", _("Webhooks"), "link", "ops:webhooks", family="ops:webhook"),
             Page("audit", _("Audit"), "audit", "ops:audit", family="ops:audit"),
             Page("admin", _("Admin"), "admin", "admin:index", family="admin:"),
         ),

@@ -19,6 +19,7 @@ from ops.views import (
     retired,
     sessions,
     usage,
+    webhooks,
 )
 from ops.views import (
     map as memory_map,
@@ -73,6 +74,10 @@ urlpatterns = [
     path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
     path("usage/", usage.usage, name="usage"),
     path("usage/file/", usage.usage_file, name="usage_file"),
+    path("webhooks/", webhooks.webhooks, name="webhooks"),
+    path("webhooks/create/", webhooks.webhook_create, name="webhook_create"),
+    path("webhooks/<uuid:webhook_id>/", webhooks.webhook, name="webhook"),
+    path("webhooks/<uuid:webhook_id>/change/", webhooks.webhook_change, name="webhook_change"),
     path("radar/", radar.radar, name="radar"),
     path("radar/ask/", radar.ask, name="radar_ask"),
     path("radar/p/<slug:probe_id>/", radar.radar_probe, name="radar_probe"),

@@ -254,6 +254,17 @@ def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]
             _("Review"),
         ),
         (
+            waiting.disabled_webhooks,
+            "bad",
+            ngettext(
+                "%(count)s webhook was disabled after failures",
+                "%(count)s webhooks were disabled after failures",
+                waiting.disabled_webhooks,
+            ),
+            page_link("ops:webhooks", ns=ns),
+            _("Look at it"),
+        ),
+        (
             backlog.pending_embeddings,
             "weak",
             ngettext(

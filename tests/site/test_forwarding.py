@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from urllib.parse import quote
 
 import pytest
 
@@ -87,6 +88,34 @@ def test_a_stream_is_one_however_its_route_is_written(server, target):
     port, _ = server
 
     assert process_of(port, target) == process_of(port, "/v1/answer/stream")
+
+
+def asked_for(port: int, target: str, method: str = "GET") -> int:
+    """The process that answers a request without a body."""
+    with connect(port) as client:
+        client.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        _, _, content = read_all(client).partition(b"\r\n\r\n")
+    return int(json.loads(content)["pid"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["wait=30", "namespace=a&wait=1", "wait=%205", "w%61it=5", "wait=0&wait=5", "wait=+5", "wait=٥"],
+)
+def test_who_may_wait_for_changes_is_answered_where_the_streams_are(server, query):
+    port, _ = server
+
+    assert asked_for(port, f"/v1/changes?{quote(query, safe='=&+%')}") == process_of(port, "/v1/answer/stream")
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/changes", "/v1/changes?wait=0", "/v1/changes?x=1&wait=00", "/v1/memories?wait=5"]
+)
+def test_who_does_not_wait_is_answered_by_the_others(server, target):
+    port, _ = server
+    of_streams = process_of(port, "/v1/answer/stream")
+
+    assert of_streams not in {asked_for(port, target) for _ in range(4)}
 
 
 @pytest.mark.parametrize("size", [0, 10, 200_000, 3_000_000])

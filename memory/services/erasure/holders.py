@@ -339,6 +339,12 @@ _USAGE = (
     "AND d.day <= (%(asked_at)s AT TIME ZONE 'UTC')::date"
 )
 
+# The beginning of what a receiver answered may say again what it was sent.
+_ECHOES = f"""
+d.namespace_id = %(namespace_id)s AND d.answer <> ''
+  AND (%(whole)s OR EXISTS (SELECT FROM unnest(d.memory_ids) AS held (id) WHERE {_is_erased("held.id")}))
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
@@ -423,6 +429,12 @@ HOLDERS: tuple[Holder, ...] = (
         _count_with(f"SELECT count(*) FROM {_CALLS}"),
         sweep=_delete_in_order("memory_modelcall", "c", _CALLS),
     ),
+    # A delivery holds no text: what it sends is read when it is sent, and an erased memory has none.
+    Holder(
+        "memory_webhookdelivery",
+        _count_with(f"SELECT count(*) FROM memory_webhookdelivery d WHERE {_ECHOES}"),
+        sweep=_count_with(f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {_ECHOES}"),
+    ),
     Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),
@@ -460,6 +472,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_upkeepmark": "how far background work has come",
     "memory_ivfindex": "that a namespace has lists of vectors",
+    "memory_webhook": "an address, types of events, encrypted secrets: what operators set",
     "memory_writesofday": "a number of memories",
     "django_q_schedule": "what runs by the clock",
 }

@@ -153,12 +153,11 @@ def _extract(scope: Scope, session: str, batch: TurnBatch, reader: LLMFactReader
         )
         refused[FactRefusal.QUOTA] += len(facts) - room
         Session.objects.in_scope(scope).filter(name=session).update(extracted_turn=batch.last)
-        made = Extracted(len(batch.turns) - batch.first_new, stored, merged, +refused)
-        store.record(
-            scope, session, {"turns": made.turns, "stored": stored, "merged": merged, "model": reader.name},
-            refused=made.refused, now=now,
-        )  # fmt: skip
-    metrics.count_facts(stored=stored, merged=merged, refused=made.refused)
+        made = Extracted(len(batch.turns) - batch.first_new, len(stored), merged, +refused)
+        details = {"turns": made.turns, "stored": made.stored, "merged": merged, "model": reader.name}
+        named = {"memory_ids": [str(identity) for identity in stored]}
+        store.record(scope, session, {**details, **named}, refused=made.refused, now=now)
+    metrics.count_facts(stored=made.stored, merged=merged, refused=made.refused)
     return made
 
 

@@ -61,11 +61,11 @@ def store_facts(
     *,
     model: str,
     now: datetime,
-) -> tuple[int, int]:
+) -> tuple[list[uuid.UUID], int]:
     """Stores those that the session does not have; one that it has is linked to the turns that say it again.
 
     Inside the transaction that locks the session and the turns. `embedded`: the vectors of `facts`, in their order;
-    None: the worker makes them. Returns how many were stored, and how many were there.
+    None: the worker makes them. Returns the memories that were made, and how many facts were there.
     """
     known = _list_known_facts(scope, session)
     new: list[tuple[int, Memory]] = []
@@ -92,7 +92,7 @@ def store_facts(
             ]
     _insert(scope, session, [memory for _, memory in new], _vectors(embedded, [place for place, _ in new]))
     MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
-    return len(new), merged
+    return [memory.pk for _, memory in new], merged
 
 
 def record(

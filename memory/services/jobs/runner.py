@@ -21,18 +21,21 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
-from memory.enums import JobState
+from memory import audit
+from memory.enums import AuditEvent, JobState
 from memory.errors import MemosError
-from memory.models import Job
+from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue, send
+from memory.types import Scope
 
 log = logging.getLogger("memos.jobs")
 
 Clock = Callable[[], datetime]
 Result = TypeVar("Result")
 
+ACTOR = "worker"
 LOST_WORKER = ("WorkerLost", "The worker that carried it out has ended before it.")
 MAX_ERROR_CHARS = 200
 
@@ -144,10 +147,14 @@ def send_again(job: Job, *, due: datetime | None = None) -> None:
 
 
 def give_up(job: Job, *, now: datetime) -> None:
-    """Fails a job for good: it waits, with its input and last error, for someone to replay or discard it."""
+    """Fails a job for good: it waits, with its input and last error, for someone to replay or discard it.
+
+    Inside the caller's transaction.
+    """
     job.state = JobState.FAILED
     job.finished_at = now
     job.save()
+    _record_failure(job, now=now)
     log.error("job failed for good", extra=_describe_job(job) | {"error": job.error_type, "reason": job.error})
 
 
@@ -198,12 +205,25 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             where = {"error": job.error_type, "reason": job.error, "where": _place(error)}
             log.error("job failed", extra=_describe_job(job) | where)
         job.save()
+        if job.state == JobState.FAILED:
+            _record_failure(job, now=now)
         if job.state == JobState.QUEUED:
             if isinstance(error, Exception):
                 send_again(job, due=now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS))
         elif asked_again:
             kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once)
             enqueue(kind, *job.arguments, seconds=job.seconds)
+
+
+def _record_failure(job: Job, *, now: datetime) -> None:
+    """Has the audit log say that a job was given up; of a schedule that keeps failing, once."""
+    if job.schedule and job.attempts > 1:
+        return
+    name = Namespace.objects.filter(pk=job.namespace_id).values_list("name", flat=True).first()
+    details = {"kind": job.kind, "error": job.error_type, "attempts": job.attempts}
+    scope = Scope(job.namespace_id, name or "", ACTOR, str(job.pk))
+    with reach.within(job.namespace_id):
+        audit.record(scope, AuditEvent.JOB_FAIL, subject=str(job.pk), details=details, now=now)
 
 
 def _describe_job(job: Job) -> dict[str, object]:

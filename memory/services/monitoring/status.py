@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from memory.enums import CHAT_PURPOSES, JobState, Review
 from memory.errors import RedisAway
-from memory.models import Entity, Job, Memory, QuarantinedItem
+from memory.models import Entity, Job, Memory, QuarantinedItem, Webhook
 from memory.models.keys import first_id_of
 from memory.models.sql import count_each, fetch
 from memory.providers.chat.registry import find_chat_model
@@ -39,6 +39,7 @@ class Waiting:
     quarantined: int
     contradictions: int
     doubted: int
+    disabled_webhooks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Condensed:
 
 
 def waiting(access: Access, *, now: datetime) -> Waiting:
-    """Seven counts, each in an index that holds little else."""
+    """Eight counts, each in an index that holds little else."""
     jobs = Job.objects.reachable_by(access)
     queued = jobs.filter(state=JobState.QUEUED)
     running = jobs.filter(state=JobState.RUNNING)
@@ -84,6 +85,7 @@ def waiting(access: Access, *, now: datetime) -> Waiting:
         "quarantined": QuarantinedItem.objects.reachable_by(access).pending(),
         "contradictions": review.filter(review=Review.CONTRADICTION),
         "doubted": review.exclude(review=Review.CONTRADICTION),
+        "disabled_webhooks": Webhook.objects.reachable_by(access).filter(enabled=False).exclude(disabled_why=""),
     }
     found = dict(zip(counts, count_each(*counts.values(), most=COUNTED_AT_MOST), strict=True))
     return Waiting(**found, oldest_job=queued.aggregate(oldest=Min("queued_at"))["oldest"])
