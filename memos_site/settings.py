@@ -129,7 +129,8 @@ MEMOS_REQUEST_SECONDS = env.integer(
 MEMOS_STREAMS_PER_KEY = env.integer(
     "MEMOS_STREAMS_PER_KEY",
     16,
-    "Streams that one API key may have open at once; the next is answered 503 `too_many_streams`.",
+    "Streams and answers of a model that one API key may have under way at once; the next is answered 503 "
+    "`too_many_streams`.",
     minimum=1,
     maximum=512,
 )
@@ -767,7 +768,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "ops.logins.address_of"
-AXES_LOCKOUT_CALLABLE = "ops.lock_out.locked_out"
+AXES_LOCKOUT_CALLABLE = "ops.lock_out.respond_locked_out"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

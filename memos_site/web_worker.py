@@ -55,7 +55,7 @@ _REASONS = {
 }
 
 
-def _posted_path(head: bytes) -> str:
+def _read_posted_path(head: bytes) -> str:
     """The path of a POST as the application reads it, however its target is written; "" for all else."""
     method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
     if method != b"POST":
@@ -142,7 +142,7 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
-        asked = _ANSWER.fullmatch(_posted_path(head))
+        asked = _ANSWER.fullmatch(_read_posted_path(head))
         self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request

@@ -180,6 +180,7 @@ def test_a_schema_is_followed_and_its_values_are_looked_for_in_the_sources(alice
     assert body["structured_output"] == {"who": "Priya", "when": "next Tuesday"}
     assert [(one["memory_id"], one["at"], one["supported"]) for one in body["citations"]] == [(told[1], None, True)]
     assert body["uncited"] == ["next Tuesday"]
+    assert body["usage"] == {"prompt": 90, "completion": 12, "cached": 64}
     assert model.asked[0]["response_format"]["json_schema"]["schema"] == PERSON
 
 

@@ -226,10 +226,22 @@ def test_a_key_has_so_many_streams_at_once(alice, bob, told, settings):
     assert refused.headers["Retry-After"] == "1"
     other = bob.post("/v1/answer/stream", QUESTION | {"namespace": "bob"})
     assert other.status_code == 200
+    assert alice.post("/v1/answer", QUESTION).status_code == 200
     for response in (*both, other):
         response.close()
         response.close()
     assert read_events(alice.post("/v1/answer/stream", QUESTION))[-1][0] == "done"
+
+
+def test_answers_of_a_model_count_as_streams_do(alice, model, told, settings):
+    settings.MEMOS_STREAMS_PER_KEY = 1
+    stream = alice.post("/v1/answer/stream", QUESTION)
+
+    refused = alice.post("/v1/answer", QUESTION)
+    stream.close()
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "too_many_streams")
+    assert alice.post("/v1/answer", QUESTION).json()["mode"] == "model"
 
 
 def test_the_deadline_of_requests_does_not_end_a_stream(alice, model, told, settings):

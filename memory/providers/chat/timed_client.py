@@ -20,7 +20,7 @@ from memory.providers.chat.cancellation import CallCancelled, current
 _DEADLINE = "memos_deadline"
 
 
-def timed_client() -> httpx2.Client:
+def create_timed_client() -> httpx2.Client:
     """As the SDK makes it (proxies of the environment, connections kept), but for the time limit."""
     return openai.DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_watch]})
 

@@ -67,7 +67,7 @@ def store_facts(
     Inside the transaction that locks the session and the turns. `embedded`: the vectors of `facts`, in their order;
     None: the worker makes them. Returns how many were stored, and how many were there.
     """
-    known = _known(scope, session)
+    known = _list_known_facts(scope, session)
     new: list[tuple[int, Memory]] = []
     links: list[MemoryLink] = []
     merged = 0
@@ -108,7 +108,7 @@ def record(
     )
 
 
-def _known(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key, str]]:
+def _list_known_facts(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key, str]]:
     """Key and text of the session's facts, of those too that a person put away: but not of what holds no longer."""
     rows = Memory.objects.in_scope(scope).in_session(session).facts().filter(superseded_by=None).order_by("turn")
     found = {}

@@ -64,7 +64,7 @@ def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> JobAttempt 
         if job.attempts >= settings.MEMOS_JOB_ATTEMPTS:
             give_up(job, now=now)
             return None
-        return _claimed(job, now)
+        return _claim(job, now)
 
 
 def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> JobAttempt | None:
@@ -89,7 +89,7 @@ def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> JobAttempt | 
             if not is_lost(job, now):
                 return None
             job.error_type, job.error = LOST_WORKER
-        return _claimed(job, now)
+        return _claim(job, now)
 
 
 def carry_out(run: JobAttempt | None, work: Callable[[], Result], *, clock: Clock) -> Result | None:
@@ -148,7 +148,7 @@ def give_up(job: Job, *, now: datetime) -> None:
     job.state = JobState.FAILED
     job.finished_at = now
     job.save()
-    log.error("job failed for good", extra=_named(job) | {"error": job.error_type, "reason": job.error})
+    log.error("job failed for good", extra=_describe_job(job) | {"error": job.error_type, "reason": job.error})
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def describe_error(error: BaseException) -> tuple[str, str]:
     return type(error).__name__, line[:MAX_ERROR_CHARS]
 
 
-def _claimed(job: Job, now: datetime) -> JobAttempt:
+def _claim(job: Job, now: datetime) -> JobAttempt:
     job.state = JobState.RUNNING
     job.attempts += 1
     job.started_at = job.heartbeat_at = now
@@ -196,7 +196,7 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             gives_up = bool(job.schedule) or job.attempts >= settings.MEMOS_JOB_ATTEMPTS
             job.state = JobState.FAILED if gives_up else JobState.QUEUED
             where = {"error": job.error_type, "reason": job.error, "where": _place(error)}
-            log.error("job failed", extra=_named(job) | where)
+            log.error("job failed", extra=_describe_job(job) | where)
         job.save()
         if job.state == JobState.QUEUED:
             if isinstance(error, Exception):
@@ -206,7 +206,7 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             enqueue(kind, *job.arguments, seconds=job.seconds)
 
 
-def _named(job: Job) -> dict[str, object]:
+def _describe_job(job: Job) -> dict[str, object]:
     return {"job": str(job.pk), "kind": job.kind, "attempt": job.attempts}
 
 

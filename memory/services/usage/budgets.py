@@ -89,7 +89,7 @@ _RESERVED = {
 }
 
 
-def known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
+def find_known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
     """The budgets that the payer's calls count against, as this process knows them; None when it must look."""
     return _held.get((payer.namespace_id, payer.key_id))
 
@@ -215,10 +215,12 @@ def _refusal(
         if held.of_key
         else f"raise budget.hard_{limit.unit} in the namespace's policy (PUT /v1/policy)"
     )
-    taken = _written(used, limit) + (f" and {_written(reserved, limit)} reserved" if reserved.of(limit.unit) else "")
+    taken = _format_amount(used, limit) + (
+        f" and {_format_amount(reserved, limit)} reserved" if reserved.of(limit.unit) else ""
+    )
     message = (
         f"The {held.holder}'s budget of model calls for this {held.budget.period.value} is spent: of "
-        f"{limit.most.normalize():f} {unit} {taken} are used, and the call may take {_written(asked, limit)}. "
+        f"{limit.most.normalize():f} {unit} {taken} are used, and the call may take {_format_amount(asked, limit)}. "
         f"It begins anew at {resets:%Y-%m-%dT%H:%M:%SZ}; wait until then, or {mend}."
     )
     detail: dict[str, Any] = {
@@ -239,5 +241,5 @@ def _number(amount: Decimal, limit: Limit) -> float | int:
     return float(amount) if limit.unit == "usd" else int(amount)
 
 
-def _written(amount: Amount, limit: Limit) -> str:
+def _format_amount(amount: Amount, limit: Limit) -> str:
     return f"{amount.usd:.4f}" if limit.unit == "usd" else f"{amount.tokens:,}"
