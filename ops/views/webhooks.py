@@ -16,7 +16,7 @@ from memory.enums import DeliveryState
 from memory.errors import MemosError, NotFound
 from memory.models import Webhook
 from memory.services.webhooks import endpoints, log
-from ops.access import chosen_namespace, page_access, reads_text, request_id, scope_in, staff_access
+from ops.access import find_chosen_namespace, page_access, reads_text, request_id, scope_in, staff_access
 from ops.pages import webhooks as page
 from ops.views.page import console_action, console_page
 
@@ -40,7 +40,7 @@ def webhook(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
 @console_action(permission=CHANGE)
 def webhook_create(request: HttpRequest) -> HttpResponse:
     """Makes a webhook and shows its secret, this once."""
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:webhooks")
     typed = {"url": request.POST.get("url", ""), "description": request.POST.get("description", "")}
@@ -142,7 +142,7 @@ def _listed(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
         "rows": [page.webhook_shown(row, may_change=may_change, now=now) for row in rows],
         "older": str(following or ""),
         "newer": "first" if request.GET.get("cursor") else "",
-        "namespace": chosen_namespace(request),
+        "namespace": find_chosen_namespace(request),
         "may_change": may_change,
         "form": form,
         "types": page.type_choices(form.get("types", [])),
