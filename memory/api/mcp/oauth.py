@@ -100,6 +100,5 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
 
 def _as_words(value: Any) -> list[str]:
     """A claim that is a list of words, or a text of words between spaces."""
-    if isinstance(value, str):
-        return value.split()
-    return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+    words = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [word for word in words if isinstance(word, str) and "\0" not in word]
