@@ -45,6 +45,9 @@ LINGER_BYTES = 65_536
 _END = b"\r\n\r\n"
 # Answers take long when a model writes them; a stream takes as long as its client reads.
 _ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
+# Which tool is called stands in the body: in a small one, which is here when the request is.
+_MCP = "/mcp"
+_MCP_ANSWER = re.compile(rb'"name"\s*:\s*"answer"')
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
@@ -101,6 +104,7 @@ class Connection(TConn):
         self.lacks: int | None = None
         self.length = 0
         self.wants_continue = False
+        self._may_answer = False
         self._head = bytearray()
         self._arrived: IO[bytes] = io.BytesIO()
 
@@ -142,9 +146,11 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
-        asked = _ANSWER.fullmatch(_posted_path(head))
+        path = _posted_path(head)
+        asked = _ANSWER.fullmatch(path)
         self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
+        self._may_answer = path == _MCP and settings.MEMOS_LLM_ENABLED and not is_large
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request
         self._arrived.write(head)
         self.wants_continue = bool(self.lacks) and _CONTINUE.search(head) is not None
@@ -156,6 +162,9 @@ class Connection(TConn):
         self.lacks -= len(data) - len(self.rest)
         if self.lacks == 0:
             self._arrived.seek(0)
+            if self._may_answer:
+                self.takes_long = _MCP_ANSWER.search(self._arrived.read()) is not None
+                self._arrived.seek(0)
             self.buffered.source = self._arrived
 
     def forget(self) -> None:

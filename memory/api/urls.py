@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from memory.api.mcp.oauth import describe_resource
+from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
@@ -92,8 +92,8 @@ urlpatterns = [
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
     path("mcp", McpViewSet.as_view({"post": "create"})),
-    path(".well-known/oauth-protected-resource", describe_resource),
-    path(".well-known/oauth-protected-resource/mcp", describe_resource),
+    path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
+    path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi", template_name="docs.html"), name="docs"),
 ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from rest_framework.request import Request
 
-from memory.api.authentication import KeyAuthentication
+from memory.api.authentication import TOKEN_MARK, KeyAuthentication
 from memory.api.mcp.oauth import access_of_jwt, metadata_address
-from memory.models.access import TOKEN_MARK
 from memory.types import Access
 
 

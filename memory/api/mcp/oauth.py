@@ -10,9 +10,12 @@ from urllib.parse import urlsplit
 
 import jwt
 from django.conf import settings
-from django.http import Http404, HttpRequest, JsonResponse
-from django.views.decorators.http import require_safe
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from memory.api.mcp.issuer_keys import find_key
 from memory.enums import AccessScope
@@ -42,25 +45,31 @@ def access_of_jwt(token: str) -> Access:
 
 
 def metadata_address() -> str:
-    """Where `describe_resource` is, as clients reach it: the path of the resource stands behind the well-known one."""
+    """Where clients reach `ProtectedResourceView`: the path of the resource stands behind the well-known one."""
     place = urlsplit(settings.MEMOS_OAUTH_AUDIENCE)
     return f"{place.scheme}://{place.netloc}{METADATA_PATH}{place.path.rstrip('/')}"
 
 
-@require_safe
-def describe_resource(request: HttpRequest) -> JsonResponse:
+class ProtectedResourceView(APIView):
     """Who issues tokens for `/mcp` (RFC 9728). Not there while no issuer is configured."""
-    if not settings.MEMOS_OAUTH_ISSUER:
-        raise Http404("No issuer of OAuth tokens is configured here: use an API key.")
-    return JsonResponse(
-        {
-            "resource": settings.MEMOS_OAUTH_AUDIENCE,
-            "resource_name": "MemOS",
-            "authorization_servers": [settings.MEMOS_OAUTH_ISSUER],
-            "scopes_supported": [f"{SCOPE_MARK}{scope}" for scope in AccessScope.values],
-            "bearer_methods_supported": ["header"],
-        }
-    )
+
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = ()
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        if not settings.MEMOS_OAUTH_ISSUER:
+            raise Http404("No issuer of OAuth tokens is configured here: use an API key.")
+        return Response(
+            {
+                "resource": settings.MEMOS_OAUTH_AUDIENCE,
+                "resource_name": "MemOS",
+                "authorization_servers": [settings.MEMOS_OAUTH_ISSUER],
+                "scopes_supported": [f"{SCOPE_MARK}{scope}" for scope in AccessScope.values],
+                "bearer_methods_supported": ["header"],
+            }
+        )
 
 
 def _read_claims(token: str) -> Mapping[str, Any]:

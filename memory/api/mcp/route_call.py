@@ -72,15 +72,22 @@ def call_route(caller: HttpRequest, access: Access, route: Route, asked: RouteAr
     )
     with reach.within_access(access):
         response = view(request, **asked.parts)
-    for name in ("namespace_id", "empty_recall"):
-        if hasattr(request, name):
-            setattr(caller, name, getattr(request, name))
+    _note(caller, request)
     if isinstance(response, Response):
         return response.data
     error = orjson.loads(response.content)["error"]
     if "Retry-After" in response:
         error["retry_after"] = int(response["Retry-After"])
     raise RouteRefusal(error, status=response.status_code)
+
+
+def _note(caller: HttpRequest, request: HttpRequest) -> None:
+    """Passes on what figures of requests are made from; a batch for several namespaces is none's."""
+    if hasattr(request, "empty_recall"):
+        caller.empty_recall = request.empty_recall  # type: ignore[attr-defined]
+    if hasattr(request, "namespace_id"):
+        former = getattr(caller, "namespace_id", request.namespace_id)
+        caller.namespace_id = request.namespace_id if former == request.namespace_id else 0  # type: ignore[attr-defined]
 
 
 def _request(caller: HttpRequest, route: Route, asked: RouteArguments) -> WSGIRequest:
