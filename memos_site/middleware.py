@@ -27,7 +27,7 @@ from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
 # Routes whose requests are counted and listed in the console.
-API = ("v1/", "api/v1/")
+API = ("v1/", "api/v1/", "mcp")
 WITH_POLICY = (*PAGES, "/docs", "/guide/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 

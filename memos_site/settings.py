@@ -141,6 +141,30 @@ MEMOS_METRICS_PUBLIC = env.flag(
     "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
 )
 
+MEMOS_OAUTH_ISSUER = env.text(
+    "MEMOS_OAUTH_ISSUER",
+    "",
+    "Issuer whose OAuth tokens `/mcp` takes beside API keys, as `https://login.example.com`: exactly what its tokens "
+    "have in `iss`. Empty: API keys only.",
+)
+MEMOS_OAUTH_AUDIENCE = env.text(
+    "MEMOS_OAUTH_AUDIENCE",
+    "",
+    "Address of `/mcp` as clients reach it, as `https://memos.example.com/mcp`: tokens must have it in `aud`.",
+)
+MEMOS_OAUTH_JWKS_URL = env.text(
+    "MEMOS_OAUTH_JWKS_URL", "", "Where the issuer lists its keys. Empty: where its own metadata say."
+)
+MEMOS_OAUTH_ALGORITHMS = env.words(
+    "MEMOS_OAUTH_ALGORITHMS", "RS256,ES256", "Algorithms that a token may be signed with."
+)
+MEMOS_OAUTH_NAMESPACES_CLAIM = env.text(
+    "MEMOS_OAUTH_NAMESPACES_CLAIM",
+    "memos_namespaces",
+    "Claim of a token that names the namespaces its bearer reaches: a list, or words between spaces. Its scopes are "
+    "`memos:read`, `memos:write` and `memos:admin` in `scope` or `scp`.",
+)
+
 MEMOS_ADMIN_USER = env.text("MEMOS_ADMIN_USER", "admin", "Name of the staff login that the first start makes.")
 MEMOS_ADMIN_PASSWORD = env.text(
     "MEMOS_ADMIN_PASSWORD", "", "Its password.", secret=True, shown="made and shown by the first start"
@@ -780,8 +804,18 @@ STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
 CORS_ALLOWED_ORIGINS = [] if MEMOS_CORS_ORIGINS == ["off"] else MEMOS_CORS_ORIGINS
-CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "if-match", "x-request-id")
-CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
+CORS_ALLOW_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "x-request-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+)
+CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after", "www-authenticate")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_ENGINE = "ops.sign_in"

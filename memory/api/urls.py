@@ -3,6 +3,8 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from memory.api.mcp.oauth import ProtectedResourceView
+from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.changes import ChangeViewSet
@@ -105,6 +107,9 @@ urlpatterns = [
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
+    path("mcp", McpViewSet.as_view({"post": "create"})),
+    path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
+    path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi", template_name="docs.html"), name="docs"),
 ]

@@ -14,7 +14,9 @@ from contextlib import ExitStack
 from urllib.parse import quote
 
 import pytest
+from gunicorn.config import Config
 
+from memos_site.web_worker import Connection
 from tests.site.gunicorn_server import run_gunicorn
 
 THREADS, STREAM_THREADS, WORKERS = 1, 6, 3
@@ -203,3 +205,33 @@ def test_after_a_reload_one_process_has_the_streams(server):
 
     assert {process_of(port, "/v1/answer/stream") for _ in range(4)} == {after}
     assert after not in {process_of(port, "/v1/query") for _ in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "enabled", "takes_long"),
+    [
+        ("/mcp", b'{"method": "tools/call", "params": {"name" : "answer"}}', True, True),
+        ("/mcp?x", b'{"method": "tools/call", "params": {"name":"answer"}}', True, True),
+        ("/mcp", b'{"method": "tools/call", "params": {"name": "answer"}}', False, False),
+        (
+            "/mcp",
+            b'{"method": "tools/call", "params": {"name": "search", "arguments": {"query": "answer"}}}',
+            True,
+            False,
+        ),
+        ("/mcp", b'{"name": "answer"' + b" " * 200_000 + b"}", True, False),
+        ("/v1/query", b'{"name": "answer"}', True, False),
+    ],
+)
+def test_a_tool_that_a_model_answers_takes_long(settings, path, body, enabled, takes_long):
+    settings.MEMOS_LLM_ENABLED = enabled
+    ours, clients = socket.socketpair()
+    with ours, clients:
+        conn = Connection(Config(), ours, None, None)
+        conn.begin()
+        for piece in (request(path, body)[:40], request(path, body)[40:60], request(path, body)[60:]):
+            assert conn.take(piece) is None
+        assert conn.lacks == 0
+        assert conn.takes_long == takes_long
+        assert conn.buffered.chunk().startswith(b"POST")
+        conn.forget()

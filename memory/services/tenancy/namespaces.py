@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
 from memory.errors import NotFound
@@ -62,6 +64,11 @@ def only_namespace(access: Access) -> str | None:
         return None
     (identity,) = access.namespace_ids
     return Namespace.objects.filter(pk=identity).values_list("name", flat=True).first()
+
+
+def list_ids(names: Collection[str]) -> frozenset[int]:
+    """The ids of those of the namespaces that are there."""
+    return frozenset(Namespace.objects.filter(name__in=names).values_list("pk", flat=True))
 
 
 def ensure_namespace(name: str) -> Namespace:
