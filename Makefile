@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint install install-dev install-clients client-types translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint install install-dev install-clients client-types translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -28,6 +28,11 @@ PARALLEL := $(if $(DATABASE_URL)$(REDIS_URL),,-n 2 --dist worksteal)
 test: install-dev install-clients translations ## run all tests on a real PostgreSQL and Valkey, then those in a browser
 	$(BIN)/python -m pytest $(PARALLEL) -p no:playwright --ignore=tests/e2e
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
+
+# 180 random requests of each operation, beside those at the bounds of its schema: more than 10,000, other ones each time.
+CASES ?= 180
+fuzz: install-dev translations ## send every route random requests (CASES of each), and hold the answers to the schema
+	MEMOS_EXAMPLES=$(CASES) $(BIN)/python -m pytest -p no:playwright tests/contracts/test_openapi.py
 
 check: lint ## the inner loop: linters, types, imports and the tests of pure modules
 	$(BIN)/python -m pytest -n 2 -q tests/text tests/governance tests/gate

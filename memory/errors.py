@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory.enums import ErrorCode
+
 
 class MemosError(Exception):
     """Base of every refusal. `status` is the HTTP status that the API answers with.
@@ -12,7 +14,7 @@ class MemosError(Exception):
     """
 
     status = 500
-    code = "internal_error"
+    code = ErrorCode.INTERNAL_ERROR.value
     retry_after = 1
 
     def __init__(self, message: str, *, detail: Any = None) -> None:
@@ -23,40 +25,40 @@ class MemosError(Exception):
 
 class NotFound(MemosError):
     status = 404
-    code = "not_found"
+    code = ErrorCode.NOT_FOUND.value
 
 
 class Forbidden(MemosError):
     status = 403
-    code = "forbidden"
+    code = ErrorCode.FORBIDDEN.value
 
 
 class Conflict(MemosError):
     status = 409
-    code = "conflict"
+    code = ErrorCode.CONFLICT.value
 
 
 class IdempotencyConflict(Conflict):
-    code = "idempotency_key_reused"
+    code = ErrorCode.IDEMPOTENCY_KEY_REUSED.value
 
 
 class PreconditionFailed(MemosError):
     """The row is not in the state that the caller made its change for (RFC 9110, If-Match)."""
 
     status = 412
-    code = "precondition_failed"
+    code = ErrorCode.PRECONDITION_FAILED.value
 
 
 class InvalidInput(MemosError):
     status = 400
-    code = "invalid_request"
+    code = ErrorCode.INVALID_REQUEST.value
 
 
 class EmbeddingUnavailable(MemosError):
     """The embedding provider did not answer; a query cannot be ranked by meaning until it does."""
 
     status = 503
-    code = "embedding_unavailable"
+    code = ErrorCode.EMBEDDING_UNAVAILABLE.value
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
@@ -67,28 +69,28 @@ class DeadlineExceeded(MemosError):
     """The request took longer than MEMOS_REQUEST_SECONDS."""
 
     status = 503
-    code = "deadline_exceeded"
+    code = ErrorCode.DEADLINE_EXCEEDED.value
 
 
 class SearchTimedOut(MemosError):
     """A statement of a search ran longer than MEMOS_SEARCH_TIMEOUT_MS."""
 
     status = 503
-    code = "search_timeout"
+    code = ErrorCode.SEARCH_TIMEOUT.value
 
 
 class WindowUnavailable(MemosError):
     """Redis did not answer. Callers go on without the session window and say so."""
 
     status = 503
-    code = "session_window_unavailable"
+    code = ErrorCode.SESSION_WINDOW_UNAVAILABLE.value
 
 
 class RerankUnavailable(MemosError):
     """The reranker did not answer in time, or answered what cannot be used. Queries keep the ranking without it."""
 
     status = 503
-    code = "rerank_unavailable"
+    code = ErrorCode.RERANK_UNAVAILABLE.value
 
 
 class RedisAway(Exception):
@@ -99,7 +101,7 @@ class LLMUnavailable(MemosError):
     """The language model did not answer, or answered what cannot be used."""
 
     status = 503
-    code = "llm_unavailable"
+    code = ErrorCode.LLM_UNAVAILABLE.value
 
     def __init__(self, message: str, *, detail: Any = None, retry_after: int = 1) -> None:
         super().__init__(message, detail=detail)
@@ -109,7 +111,7 @@ class LLMUnavailable(MemosError):
 class LLMBusy(LLMUnavailable):
     """This process calls the model as often at once as it may (MEMOS_LLM_CONCURRENCY)."""
 
-    code = "llm_busy"
+    code = ErrorCode.LLM_BUSY.value
 
 
 class LLMRefused(LLMUnavailable):
@@ -120,7 +122,7 @@ class LLMContextTooLong(LLMRefused):
     """The model was sent more tokens than it takes; `detail` has the `prompt_tokens`."""
 
     status = 400
-    code = "llm_context_too_long"
+    code = ErrorCode.LLM_CONTEXT_TOO_LONG.value
 
 
 class PassedOnError(LLMUnavailable):
@@ -129,7 +131,7 @@ class PassedOnError(LLMUnavailable):
     `status` is the provider's. `body`: what it says, in the shape of OpenAI's API; None when that cannot be passed on.
     """
 
-    code = "llm_error"
+    code = ErrorCode.LLM_ERROR.value
 
     def __init__(self, message: str, *, status: int, body: dict[str, Any] | None = None, retry_after: int = 1) -> None:
         super().__init__(message, retry_after=retry_after)
@@ -145,7 +147,7 @@ class TooManyStreams(MemosError):
     """The key has as many streams open as it may."""
 
     status = 503
-    code = "too_many_streams"
+    code = ErrorCode.TOO_MANY_STREAMS.value
 
 
 class BudgetExceeded(EmbeddingUnavailable, LLMUnavailable, RerankUnavailable):
@@ -156,7 +158,7 @@ class BudgetExceeded(EmbeddingUnavailable, LLMUnavailable, RerankUnavailable):
     """
 
     status = 429
-    code = "budget_exceeded"
+    code = ErrorCode.BUDGET_EXCEEDED.value
 
     def __init__(self, message: str, *, detail: Any, retry_seconds: int) -> None:
         super().__init__(message, detail=detail)

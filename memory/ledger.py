@@ -28,7 +28,7 @@ from typing import Any
 from django.conf import settings
 
 from memory import audit
-from memory.enums import ErasureStatus, ErasureTarget
+from memory.enums import ErasureStatus, ErasureTarget, ErrorCode
 from memory.errors import MemosError, RestoreRefused
 from memory.kinds import SESSION_PREFIX
 from memory.models import ApiKey, ErasedMemory, ErasedSession, Erasure, Memory
@@ -45,7 +45,7 @@ class LedgerUnavailable(MemosError):
     """A line could not be written, or not to the disk."""
 
     status = 503
-    code = "erasure_ledger_unavailable"
+    code = ErrorCode.ERASURE_LEDGER_UNAVAILABLE.value
 
 
 @dataclass(slots=True)

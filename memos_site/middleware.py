@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 
 from memory import caller
 from memory.api.responses import error_response
+from memory.enums import ErrorCode
 from memory.metrics import observe_request
 from memory.postgresql import reach
 from memory.services.monitoring.request_log import record
@@ -87,13 +88,13 @@ class RequestMiddleware:
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
         if "%00" in request.META.get("QUERY_STRING", ""):
-            return error_response(request, 400, "invalid_request", "The query string holds a NUL character.")
+            return error_response(request, 400, ErrorCode.INVALID_REQUEST, "The query string holds a NUL character.")
         if request.headers.get("Transfer-Encoding"):
             return _read_chunks(request)
         try:
             length = int(request.META.get("CONTENT_LENGTH") or 0)
         except ValueError:
-            return error_response(request, 400, "invalid_request", "Content-Length is not a number.")
+            return error_response(request, 400, ErrorCode.INVALID_REQUEST, "Content-Length is not a number.")
         if length > settings.MEMOS_MAX_BODY_BYTES:
             return _too_large(request, f"has {length} bytes")
         return None
@@ -103,13 +104,13 @@ def _read_chunks(request: HttpRequest) -> HttpResponse | None:
     """Reads a body that comes in chunks, so that views find one with a length; a refusal when that cannot be done."""
     if not request.META.get("wsgi.input_terminated"):
         message = "This web server does not read chunks: send the body with a Content-Length."
-        return error_response(request, 411, "length_required", message)
+        return error_response(request, 411, ErrorCode.LENGTH_REQUIRED, message)
     most = settings.MEMOS_MAX_BODY_BYTES
     try:
         body = request.META["wsgi.input"].read(most + 1)
     except (ParseException, OSError) as error:
         log.info("chunks not read", extra={"reason": type(error).__name__})
-        return error_response(request, 400, "invalid_request", "The chunks of the body cannot be read.")
+        return error_response(request, 400, ErrorCode.INVALID_REQUEST, "The chunks of the body cannot be read.")
     if len(body) > most:
         return _too_large(request, f"has more than {most} bytes")
     request.META["CONTENT_LENGTH"] = str(len(body))
@@ -120,7 +121,7 @@ def _read_chunks(request: HttpRequest) -> HttpResponse | None:
 def _too_large(request: HttpRequest, size: str) -> HttpResponse:
     most = settings.MEMOS_MAX_BODY_BYTES
     message = f"The body {size}; the limit is {most}. Send fewer items a batch."
-    return error_response(request, 413, "payload_too_large", message)
+    return error_response(request, 413, ErrorCode.PAYLOAD_TOO_LARGE, message)
 
 
 class RouteSlashMiddleware:

@@ -29,6 +29,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
+from memory.enums import ErrorCode
 from memos_site.forwarding import Forwarding
 from memos_site.long_requests import calls_answer, read_request_line
 
@@ -46,9 +47,9 @@ _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
 _REASONS = {
-    408: ("Request Timeout", "request_timeout"),
-    431: ("Request Header Fields Too Large", "headers_too_large"),
-    503: ("Service Unavailable", "overloaded"),
+    408: ("Request Timeout", ErrorCode.REQUEST_TIMEOUT),
+    431: ("Request Header Fields Too Large", ErrorCode.HEADERS_TOO_LARGE),
+    503: ("Service Unavailable", ErrorCode.OVERLOADED),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.commands import flush
 from django.db.backends.postgresql.operations import DatabaseOperations
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.utils import timezone
 
 from memory import caches
@@ -21,6 +21,7 @@ from memory.services.tenancy.keys import issue_key
 from memory.services.usage import bookkeeper
 from memory.stores import redis as redis_store
 from memory.types import NewMemory, Scope
+from tests.answer_contract import list_faults
 
 pytest_plugins = ["tests.providers.llama"]
 
@@ -88,6 +89,21 @@ def _empty_tables_fast() -> Iterator[None]:
 def _hash_passwords_fast() -> Iterator[None]:
     """A hash that is safe to store takes half a second, and many tests sign someone in."""
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _check_answers() -> Iterator[None]:
+    """Whatever a test asks for: what the API answers is what the OpenAPI document says."""
+
+    def generic(self: Client, method: str, path: str, data: Any = "", *arguments: Any, **options: Any) -> Any:
+        response = RequestFactory.generic(self, method, path, data, *arguments, **options)
+        faults = list(list_faults(method, path, data, response))
+        assert not faults, "the OpenAPI document says something else:\n" + "\n".join(faults)
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "generic", generic)
         yield
 
 

@@ -16,20 +16,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference" / "routes"
 METHODS = ("get", "post", "put", "patch", "delete")
-# Tags of the schema, by the page that they are on.
-PAGES = {
-    "ask": ("Ask", ("query", "search", "answer", "chat", "models", "why")),
-    "ingest": ("Ingest", ("ingest", "dev", "api")),
-    "documents": ("Documents", ("documents",)),
-    "memories": ("Memories", ("memories",)),
-    "sessions": ("Sessions", ("sessions",)),
-    "entities": ("Entities", ("entities", "graph")),
-    "quarantine": ("Quarantine", ("quarantine",)),
-    "policy": ("Policy", ("policy",)),
-    "erasures": ("Erasures", ("erasures",)),
-    "evaluations": ("Evaluations", ("judgements", "evaluations")),
-    "ops": ("Operations", ("ops", "usage", "health")),
-}
 # Objects within objects are shown down to here; those that hold themselves are shown once.
 DEPTH = 3
 # A schema that has a page of its own.
@@ -39,21 +25,25 @@ Schema = dict[str, Any]
 
 
 def pages(schema: Schema) -> dict[str, str]:
-    """Markdown by file name, `index.md` among them.
-
-    Raises:
-        ValueError: a tag of the schema is on no page of PAGES.
-    """
-    routes: dict[str, list[str]] = {name: [] for name in PAGES}
+    """Markdown by file name: a page for each tag of the schema, in its order, and `index.md`."""
     listed = ["# Every field", "", "Made from the OpenAPI schema (`/openapi.json`) of this version.", ""]
     listed += ["| route | what it does |", "|---|---|"]
+    routes: dict[str, list[str]] = {tag["name"]: [] for tag in schema.get("tags", ())}
+    says = {tag["name"]: tag.get("description", "") for tag in schema.get("tags", ())}
+    rows: dict[str, list[str]] = {}
     for method, path, operation in _operations(schema):
-        name = _page_of(operation["tags"][0])
-        heading = f"{method.upper()} {path}"
-        routes[name].append(_route(heading, operation, schema))
-        listed.append(f"| [`{heading}`]({name}.md#{_anchor(heading)}) | {_cell(operation.get('summary', ''))} |")
-    written = {f"{name}.md": f"# {PAGES[name][0]}\n\n" + "\n".join(found) for name, found in routes.items()}
-    return {"index.md": "\n".join(listed) + "\n", **written}
+        tag, heading = operation["tags"][0], f"{method.upper()} {path}"
+        routes.setdefault(tag, []).append(_route(heading, operation, schema))
+        link = f"[`{heading}`]({_anchor(tag)}.md#{_anchor(heading)})"
+        rows.setdefault(tag, []).append(f"| {link} | {_cell(operation.get('summary', ''))} |")
+    listed += [row for tag in routes for row in rows.get(tag, ())]
+    written = {
+        f"{_anchor(tag)}.md": f"# {tag}\n\n{says[tag]}.\n\n" if says.get(tag) else f"# {tag}\n\n" for tag in routes
+    }
+    return {
+        "index.md": "\n".join(listed) + "\n",
+        **{name: head + "\n".join(found) for (name, head), found in zip(written.items(), routes.values(), strict=True)},
+    }
 
 
 def _operations(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
@@ -61,13 +51,6 @@ def _operations(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
         for method in METHODS:
             if method in operations:
                 yield method, path, operations[method]
-
-
-def _page_of(tag: str) -> str:
-    for name, (_, tags) in PAGES.items():
-        if tag in tags:
-            return name
-    raise ValueError(f"the tag {tag!r} is on no page: name it in PAGES of {Path(__file__).name}")
 
 
 def _anchor(heading: str) -> str:
@@ -109,34 +92,52 @@ def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, 
     schema = _resolve(schema, whole)
     for name, given in schema.get("properties", {}).items():
         one = _resolve(given, whole)
-        inner = given.get("items", {}) if one.get("type") == "array" else given
+        inner = one.get("items", {}) if _is_list(one) else given
         link = EXPLAINED.get(_name(inner), "")
         says = " ".join(part for part in (given.get("description", one.get("description", "")), link) if part)
         found.append((prefix + name, one, name in schema.get("required", ()), says))
         if len(within) < DEPTH and not link and _name(inner) not in within:
-            mark = "[]." if one.get("type") == "array" else "."
+            mark = "[]." if _is_list(one) else "."
             found += _fields(inner, whole, f"{prefix}{name}{mark}", (*within, _name(inner)))
     return found
 
 
 def _name(schema: Schema) -> str:
     """The name of the schema that is referred to, empty for one that is written out."""
+    return str(_present(schema).get("$ref", "")).rpartition("/")[2]
+
+
+def _present(schema: Schema) -> Schema:
+    """What a value may be besides null, the first of several."""
     for word in ("allOf", "oneOf", "anyOf"):
         if word in schema:
-            return _name(schema[word][0])
-    return str(schema.get("$ref", "")).rpartition("/")[2]
+            return _present(next(one for one in schema[word] if one.get("type") != "null"))
+    return schema
+
+
+def _may_be_null(schema: Schema) -> bool:
+    kinds = schema.get("type", ())
+    return (
+        kinds == "null"
+        or "null" in kinds
+        or any(
+            _may_be_null(one) or one.get("$ref", "").endswith("/NullEnum")
+            for word in ("oneOf", "anyOf")
+            for one in schema.get(word, ())
+        )
+    )
 
 
 def _resolve(schema: Schema, whole: Schema) -> Schema:
-    """The schema behind a reference, also one that is wrapped in `allOf` or is one of a nullable `oneOf`."""
-    if "$ref" in schema:
-        found: Schema = whole["components"]["schemas"][_name(schema)]
-        return found
-    for word in ("allOf", "oneOf", "anyOf"):
-        if word in schema:
-            wrapped = [_resolve(one, whole) for one in schema[word]]
-            return {**wrapped[0], "nullable": schema.get("nullable", len(wrapped) > 1)}
-    return schema
+    """The schema behind a reference, with what stands beside it; `nullable` where null is one of what it may be."""
+    present = _present(schema)
+    found = whole["components"]["schemas"][_name(present)] if "$ref" in present else present
+    beside = {name: value for name, value in schema.items() if name in ("default", "description")}
+    return {**found, **beside, "nullable": schema.get("nullable", False) or _may_be_null(schema) or _may_be_null(found)}
+
+
+def _is_list(schema: Schema) -> bool:
+    return "array" in schema.get("type", ())
 
 
 def _table(fields: list[Field], whole: Schema) -> list[str]:
@@ -150,10 +151,11 @@ def _table(fields: list[Field], whole: Schema) -> list[str]:
 def _type(schema: Schema, whole: Schema) -> str:
     if schema.get("enum"):
         word = ", ".join(f"`{one}`" for one in schema["enum"] if one is not None)
-    elif schema.get("type") == "array":
+    elif _is_list(schema):
         word = f"list of {_type(_resolve(schema.get('items', {}), whole), whole)}"
     else:
-        word = schema.get("format") or schema.get("type") or "any"
+        kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ())
+        word = schema.get("format") or " or ".join(kind for kind in kinds if kind != "null") or "any"
     low = schema.get("minimum", schema.get("minLength"))
     high = schema.get("maximum", schema.get("maxLength"))
     if low is not None or high is not None:

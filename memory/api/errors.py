@@ -12,18 +12,19 @@ from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 
 from memory.api.responses import error_response
+from memory.enums import ErrorCode
 from memory.errors import BudgetExceeded, DeadlineExceeded, MemosError
 
 log = logging.getLogger("memos.error")
 
 _CODES = {
-    400: "invalid_request",
-    401: "not_authenticated",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    415: "unsupported_media_type",
-    429: "rate_limited",
+    400: ErrorCode.INVALID_REQUEST,
+    401: ErrorCode.NOT_AUTHENTICATED,
+    403: ErrorCode.FORBIDDEN,
+    404: ErrorCode.NOT_FOUND,
+    405: ErrorCode.METHOD_NOT_ALLOWED,
+    415: ErrorCode.UNSUPPORTED_MEDIA_TYPE,
+    429: ErrorCode.RATE_LIMITED,
 }
 
 
@@ -60,25 +61,37 @@ def describe_error(error: Exception) -> tuple[int | None, str, str, Any, dict[st
         message = (
             "The database does not answer. Try again in a moment; with an Idempotency-Key nothing is stored twice."
         )
-        return 503, "database_unavailable", message, None, {"Retry-After": "1"}
+        return 503, ErrorCode.DATABASE_UNAVAILABLE, message, None, {"Retry-After": "1"}
     if isinstance(error, RequestDataTooBig):
-        return 413, "payload_too_large", "The body is larger than MEMOS_MAX_BODY_BYTES. Send fewer items.", None, {}
+        return (
+            413,
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            "The body is larger than MEMOS_MAX_BODY_BYTES. Send fewer items.",
+            None,
+            {},
+        )
     if isinstance(error, Http404):
-        return 404, "not_found", str(error) or "Not found.", None, {}
+        return 404, ErrorCode.NOT_FOUND, str(error) or "Not found.", None, {}
     if isinstance(error, PermissionDenied):
-        return 403, "forbidden", str(error) or "You may not do this.", None, {}
+        return 403, ErrorCode.FORBIDDEN, str(error) or "You may not do this.", None, {}
     if isinstance(error, exceptions.ValidationError):
         problems = _problems(error.detail, "")
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        return 400, "invalid_request", f"{first['field']}: {first['problem']}{more}", problems, {}
+        return 400, ErrorCode.INVALID_REQUEST, f"{first['field']}: {first['problem']}{more}", problems, {}
     if isinstance(error, exceptions.APIException):
         headers = {}
         if isinstance(error, exceptions.Throttled):
             headers["Retry-After"] = str(int(getattr(error, "wait", None) or 0) + 1)
         if header := getattr(error, "auth_header", None):
             headers["WWW-Authenticate"] = header
-        return error.status_code, _CODES.get(error.status_code, "error"), _sentence(error), None, headers
+        return (
+            error.status_code,
+            _CODES.get(error.status_code, ErrorCode.INVALID_REQUEST),
+            _sentence(error),
+            None,
+            headers,
+        )
     return None, "", "", None, {}
 
 

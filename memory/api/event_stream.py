@@ -25,6 +25,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from memory import deadline
 from memory.api.errors import describe_error
 from memory.api.responses import error_body
+from memory.enums import ErrorCode
 from memory.errors import TooManyStreams
 from memory.text.json_values import encode
 
@@ -146,7 +147,10 @@ def _describe(request: HttpRequest, error: Exception) -> dict[str, Any]:
     status, code, message, detail, _ = describe_error(error)
     if status is None:
         log.exception("a stream broke off")
-        code, message = "internal_error", "Something went wrong inside; the server's log has more under the request_id."
+        code, message = (
+            ErrorCode.INTERNAL_ERROR,
+            "Something went wrong inside; the server's log has more under the request_id.",
+        )
     return error_body(request, code, message, detail)
 
 

@@ -9,6 +9,7 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memory.enums import Degradation
 from memory.retrieval.filters import Filter, FilterError, parse
 from memory.text.json_values import fault_of
 
@@ -157,3 +158,11 @@ class FilterField(serializers.Field):
 
     def to_representation(self, value: Any) -> Any:
         return value
+
+
+class DegradedField(serializers.ListField):
+    """What an answer lacks."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("help_text", "What did not work fully")
+        super().__init__(child=serializers.ChoiceField(Degradation.choices), **options)

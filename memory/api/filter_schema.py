@@ -20,7 +20,7 @@ from memory.retrieval.filters import (
 _TEXT = {"type": "string", "maxLength": MAX_TEXT_CHARS}
 _NUMBER = {"type": "number"}
 _ORDERED = {"anyOf": [_TEXT, _NUMBER]}
-_SCALAR = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}], "nullable": True}
+_SCALAR = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}, {"type": "null"}]}
 _MOMENT = {**_TEXT, "description": "An ISO 8601 date and time; without an offset it is UTC"}
 _OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
     MemoryField.ROLE: {"type": "string", "enum": list(Role.values)},

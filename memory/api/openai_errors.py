@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from memory.api.errors import describe_error, exception_handler
 from memory.api.responses import error_body
+from memory.enums import ErrorCode
 from memory.errors import PassedOnError
 
 log = logging.getLogger("memos.error")
@@ -41,7 +42,7 @@ def describe_for_openai(request: HttpRequest, error: Exception) -> dict[str, Any
     status, code, message, detail, _ = describe_error(error)
     if status is None:
         log.exception("an answer broke off")
-        status, code = 500, "internal_error"
+        status, code = 500, ErrorCode.INTERNAL_ERROR
         message = "Something went wrong inside; the server's log has more under the request_id."
     return to_openai(request, error_body(request, code, message, detail), status)
 

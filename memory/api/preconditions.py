@@ -17,6 +17,13 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag that was read: changed since, the answer is 412 and nothing is done. Left out: done anyway.",
 )
+ETAG = OpenApiParameter(
+    "ETag",
+    {"type": "string"},
+    OpenApiParameter.HEADER,
+    response=[200],
+    description="Its present revision, for `If-Match`",
+)
 _REVISION = re.compile(r'"(\d{1,9})"', re.ASCII)
 
 

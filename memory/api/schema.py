@@ -1,46 +1,99 @@
-"""What the OpenAPI document says of every route: the key, the error shape, the idempotency header."""
+"""What the OpenAPI document says of every route: the key, its refusals, its group, the idempotency header."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.plumbing import is_list_serializer
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+
+from memory.api.examples import PARAMETERS, list_examples
+from memory.api.groups import GROUP_OF
+from memory.api.serializers.errors import ErrorSerializer
 
 _REFUSALS = {
     400: "The request is wrong: `detail` says which field and why.",
     401: "No key, or one that is not valid.",
     403: "The key lacks the scope.",
     404: "No such thing within the key's reach.",
-    405: "The route does not know the method.",
-    409: "The request contradicts an earlier one.",
+    408: "The body did not arrive in time.",
+    409: "The request contradicts an earlier one, or how things stand.",
     411: "The body has no length, and the web server reads no chunks.",
-    412: "The memory was changed since it was read: the ETag is another.",
+    412: "It was changed since it was read: the ETag is another.",
     413: "The body is too large.",
     415: "The body is not JSON.",
-    429: "More requests than the key's limit, or `budget_exceeded`; Retry-After says when to come again.",
+    429: "More requests than the key's limit, or `budget_exceeded`.",
+    431: "The headers are too large.",
+    500: "The server failed: its log has the cause under the `request_id`.",
     503: "Something MemOS needs does not answer.",
 }
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds after which to come again", "schema": {"type": "string"}}}
 
 
-_ERROR = {
-    "type": "object",
-    "description": "Every error of every route.",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "detail", "request_id"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string", "description": "What is wrong and how to mend it"},
-                "detail": {"description": "For wrong fields a list of {field, problem}; else null or what helps"},
-                "request_id": {"type": "string", "description": "Names the request in the server's log"},
-            },
-        }
-    },
-}
+class OperationSchema(AutoSchema):
+    """One route of the document.
+
+    A view may name an `error_serializer` for the shape of its refusals. A serializer with `open_fields` may send fields
+    that it does not name.
+    """
+
+    def get_tags(self) -> list[str]:
+        """The group of the route."""
+        first = self._tokenize_path()[0]
+        return [GROUP_OF.get(first, first)]
+
+    def get_examples(self) -> list[OpenApiExample]:
+        """Requests that find something in the demo namespace."""
+        return list_examples(self.get_operation_id())
+
+    def get_operation(self, *arguments: Any, **options: Any) -> dict[str, Any] | None:
+        """The operation, with the refusals that it does not describe itself."""
+        operation: dict[str, Any] | None = super().get_operation(*arguments, **options)
+        if operation is None:
+            return None
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query" and parameter["name"] in PARAMETERS:
+                parameter["example"] = PARAMETERS[parameter["name"]]
+        shape = self.resolve_serializer(getattr(self.view, "error_serializer", ErrorSerializer), "response").ref
+        for status in sorted(_list_refusals(operation, self.method)):
+            refusal = {"description": _REFUSALS[status], "content": {"application/json": {"schema": shape}}}
+            headers = {"headers": _RETRY_AFTER} if status in (429, 503) else {}
+            operation["responses"].setdefault(str(status), {**refusal, **headers})
+        operation["responses"] = dict(sorted(operation["responses"].items()))
+        return operation
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        """Lists are objects that hold the list, unless a serializer is one of many. An action's name says nothing."""
+        return bool(is_list_serializer(serializer))
+
+    def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
+        """Without a default that the field itself would refuse: it stands for "left out", and nobody may send it."""
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
+        if meta.get("default") == "" and not getattr(field, "allow_blank", True):
+            del meta["default"]
+        return meta
+
+    def _map_serializer(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> dict[str, Any]:
+        schema: dict[str, Any] = super()._map_serializer(serializer, direction, bypass_extensions)
+        return {**schema, "additionalProperties": {}} if getattr(serializer, "open_fields", False) else schema
+
+
+def _list_refusals(operation: dict[str, Any], method: str) -> Iterator[int]:
+    yield from (400, 431, 500)
+    # A route that wants no key says so by an empty one.
+    if any(operation.get("security", ())):
+        yield from (401, 403, 429, 503)
+        if operation.get("parameters") or "requestBody" in operation:
+            yield 404
+    if method != "GET":
+        yield from (408, 409, 411, 413)
+    if "requestBody" in operation:
+        yield 415
+    if any(one["name"] == "If-Match" for one in operation.get("parameters", ())):
+        yield 412
 
 
 class BearerKey(OpenApiAuthenticationExtension):
@@ -77,14 +130,3 @@ _SERVER_SENT_EVENT = {
 def event_stream_of(events: str) -> dict[tuple[int, str], OpenApiResponse]:
     """The responses of a route that sends server-sent events; `events` says which."""
     return {(200, "text/event-stream"): OpenApiResponse(_SERVER_SENT_EVENT, description=events)}
-
-
-def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """drf-spectacular's postprocessing hook: every route may answer every refusal, in one shape."""
-    result.setdefault("components", {}).setdefault("schemas", {})["Error"] = _ERROR
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    for operations in result["paths"].values():
-        for operation in operations.values():
-            for status, meaning in _REFUSALS.items():
-                operation["responses"].setdefault(str(status), {"description": meaning, "content": content})
-    return result

@@ -14,6 +14,8 @@ from memory.retrieval.rendered_pack import RenderedPack
 from memory.types import WindowMessage
 
 SCHEMA = "memos.context_pack.v1"
+# What the metadata of a hit says only where there is something to say: nobody else says it there.
+_MARKS = frozenset({"later", "suspected", "retired_statements"})
 
 
 def chunk(hit: Hit) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def chunk(hit: Hit) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
         "retired_statements": [list(span) for span in hit.retired],
         "metadata": {
-            **hit.metadata,
+            **{name: value for name, value in hit.metadata.items() if name not in _MARKS},
             "role": hit.role,
             "speaker": hit.speaker,
             "session_id": hit.session,

@@ -15,13 +15,14 @@ from typing import NamedTuple
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from memory.enums import Degradation
 from memory.errors import BudgetExceeded, RerankUnavailable
 from memory.providers.rerank.registry import find_reranker
 from memory.stores import model_calls
 
 log = logging.getLogger("memos.rerank")
 
-RERANK_SKIPPED = "rerank_unavailable"
+RERANK_SKIPPED = Degradation.RERANK_UNAVAILABLE.value
 # After a failure the reranker is left alone this long, so that an outage costs one timeout and not one a query.
 PAUSE_SECONDS = 10.0
 

@@ -44,10 +44,29 @@ def test_a_schema_that_holds_itself_ends(written):
     assert "filter.and" not in written["ask.md"]
 
 
-def test_a_tag_without_a_page_is_refused(schema):
-    stray = {**schema, "paths": {"/v1/stray": {"get": {"tags": ["stray"], "responses": {}}}}}
-    with pytest.raises(ValueError, match="name it in PAGES"):
-        tool.pages(stray)
+def test_a_field_that_may_be_null_says_so_whatever_it_is(written):
+    assert "| `as_of` | date-time or null |" in written["ask.md"]
+    assert (
+        "| `reason` | `nothing_found`, `below_relevance_floor`, `nothing_quotable`, `not_in_sources` or null |"
+        in (written["ask.md"])
+    )
+    assert "| `dropped[].other` | uuid or null |" in written["ask.md"]
+    assert "| `remembered` | list of object or null |" in written["ask.md"]
+
+
+def test_the_fields_of_what_may_be_null_are_listed_too(written):
+    assert "| `context_pack.procedural.prompt.text` | string |" in written["ask.md"]
+    assert "| `jobs[].progress.done` | integer |" in written["operations.md"]
+
+
+def test_the_pages_are_in_the_order_of_the_groups(written):
+    assert list(written)[:4] == ["index.md", "ingest.md", "ask.md", "openai.md"]
+
+
+def test_a_group_that_is_not_listed_has_a_page_too(schema):
+    stray = {**schema, "paths": {"/v1/stray": {"get": {"tags": ["A stray"], "responses": {}}}}}
+
+    assert "## `GET /v1/stray`" in tool.pages(stray)["a-stray.md"]
 
 
 def test_the_navigation_names_the_pages(written):

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField
+from memory.api.fields import DegradedField, StrictBooleanField, StrictCharField, StrictIntegerField
 from memory.api.serializers.ingest import OutcomeSerializer
 from memory.api.serializers.query import PrefixFields, QuestionFields
 from memory.enums import AnswerMode, NoAnswer, Role
@@ -139,8 +139,7 @@ class CitedAnswerSerializer(PrefixFields):
         allow_null=True,
         help_text="What became of question and answer as turns; null: nothing was to be kept",
     )
-    degraded = serializers.ListField(
-        child=serializers.CharField(),
+    degraded = DegradedField(
         help_text="What did not work fully; `llm_unavailable`, `budget_exceeded`: quotes in the place of a model's "
         "answer; `answer_cut_off`: it is longer than `max_tokens`; `namespace_unknown`: there is no such namespace",
     )

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import MetadataField, MomentField, StrictCharField
+from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
 from memory.api.serializers.ingest import GateReasonSerializer
-from memory.enums import DocumentFormat, GateDecision
+from memory.enums import DocumentFormat, GateDecision, MemoryState
 from memory.services.ingestion.documents import METADATA_KEY
 from memory.types import NewDocument
 
@@ -79,9 +79,7 @@ class StoredDocumentSerializer(serializers.Serializer):
     verdict = serializers.ChoiceField(GateDecision.choices, help_text="What the gate says of it, as a whole")
     reasons = GateReasonSerializer(many=True, help_text="Why, the strongest first")
     quarantine_id = serializers.UUIDField(allow_null=True, help_text="Of its item in the quarantine")
-    degraded = serializers.ListField(
-        child=serializers.CharField(), help_text="embedding_delayed: found by words until the worker has embedded it"
-    )
+    degraded = DegradedField(help_text="embedding_delayed: found by words until the worker has embedded it")
 
 
 class DocumentListingSerializer(serializers.Serializer):
@@ -141,7 +139,7 @@ class DocumentChunkSerializer(serializers.Serializer):
     heading = serializers.CharField(allow_blank=True, help_text="The headings above it, outermost first")
     text = serializers.CharField()
     tokens = serializers.IntegerField()
-    state = serializers.CharField()
+    state = serializers.ChoiceField(MemoryState.choices)
 
 
 class DocumentDetailSerializer(serializers.Serializer):

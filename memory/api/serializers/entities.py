@@ -7,9 +7,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memory.api.fields import StrictCharField
-from memory.enums import AliasLink, EntityKind
+from memory.enums import AliasLink, EntityKind, Predicate
 from memory.services.entities.curate import MAX_SPLIT
-from memory.services.entities.listing import Cursor
+from memory.services.entities.listing import MENTIONED_WITH, Cursor
 from memory.services.memories.change import MAX_REASON_CHARS
 
 
@@ -108,7 +108,9 @@ class AliasSerializer(serializers.Serializer):
 class EdgeSerializer(serializers.Serializer):
     # DRF takes the fields off the class, so `source` does not hide Field.source.
     source = serializers.UUIDField()  # type: ignore[assignment]
-    predicate = serializers.CharField(help_text="A relation that memories state, or mentioned_with")
+    predicate = serializers.ChoiceField(
+        [*Predicate.values, MENTIONED_WITH], help_text="A relation that memories state, or mentioned_with"
+    )
     target = serializers.UUIDField()
     detail = serializers.CharField(allow_blank=True, help_text="More closely: the sister of a `family`")
     count = serializers.IntegerField(help_text="Statements, or memories that name both")

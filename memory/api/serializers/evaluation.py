@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memory.api.fields import StrictBooleanField, StrictCharField, StrictIntegerField, StrictUUIDField
+from memory.enums import EvaluationStatus
 from memory.services.evaluation.runs import DEFAULT_TOP_K, Options
 
 
@@ -75,13 +76,20 @@ class CompareSerializer(serializers.Serializer):
         return value
 
 
+class EvaluationOptionsSerializer(serializers.Serializer):
+    top_k = serializers.IntegerField()
+    types = serializers.ListField(child=serializers.CharField())
+    groups = serializers.ListField(child=serializers.CharField())
+    arms = serializers.BooleanField()
+
+
 class EvaluationRunSerializer(serializers.Serializer):
     id = serializers.UUIDField()
-    status = serializers.CharField(help_text="queued, running, finished or failed")
+    status = serializers.ChoiceField(EvaluationStatus.choices)
     namespace = serializers.CharField(allow_null=True)
     dataset = serializers.CharField(allow_null=True)
     label = serializers.CharField()  # type: ignore[assignment]
-    options = serializers.DictField()
+    options = EvaluationOptionsSerializer()
     content_digest = serializers.CharField(help_text="Equal for runs over the same documents, questions and evidence")
     configuration = serializers.DictField(help_text="Version, embedding model, mean weights of the arms, settings")
     metrics = serializers.DictField(help_text="Shares from 0 to 1; empty until the run is finished")

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from memory.api.fields import MetadataField, MomentField, StrictCharField
+from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
 from memory.api.message_fields import MAX_TEXT_CHARS, Content, ContentField, RoleField
 from memory.enums import GateDecision, Role
 from memory.types import NewMemory, Outcome, session_of_day
@@ -200,12 +200,11 @@ _STRICTNESS = {verdict: place for place, verdict in enumerate(GateDecision)}
 
 
 class IngestedSerializer(ItemOutcomeSerializer):
-    degraded = serializers.ListField(
-        child=serializers.CharField(),
+    degraded = DegradedField(
         help_text="What did not work fully: embedding_delayed, session_window_unavailable",
     )
 
 
 class IngestedBatchSerializer(serializers.Serializer):
     results = ItemOutcomeSerializer(many=True, help_text="In the order of the items")
-    degraded = serializers.ListField(child=serializers.CharField())
+    degraded = DegradedField()

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memory.api.fields import (
+    DegradedField,
     MetadataField,
     MomentField,
     StrictBooleanField,
@@ -12,7 +13,7 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
 )
-from memory.enums import Feedback, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
+from memory.enums import AuditEvent, Feedback, LinkKind, MemoryKind, MemoryState, Review, Role, Tier
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.memories.edit import MAX_TEXT_CHARS
 from memory.services.memories.feedback import MAX_NOTE_CHARS
@@ -189,7 +190,7 @@ class MemorySerializer(StandingSerializer):
     speaker = serializers.CharField(allow_blank=True)
     text = serializers.CharField()
     metadata = serializers.DictField()
-    tier = serializers.CharField()
+    tier = serializers.ChoiceField(Tier.choices)
     tokens = serializers.IntegerField()
     retired_statements = serializers.ListField(
         child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
@@ -207,8 +208,7 @@ class ChangedSerializer(StandingSerializer):
     """How the memory stands after the change."""
 
     changed = serializers.ListField(child=serializers.CharField(), help_text="Empty: it was so already")
-    degraded = serializers.ListField(
-        child=serializers.CharField(),
+    degraded = DegradedField(
         help_text="What did not work fully: embedding_delayed, session_window_unavailable",
     )
 
@@ -232,7 +232,7 @@ class VersionSerializer(serializers.Serializer):
 
 class EventSerializer(serializers.Serializer):
     id = serializers.UUIDField()
-    event_type = serializers.CharField()
+    event_type = serializers.ChoiceField(AuditEvent.choices)
     details = serializers.DictField()
     actor = serializers.CharField()
     request_id = serializers.CharField(allow_blank=True)

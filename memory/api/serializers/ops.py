@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memory.api.fields import ClampedIntegerField
 from memory.api.serializers.jobs import JobErrorSerializer
+from memory.enums import AuditEvent, PackSection, SummaryTrigger
 
 
 class ListingSerializer(serializers.Serializer):
@@ -32,6 +36,19 @@ class QueueSerializer(serializers.Serializer):
     count = serializers.IntegerField()
 
 
+class TriggerDetailsSerializer(serializers.Serializer):
+    """What a summary was made from, as far as it is known of its kind."""
+
+    open_fields = True
+    source = serializers.CharField(required=False)  # type: ignore[assignment]
+    strategy = serializers.CharField(required=False, help_text="Rolled on from the former summary, or from the start")
+    schema = serializers.CharField(required=False)
+    new_memory_ids = serializers.ListField(child=serializers.UUIDField(), required=False)
+    new_message_count = serializers.IntegerField(required=False)
+    from_turn = serializers.IntegerField(required=False)
+    to_turn = serializers.IntegerField(required=False)
+
+
 class CondensationSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     namespace = serializers.CharField()
@@ -40,11 +57,14 @@ class CondensationSerializer(serializers.Serializer):
     number = serializers.IntegerField(help_text="1 for the session's first summary, then counting up")
     method = serializers.CharField(help_text="extractive, or the language model's name")
     tokenizer = serializers.CharField(help_text="What the tokens are counted with")
-    trigger_reason = serializers.CharField()
-    trigger_details = serializers.DictField()
+    trigger_reason = serializers.ChoiceField(SummaryTrigger.choices)
+    trigger_details = TriggerDetailsSerializer()
     source_memory_ids = serializers.ListField(child=serializers.UUIDField())
     condensed_text = serializers.CharField(help_text="A JSON card, memos.memory_card.v2")
-    item_sources = serializers.DictField(help_text="For each bucket, the memory ids behind each item")
+    item_sources = serializers.DictField(
+        child=serializers.ListField(child=serializers.ListField(child=serializers.UUIDField())),
+        help_text="For each bucket, the memory ids behind each item",
+    )
     token_original = serializers.IntegerField()
     token_condensed = serializers.IntegerField()
     created_at = serializers.DateTimeField()
@@ -74,8 +94,8 @@ class AuditEventSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     namespace = serializers.CharField()
     session_id = serializers.CharField()
-    event_type = serializers.CharField()
-    details = serializers.DictField()
+    event_type = serializers.ChoiceField(AuditEvent.choices)
+    details = serializers.DictField(help_text="Ids, numbers and words of the event's kind, never text of a memory")
     actor = serializers.CharField()
     created_at = serializers.DateTimeField()
 
@@ -88,6 +108,14 @@ class CondensationListSerializer(serializers.Serializer):
     condensations = CondensationSerializer(many=True)
 
 
+@extend_schema_field({"anyOf": [{"$ref": "#/components/schemas/ContextPack"}, {"type": "object"}]})
+class KeptPackField(serializers.Field):
+    """A pack as it was handed over; those of earlier versions have fewer fields."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class PackRowSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     namespace = serializers.CharField()
@@ -96,7 +124,7 @@ class PackRowSerializer(serializers.Serializer):
     session_summary_id = serializers.UUIDField(allow_null=True)
     retrieved_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
-    pack = serializers.DictField(help_text="Empty without `include_pack`")
+    pack = KeptPackField(help_text="Empty without `include_pack`; of an earlier version it may have fewer fields")
 
 
 class PackListSerializer(serializers.Serializer):
@@ -109,6 +137,22 @@ class ToolSerializer(serializers.Serializer):
     type = serializers.ChoiceField(["http_api", "function"])
     purpose = serializers.CharField()
     namespace = serializers.CharField(allow_null=True, help_text="Whose it is; null: every namespace's")
+    version = serializers.CharField(required=False, help_text="Of a tool that is registered here")
+    description = serializers.CharField(required=False, allow_blank=True)
+    parameters = serializers.DictField(required=False, help_text="What it takes, as a JSON schema")
+
+
+class PromptEntrySerializer(serializers.Serializer):
+    name = serializers.CharField()
+    version = serializers.CharField()
+    description = serializers.CharField(allow_blank=True)
+    namespace = serializers.CharField(allow_null=True, help_text="Whose it is; null: every namespace's")
+    text = serializers.CharField(required=False, allow_blank=True, help_text="Of a prompt that is registered here")
+    sections = serializers.ListField(
+        child=serializers.ChoiceField(PackSection.choices),
+        required=False,
+        help_text="Of the text of a context pack: what it is put together from",
+    )
 
 
 class ToolRegistrySerializer(serializers.Serializer):
@@ -116,12 +160,12 @@ class ToolRegistrySerializer(serializers.Serializer):
 
 
 class ProceduralSerializer(serializers.Serializer):
-    prompt_registry = serializers.DictField(child=serializers.DictField(), help_text="Prompts by name")
+    prompt_registry = serializers.DictField(child=PromptEntrySerializer(), help_text="Prompts by name")
     tool_registry = ToolRegistrySerializer()
 
 
 class HealthSerializer(serializers.Serializer):
-    status = serializers.CharField()
+    status = serializers.ChoiceField(["ok"])
 
 
 class ReadySerializer(serializers.Serializer):

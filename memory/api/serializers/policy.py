@@ -83,11 +83,19 @@ class PolicyPreviewSerializer(serializers.Serializer):
     policy = PolicyField()
 
 
+@extend_schema_field({"type": ["boolean", "number", "string"]})
+class PolicyScalarField(serializers.Field):
+    """One value of a policy, as it is in force."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class PolicyValueSerializer(serializers.Serializer):
     key = serializers.CharField()
-    value = serializers.JSONField()
+    value = PolicyScalarField()
     origin = serializers.ChoiceField(PolicyOrigin.choices)
-    default = serializers.JSONField()
+    default = PolicyScalarField()
     setting = serializers.CharField(help_text="The environment variable that sets it for every namespace")
     unit = serializers.CharField(allow_blank=True)
     range = serializers.CharField()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictCharField
+from memory.api.fields import DegradedField, StrictCharField
 from memory.api.serializers.documents import MAX_TEXT_CHARS
 from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import GateDecision
@@ -26,7 +26,7 @@ class TakenInSerializer(serializers.Serializer):
     )
     document_id = serializers.CharField(allow_null=True, help_text="null for a turn and when rejected")
     reasons = GateReasonSerializer(many=True)
-    degraded = serializers.ListField(child=serializers.CharField())
+    degraded = DegradedField()
 
 
 class GroupQuerySerializer(serializers.Serializer):
@@ -46,6 +46,4 @@ class RecalledSerializer(serializers.Serializer):
 
 class RecallSerializer(serializers.Serializer):
     results = RecalledSerializer(many=True)
-    degraded = serializers.ListField(
-        child=serializers.CharField(), help_text="`namespace_unknown`: there is no such group"
-    )
+    degraded = DegradedField(help_text="`namespace_unknown`: there is no such group")

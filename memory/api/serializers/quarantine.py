@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictCharField
-from memory.enums import QuarantineState, Role
+from memory.api.fields import DegradedField, StrictCharField
+from memory.enums import DocumentFormat, QuarantineState, Role
 
 
 class QuarantineListingSerializer(serializers.Serializer):
@@ -37,7 +37,7 @@ class QuarantinedDocumentSerializer(serializers.Serializer):
     document_id = serializers.CharField()
     title = serializers.CharField(allow_blank=True)
     source = serializers.CharField(allow_blank=True)  # type: ignore[assignment]
-    format = serializers.CharField()
+    format = serializers.ChoiceField(DocumentFormat.choices)
 
 
 class QuarantinedSerializer(serializers.Serializer):
@@ -74,4 +74,4 @@ class QuarantinedWholeSerializer(QuarantinedSerializer):
 
 
 class ReviewedSerializer(QuarantinedWholeSerializer):
-    degraded = serializers.ListField(child=serializers.CharField(), help_text="As of the ingest")
+    degraded = DegradedField(help_text="As of the ingest")

@@ -3,6 +3,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import (
+    DegradedField,
     FilterField,
     MomentField,
     StrictBooleanField,
@@ -10,7 +11,8 @@ from memory.api.fields import (
     StrictIntegerField,
     StrictNumberField,
 )
-from memory.enums import PackSection, Verdict
+from memory.api.serializers.explanation import DroppedSerializer, RerankDebugSerializer
+from memory.api.serializers.pack import BreakpointSerializer, ChunkSerializer, ContextPackSerializer
 
 MAX_PACK_TOKENS = 200_000
 ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.relevance_floor`; false without a hit"
@@ -72,78 +74,6 @@ class QuerySerializer(RetrievalFields):
     )
 
 
-class ChunkSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    tier = serializers.CharField()
-    text = serializers.CharField()
-    score = serializers.FloatField(help_text="Cosine similarity: 1 − cosine distance")
-    relevance = serializers.FloatField(help_text="How likely it is what the question looks for, 0 to 1")
-    retired_statements = serializers.ListField(
-        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
-        help_text="[start, end) in characters of each part of the memory that holds no longer and that `text` is "
-        "without; the memory's history says why",
-    )
-    metadata = serializers.DictField(
-        help_text="Your own, and role, speaker, session_id, turn, occurred_at, created_at, overlap, final_score (what "
-        "the ranking follows), rerank_score (the same within 0..1); `document` for a document's chunk, "
-        "`retired_statements` (as beside it) when there are any, `later` [{memory_id, words, text, occurred_at}] when "
-        "newer memories say something else in the place of words of `text`"
-    )
-
-
-class ShareSerializer(serializers.Serializer):
-    raw = serializers.FloatField(help_text="Its own value")
-    rank = serializers.IntegerField(
-        allow_null=True, required=False, help_text="Of an arm: its place there; null when not among its best"
-    )
-    weight = serializers.FloatField(allow_null=True)
-    weighted = serializers.FloatField(help_text="What it gave to the score")
-
-
-class ExplanationSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    rank = serializers.IntegerField(help_text="Place among the hits, from 1")
-    final = serializers.FloatField(help_text="The score: what `arms` and `signals` gave sums to it")
-    relevance = serializers.FloatField(help_text="How likely it is what the question looks for, 0 to 1")
-    method = serializers.CharField()
-    arms = serializers.DictField(child=ShareSerializer())
-    signals = serializers.DictField(child=ShareSerializer())
-    restated_by = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Memories that say the same again and are not listed for that"
-    )
-    reason = serializers.CharField(help_text="In a sentence, what gave at least a twentieth of the score")
-
-
-class RerankDebugSerializer(serializers.Serializer):
-    method = serializers.CharField()
-    components = serializers.DictField(
-        child=serializers.FloatField(), help_text="By arm and signal, what it gave to the score: numbers only"
-    )
-    explanation = ExplanationSerializer()
-
-
-class DroppedSerializer(serializers.Serializer):
-    id = serializers.UUIDField()
-    rank = serializers.IntegerField(help_text="Place among all candidates, before restatements and variety; from 1")
-    final = serializers.FloatField(help_text="Its score, the sum of its parts")
-    arms = serializers.DictField()
-    signals = serializers.DictField()
-    verdict = serializers.ChoiceField(
-        choices=[Verdict.RESTATED, Verdict.VARIETY, Verdict.IRRELEVANT, Verdict.OUTRANKED]
-    )
-    needed = serializers.FloatField(help_text="The score of the last hit")
-    other = serializers.UUIDField(
-        allow_null=True, help_text="The memory that says the same, or the hit that it is too like"
-    )
-    reason = serializers.CharField()
-
-
-class BreakpointSerializer(serializers.Serializer):
-    section = serializers.ChoiceField(choices=PackSection.choices)
-    characters = serializers.IntegerField(help_text="Code points of the text up to the section's end")
-    tokens = serializers.IntegerField(help_text="Tokens of the text up to there")
-
-
 class PrefixFields(serializers.Serializer):
     """Where a pack's text may be kept by a provider's prompt cache."""
 
@@ -172,11 +102,8 @@ class AnswerSerializer(PrefixFields):
     session_summary_cache_hit = serializers.BooleanField()
     session_summary_enqueued = serializers.BooleanField()
     context_pack_id = serializers.UUIDField(allow_null=True, help_text="null where no pack is kept")
-    context_pack = serializers.DictField(
-        help_text="All that was found; `text` is for the agent's prompt, `manifest` says what of it the text holds"
-    )
+    context_pack = ContextPackSerializer()
     dry_run = serializers.BooleanField()
-    degraded = serializers.ListField(
-        child=serializers.CharField(),
+    degraded = DegradedField(
         help_text="What did not work fully; `namespace_unknown`: there is no such namespace, and none was made",
     )

@@ -2,13 +2,10 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.serializers.query import (
-    ANSWERABLE_HELP,
-    ChunkSerializer,
-    DroppedSerializer,
-    ExplanationSerializer,
-    RetrievalFields,
-)
+from memory.api.fields import DegradedField
+from memory.api.serializers.explanation import DroppedSerializer, ExplanationSerializer
+from memory.api.serializers.pack import ChunkSerializer
+from memory.api.serializers.query import ANSWERABLE_HELP, RetrievalFields
 
 
 class SearchSerializer(RetrievalFields):
@@ -26,4 +23,4 @@ class FoundSerializer(serializers.Serializer):
     weights = serializers.DictField(child=serializers.FloatField(), help_text="What each arm counts for this question")
     milliseconds = serializers.DictField(child=serializers.FloatField(), help_text="What each step took")
     dry_run = serializers.BooleanField()
-    degraded = serializers.ListField(child=serializers.CharField())
+    degraded = DegradedField()

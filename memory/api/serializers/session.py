@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictBooleanField, StrictCharField
+from memory.api.fields import DegradedField, StrictBooleanField, StrictCharField
 
 
 class ResetSerializer(serializers.Serializer):
@@ -34,9 +34,7 @@ class ResetDoneSerializer(serializers.Serializer):
     session_id = serializers.CharField()
     reset_at = serializers.DateTimeField()
     deleted_counts = DeletedCountsSerializer()
-    degraded = serializers.ListField(
-        child=serializers.CharField(), help_text="`namespace_unknown`: there is no such namespace"
-    )
+    degraded = DegradedField(help_text="`namespace_unknown`: there is no such namespace")
 
 
 class SeedSerializer(serializers.Serializer):

@@ -78,6 +78,8 @@ class AnsweringViewSet(MemosViewSet):
     ) -> Reply | tuple[AnswerSources, Exchange | None]:
         """The reply, where there is one already; else what it is to be made from."""
         session = values.get("session_id") or session_of_day(ask.now)
+        # Judged also where nothing is to be stored under it.
+        idempotency = self.idempotency()
         scope = self.scope_if_there(values["namespace"])
         # Before a namespace is made: a request that is refused makes none.
         terms = _terms(scope, values, turns)
@@ -85,7 +87,7 @@ class AnsweringViewSet(MemosViewSet):
             scope = self._writable_scope(values["namespace"])
         if scope is None:
             return Reply(no_answer_of_no_namespace(values["namespace"], ask, session=session))
-        exchange = Exchange(scope, session, turns, timezone.now, self.idempotency()) if turns else None
+        exchange = Exchange(scope, session, turns, timezone.now, idempotency) if turns else None
         if exchange and (given := find_reply(exchange)):
             return given
         return find_sources(scope, ask, session=session, terms=terms), exchange

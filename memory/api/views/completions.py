@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.event_stream import Slot, give_connection_back
+from memory.api.groups import OPENAI
 from memory.api.openai_errors import openai_exception_handler
 from memory.api.relayed_stream import respond
 from memory.api.serializers.completions import (
@@ -24,6 +25,7 @@ from memory.api.serializers.completions import (
     ModelListSerializer,
     ModelSerializer,
 )
+from memory.api.serializers.errors import OpenAIErrorSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.errors import Forbidden
@@ -55,10 +57,13 @@ _HEADERS = [
 class OpenAIViewSet(MemosViewSet):
     """Answers as OpenAI's API does, errors too."""
 
+    error_serializer = OpenAIErrorSerializer
+
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return openai_exception_handler
 
 
+@extend_schema(tags=[OPENAI.name])
 class ChatCompletionViewSet(OpenAIViewSet):
     """Chat completions of OpenAI's API, with a memory."""
 
@@ -71,7 +76,9 @@ class ChatCompletionViewSet(OpenAIViewSet):
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
             (200, "text/event-stream"): OpenApiTypes.STR,
-            502: OpenApiResponse(OpenApiTypes.OBJECT, "The provider refuses the server's key, or failed itself."),
+            502: OpenApiResponse(OpenAIErrorSerializer, "The provider refuses the server's key, or failed itself."),
+            "4XX": OpenApiResponse(OpenAIErrorSerializer, "What the provider refused, as it said it."),
+            "5XX": OpenApiResponse(OpenAIErrorSerializer, "The provider failed."),
         },
         parameters=_HEADERS,
     )
@@ -101,6 +108,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
 
 
+@extend_schema(tags=[OPENAI.name])
 class ModelViewSet(OpenAIViewSet):
     """The chat models that `/v1/chat/completions` takes."""
 

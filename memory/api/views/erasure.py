@@ -36,9 +36,10 @@ class ErasureViewSet(MemosViewSet):
         values = self.valid(ErasureSerializer, request.data)
         scope = self.scope(values["namespace"], create=False)
         target, reason, now = ErasureSerializer.target_of(values), values["reason"], timezone.now()
+        idempotency = self.idempotency()
         if values["dry_run"]:
             return Response(requests.preview(scope, target=target, reason=reason, now=now))
-        asked = requests.request(scope, target=target, reason=reason, now=now, idempotency=self.idempotency())
+        asked = requests.request(scope, target=target, reason=reason, now=now, idempotency=idempotency)
         return Response(receipts.to_dict(asked))
 
     @extend_schema(

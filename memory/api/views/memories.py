@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.preconditions import IF_MATCH, etag, terms_of
+from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.memories import (
     ArchivedSerializer,
@@ -35,7 +35,7 @@ TO_ERASE = (
     "POST /v1/memories/{id}/restore brings it back. POST /v1/sessions/reset deletes its session for good, "
     "DELETE /v1/documents/{document_id} a document with its chunks."
 )
-WRITE = [IF_MATCH, IDEMPOTENCY_KEY]
+WRITE = [IF_MATCH, IDEMPOTENCY_KEY, ETAG]
 
 
 class MemoryViewSet(MemosViewSet):
@@ -61,7 +61,9 @@ class MemoryViewSet(MemosViewSet):
         rows, cursor = read.list_memories(scope, wanted=wanted, now=timezone.now())
         return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
 
-    @extend_schema(operation_id="get_memory", summary="One memory", responses={200: MemorySerializer})
+    @extend_schema(
+        operation_id="get_memory", summary="One memory", parameters=[ETAG], responses={200: MemorySerializer}
+    )
     def retrieve(self, request: Request, memory_id: uuid.UUID) -> Response:
         return self._answer(read.get_memory(self.access, memory_id=memory_id))
 

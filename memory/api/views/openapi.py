@@ -15,10 +15,10 @@ class OpenAPIView(SpectacularJSONAPIView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return Response(_document(), headers={"Content-Disposition": 'inline; filename="memos-openapi.json"'})
+        return Response(build_document(), headers={"Content-Disposition": 'inline; filename="memos-openapi.json"'})
 
 
 @cache
-def _document() -> dict[str, Any]:
+def build_document() -> dict[str, Any]:
     document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return document

@@ -9,6 +9,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.preconditions import ETAG
 from memory.api.schema import IF_MATCH
 from memory.api.serializers.policy import (
     ExemptedSerializer,
@@ -44,7 +45,7 @@ class PolicyViewSet(MemosViewSet):
     @extend_schema(
         operation_id="get_policy",
         summary="The policy in force, and where each value comes from",
-        parameters=[PolicyReadSerializer],
+        parameters=[PolicyReadSerializer, ETAG],
         responses={200: PolicySerializer},
     )
     def retrieve(self, request: Request) -> Response:
@@ -59,7 +60,7 @@ class PolicyViewSet(MemosViewSet):
         summary="Set the namespace's own policy",
         request=PolicyPutSerializer,
         responses={200: PolicySerializer},
-        parameters=[IF_MATCH],
+        parameters=[IF_MATCH, ETAG],
     )
     def update(self, request: Request) -> Response:
         values = self.valid(PolicyPutSerializer, request.data)

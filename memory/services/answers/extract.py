@@ -8,7 +8,7 @@ from functools import partial
 
 from django.conf import settings
 
-from memory.enums import AnswerMode, NoAnswer
+from memory.enums import AnswerMode, Degradation, NoAnswer
 from memory.errors import EmbeddingUnavailable
 from memory.retrieval.pipeline import Hit
 from memory.retrieval.render import NOTHING_FITS, QUOTED
@@ -26,7 +26,7 @@ log = logging.getLogger("memos.answers")
 QUOTED_HITS = 10
 NOTHING_FITS_ZH = "已存的记忆都回答不了这个问题。"
 # The excerpts were chosen by their words alone.
-WORDS_ONLY = "answer_by_words_only"
+WORDS_ONLY = Degradation.ANSWER_BY_WORDS_ONLY.value
 
 
 def extract_answer(sources: AnswerSources) -> CitedAnswer:

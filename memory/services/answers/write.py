@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import AnswerMode, NoAnswer
+from memory.enums import AnswerMode, Degradation, NoAnswer
 from memory.errors import LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.model import ChatModel, ChatStream
@@ -25,7 +25,7 @@ from memory.text.statements import Turn
 from memory.text.tokens import count_tokens
 
 # The model came to the end of `max_tokens` before that of its answer.
-CUT_OFF = "answer_cut_off"
+CUT_OFF = Degradation.ANSWER_CUT_OFF.value
 
 
 def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | CitedAnswer]:

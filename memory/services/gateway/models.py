@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory.enums import ErrorCode
 from memory.errors import LLMUnavailable, NotFound
 from memory.providers.chat.model import ChatModel
 from memory.services.answers.models import find_model, list_models
@@ -13,14 +14,14 @@ USUAL = "default"
 class ModelUnknown(NotFound):
     """No chat model of that name is configured."""
 
-    code = "model_not_found"
+    code = ErrorCode.MODEL_NOT_FOUND.value
 
 
 class ModelNotConfigured(LLMUnavailable):
     """There is no chat model at all. Clients try a 503 again by themselves, which would not help."""
 
     status = 404
-    code = "model_not_configured"
+    code = ErrorCode.MODEL_NOT_CONFIGURED.value
 
 
 def choose_model(name: str, namespace_id: int | None = None) -> ChatModel:

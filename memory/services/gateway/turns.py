@@ -14,7 +14,7 @@ import orjson
 from django.conf import settings
 from django.db import DatabaseError
 
-from memory.enums import PackSection, Role
+from memory.enums import Degradation, PackSection, Role
 from memory.errors import MemosError
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall.protocol import MAX_TURN_CHARS
@@ -32,8 +32,8 @@ QUESTION_CHARS = 2_000
 # Tokens of what is told where MEMOS_PACK_MAX_TOKENS sets no limit: the rest of a model's context is the caller's.
 USUAL_TOKENS = 4_000
 # In `degraded`: the turn is too long for one memory; it could not be stored.
-TOO_LONG = "turn_too_long"
-NOT_REMEMBERED = "turn_not_remembered"
+TOO_LONG = Degradation.TURN_TOO_LONG.value
+NOT_REMEMBERED = Degradation.TURN_NOT_REMEMBERED.value
 
 
 @dataclass(frozen=True, slots=True)

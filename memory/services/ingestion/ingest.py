@@ -13,7 +13,7 @@ from typing import Any
 from django.db import DatabaseError, transaction
 
 from memory import deadline
-from memory.enums import GateDecision
+from memory.enums import Degradation, GateDecision
 from memory.errors import RedisAway
 from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
 from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write
@@ -28,8 +28,8 @@ from memory.types import Idempotency, Ingested, NewMemory, Outcome, Scope, Windo
 
 log = logging.getLogger("memos.ingest")
 
-EMBEDDING_DELAYED = "embedding_delayed"
-WINDOW_SKIPPED = "session_window_unavailable"
+EMBEDDING_DELAYED = Degradation.EMBEDDING_DELAYED.value
+WINDOW_SKIPPED = Degradation.SESSION_WINDOW_UNAVAILABLE.value
 
 
 def ingest(scope: Scope, *, memory: NewMemory, now: datetime, idempotency: Idempotency | None = None) -> Ingested:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from memory.enums import GateAction, GateDecision, ModelPurpose
+from memory.enums import Degradation, GateAction, GateDecision, ModelPurpose
 from memory.errors import LLMUnavailable
 from memory.gate.judgement import Judgement, Reason
 from memory.providers.llm_gate import find_gate
@@ -24,7 +24,7 @@ from memory.services.tenancy.policy import in_force
 log = logging.getLogger("memos.gate")
 
 # The word for "the model did not answer" in `degraded`.
-NO_SECOND_OPINION = "gate_model_unavailable"
+NO_SECOND_OPINION = Degradation.GATE_MODEL_UNAVAILABLE.value
 # Texts that one request has judged; of more the first.
 MOST_TEXTS = 8
 AnyJudged = TypeVar("AnyJudged", JudgedTurn, JudgedDocument)

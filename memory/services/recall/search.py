@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memory import audit, deadline
-from memory.enums import AuditEvent, Verdict
+from memory.enums import AuditEvent, Degradation, Verdict
 from memory.models.sql import limit_statements
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
@@ -83,7 +83,7 @@ class SearchResult:
 
 
 # What is found where there is no namespace of that name.
-NAMESPACE_UNKNOWN = "namespace_unknown"
+NAMESPACE_UNKNOWN = Degradation.NAMESPACE_UNKNOWN.value
 NOTHING_FOUND = SearchResult(
     Retrieval(
         hits=[],

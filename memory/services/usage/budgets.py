@@ -20,7 +20,7 @@ from django.db import transaction
 
 from memory import audit
 from memory.caches import Cache, for_seconds
-from memory.enums import AuditEvent
+from memory.enums import AuditEvent, Degradation
 from memory.errors import BudgetExceeded
 from memory.governance.budget import Amount, Budget, Limit, refusing, warning
 from memory.models import ApiKey, AuditLog, Namespace, UsageReservation
@@ -32,7 +32,7 @@ from memory.types import Access, Scope
 log = logging.getLogger("memos.usage")
 
 # The code in `degraded` of an answer whose models have reached a soft budget.
-SOFT_BUDGET = "budget_soft_limit"
+SOFT_BUDGET = Degradation.BUDGET_SOFT_LIMIT.value
 # How long a process goes on with the budgets that it knows.
 KNOWN_SECONDS = 2.0
 # No call takes longer: what is reserved still then belongs to a process that was killed.

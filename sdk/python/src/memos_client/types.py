@@ -5,23 +5,35 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
-class AuditEvent(TypedDict):
-    id: str
-    namespace: str
-    session_id: str
-    event_type: str
-    details: dict[str, Any]
-    actor: str
-    created_at: str
+class ArmShare(TypedDict):
+    raw: float
+    rank: int | None
+    weight: float | None
+    weighted: float
+
+
+class ArmStanding(TypedDict):
+    raw: float | None
+    rank: int | None
+    of: int | None
+    pool: int
+
+
+class Arms(TypedDict):
+    dense: ArmShare
+    lexical: ArmShare
+
+
+class Attempt(TypedDict):
+    at: str
+    status: int
+    ms: int
+    error: str
 
 
 class AuditKept(TypedDict):
     events: int
     typed: int
-
-
-class AuditList(TypedDict):
-    events: list[AuditEvent]
 
 
 class Message(TypedDict):
@@ -36,16 +48,6 @@ class ChatCompletionRequest(TypedDict):
     metadata: NotRequired[dict[str, Any] | None]
 
 
-class Chunk(TypedDict):
-    id: str
-    tier: str
-    text: str
-    score: float
-    relevance: float
-    retired_statements: list[list[int]]
-    metadata: dict[str, Any]
-
-
 class Citation(TypedDict):
     n: int
     memory_id: str
@@ -55,6 +57,11 @@ class Citation(TypedDict):
     marked: bool
     at: int | None
     supported: bool
+
+
+CitedAnswerReasonEnum: TypeAlias = Literal[
+    "nothing_found", "below_relevance_floor", "nothing_quotable", "not_in_sources"
+]
 
 
 class Compared(TypedDict):
@@ -78,31 +85,27 @@ class Comparison(TypedDict):
     regressions: list[str]
 
 
-class Condensation(TypedDict):
-    id: str
-    namespace: str
-    session_id: str
-    version: str
-    number: int
-    method: str
-    tokenizer: str
-    trigger_reason: str
-    trigger_details: dict[str, Any]
-    source_memory_ids: list[str]
-    condensed_text: str
-    item_sources: dict[str, Any]
-    token_original: int
-    token_condensed: int
-    created_at: str
-
-
-class CondensationList(TypedDict):
-    condensations: list[Condensation]
-
-
 class ContentRequest(TypedDict):
     group_id: str
     content: str
+
+
+DegradationEnum: TypeAlias = Literal[
+    "embedding_delayed",
+    "session_window_unavailable",
+    "rerank_unavailable",
+    "namespace_unknown",
+    "gate_model_unavailable",
+    "answer_by_words_only",
+    "answer_cut_off",
+    "llm_unavailable",
+    "llm_busy",
+    "llm_context_too_long",
+    "budget_exceeded",
+    "budget_soft_limit",
+    "turn_too_long",
+    "turn_not_remembered",
+]
 
 
 class DeletedCounts(TypedDict):
@@ -115,19 +118,31 @@ class DeletedCounts(TypedDict):
     audit: int
 
 
+DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "failed"]
+
+
+DeliveryTypeEnum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+    "webhook.test",
+]
+
+
 class DiscardRequest(TypedDict):
     reason: str
-
-
-class DocumentChunk(TypedDict):
-    memory_id: str
-    index: int
-    start: int
-    end: int
-    heading: str
-    text: str
-    tokens: int
-    state: str
 
 
 class DocumentDeleted(TypedDict):
@@ -137,17 +152,6 @@ class DocumentDeleted(TypedDict):
 
 
 DroppedVerdictEnum: TypeAlias = Literal["restated", "variety", "irrelevant", "outranked"]
-
-
-class Edge(TypedDict):
-    source: str
-    predicate: str
-    target: str
-    detail: str
-    count: int
-    evidence: list[str]
-    valid_from: str | None
-    valid_to: str | None
 
 
 EntityKindEnum: TypeAlias = Literal["person", "place", "organisation", "project", "thing"]
@@ -165,6 +169,53 @@ class ErasureRequest(TypedDict):
     confirm: NotRequired[str]
     reason: str
     dry_run: NotRequired[bool]
+
+
+class DetailItem(TypedDict):
+    field: str
+    problem: str
+
+
+ErrorCodeEnum: TypeAlias = Literal[
+    "invalid_request",
+    "not_authenticated",
+    "forbidden",
+    "not_found",
+    "model_not_found",
+    "model_not_configured",
+    "method_not_allowed",
+    "request_timeout",
+    "conflict",
+    "idempotency_key_reused",
+    "length_required",
+    "precondition_failed",
+    "payload_too_large",
+    "unsupported_media_type",
+    "llm_context_too_long",
+    "rate_limited",
+    "budget_exceeded",
+    "headers_too_large",
+    "internal_error",
+    "llm_error",
+    "overloaded",
+    "database_unavailable",
+    "deadline_exceeded",
+    "search_timeout",
+    "embedding_unavailable",
+    "rerank_unavailable",
+    "llm_unavailable",
+    "llm_busy",
+    "too_many_streams",
+    "session_window_unavailable",
+    "erasure_ledger_unavailable",
+]
+
+
+class EvaluationOptions(TypedDict):
+    top_k: int
+    types: list[str]
+    groups: list[str]
+    arms: bool
 
 
 Type: TypeAlias = str
@@ -193,50 +244,71 @@ class EvaluationResult(TypedDict):
     milliseconds: float
 
 
-class EvaluationRun(TypedDict):
-    id: str
-    status: str
-    namespace: str | None
-    dataset: str | None
-    label: str
-    options: dict[str, Any]
-    content_digest: str
-    configuration: dict[str, Any]
-    metrics: dict[str, Any]
-    notes: list[str]
-    error: str
-    actor: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
+EvaluationStatusEnum: TypeAlias = Literal["queued", "running", "finished", "failed"]
 
 
-class EvaluationRunDetail(TypedDict):
-    id: str
-    status: str
-    namespace: str | None
-    dataset: str | None
-    label: str
-    options: dict[str, Any]
-    content_digest: str
-    configuration: dict[str, Any]
-    metrics: dict[str, Any]
-    notes: list[str]
-    error: str
-    actor: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    results: list[EvaluationResult] | None
-
-
-class Event(TypedDict):
-    id: str
-    event_type: str
-    details: dict[str, Any]
-    actor: str
-    request_id: str
-    created_at: str
+EventTypeEnum: TypeAlias = Literal[
+    "INGEST",
+    "QUERY",
+    "CONTEXT_PACK",
+    "CONDENSATION",
+    "FACTS_EXTRACT",
+    "SESSION_RESET",
+    "DEV_SEED",
+    "DOCUMENT_INGEST",
+    "DOCUMENT_DELETE",
+    "MEMORY_ARCHIVE",
+    "MEMORY_RESTORE",
+    "MEMORY_EDIT",
+    "MEMORY_SUPERSEDE",
+    "MEMORY_REINSTATE",
+    "MEMORY_RETIRE",
+    "MEMORY_CONTRADICTION",
+    "MEMORY_PIN",
+    "MEMORY_UNPIN",
+    "MEMORY_FEEDBACK",
+    "KEY_ISSUE",
+    "KEY_REVOKE",
+    "REEMBED",
+    "MEMORY_JUDGE",
+    "MEMORY_REEMBED",
+    "MEMORY_VIEW",
+    "MEMORY_EXPORT",
+    "ENTITY_MERGE",
+    "ENTITY_SPLIT",
+    "ENTITY_REBUILD",
+    "EVALUATION_START",
+    "EVALUATION_FINISH",
+    "ERASURE_REQUEST",
+    "ERASURE_FINISH",
+    "POLICY_CHANGE",
+    "POLICY_EXEMPTION",
+    "RETENTION_DELETE",
+    "INGEST_REJECT",
+    "QUARANTINE",
+    "QUARANTINE_RELEASE",
+    "QUARANTINE_DISCARD",
+    "SWEEP_PAUSE",
+    "SWEEP_RESUME",
+    "JOB_REPLAY",
+    "JOB_DISCARD",
+    "SESSION_VIEW",
+    "AUDIT_EXPORT",
+    "CONSOLE_PROBE",
+    "CONSOLE_READ",
+    "LOGIN_LOCK",
+    "LOGIN_END",
+    "SECOND_FACTOR_SET",
+    "SECOND_FACTOR_REMOVE",
+    "BACKUP",
+    "RESTORE",
+    "JOB_FAIL",
+    "BUDGET_REACH",
+    "WEBHOOK_CREATE",
+    "WEBHOOK_CHANGE",
+    "WEBHOOK_DELETE",
+    "WEBHOOK_DISABLE",
+]
 
 
 class Exempted(TypedDict):
@@ -270,8 +342,7 @@ class GroupQueryRequest(TypedDict):
     query: str
 
 
-class Health(TypedDict):
-    status: str
+HealthStatusEnum: TypeAlias = Literal["ok"]
 
 
 class Holder(TypedDict):
@@ -312,10 +383,29 @@ class JudgementList(TypedDict):
     judgements: list[Judgement]
 
 
+class LastHit(TypedDict):
+    id: str
+    rank: int
+    score: float
+
+
+class Later(TypedDict):
+    memory_id: str
+    words: str
+    text: str
+    occurred_at: str
+
+
 LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 
 
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
+
+
+ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
+
+
+ManifestItemStatusEnum: TypeAlias = Literal["kept", "trimmed", "referred", "cut"]
 
 
 class MarkRequest(TypedDict):
@@ -350,7 +440,19 @@ class ModelList(TypedDict):
     data: list[Model]
 
 
+NotesEnum: TypeAlias = Literal["no_vector"]
+
+
 NullEnum: TypeAlias = None
+
+
+class OpenAIErrorBody(TypedDict):
+    message: str
+    type: NotRequired[str | None]
+    param: NotRequired[str | None]
+    code: NotRequired[Any]
+    detail: NotRequired[list[DetailItem] | dict[str, Any] | None]
+    request_id: NotRequired[str]
 
 
 class Opinion(TypedDict):
@@ -367,15 +469,14 @@ class OptionalReasonRequest(TypedDict):
 OriginEnum: TypeAlias = Literal["default", "environment", "namespace"]
 
 
-class PackRow(TypedDict):
-    id: str
-    namespace: str
-    session_id: str
-    query_text: str
-    session_summary_id: str | None
-    retrieved_count: int
-    created_at: str
-    pack: dict[str, Any]
+PackSectionEnum: TypeAlias = Literal["procedural", "durable", "summary", "window", "hits"]
+
+
+class PackTool(TypedDict):
+    name: str
+    version: str
+    description: str
+    parameters: dict[str, Any]
 
 
 class PatchedMemoryChangeRequest(TypedDict):
@@ -434,7 +535,7 @@ class Summary(TypedDict):
     idle_seconds: NotRequired[int]
 
 
-class WorkingMemory(TypedDict):
+class WorkingMemory1(TypedDict):
     hours: NotRequired[int]
 
 
@@ -469,7 +570,7 @@ class Policy1(TypedDict):
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
     summary: NotRequired[Summary]
-    working_memory: NotRequired[WorkingMemory]
+    working_memory: NotRequired[WorkingMemory1]
     models: NotRequired[Models]
     quota: NotRequired[Quota]
     budget: NotRequired[Budget]
@@ -492,7 +593,7 @@ class Overrides(TypedDict):
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
     summary: NotRequired[Summary]
-    working_memory: NotRequired[WorkingMemory]
+    working_memory: NotRequired[WorkingMemory1]
     models: NotRequired[Models]
     quota: NotRequired[Quota]
     budget: NotRequired[Budget]
@@ -524,7 +625,7 @@ class Policy2(TypedDict):
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
     summary: NotRequired[Summary]
-    working_memory: NotRequired[WorkingMemory]
+    working_memory: NotRequired[WorkingMemory1]
     models: NotRequired[Models]
     quota: NotRequired[Quota]
     budget: NotRequired[Budget]
@@ -552,7 +653,7 @@ class Policy3(TypedDict):
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
     summary: NotRequired[Summary]
-    working_memory: NotRequired[WorkingMemory]
+    working_memory: NotRequired[WorkingMemory1]
     models: NotRequired[Models]
     quota: NotRequired[Quota]
     budget: NotRequired[Budget]
@@ -575,7 +676,7 @@ class Policy4(TypedDict):
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
     summary: NotRequired[Summary]
-    working_memory: NotRequired[WorkingMemory]
+    working_memory: NotRequired[WorkingMemory1]
     models: NotRequired[Models]
     quota: NotRequired[Quota]
     budget: NotRequired[Budget]
@@ -589,13 +690,46 @@ class PolicyPutRequest(TypedDict):
 
 class PolicyValue(TypedDict):
     key: str
-    value: Any
+    value: bool | float | str
     origin: OriginEnum
-    default: Any
+    default: bool | float | str
     setting: str
     unit: str
     range: str
     help: str
+
+
+PredicateEnum: TypeAlias = Literal[
+    "works_at",
+    "studies_at",
+    "lives_in",
+    "comes_from",
+    "member_of",
+    "works_on",
+    "family",
+    "friend_of",
+    "colleague_of",
+    "owns",
+    "part_of",
+    "likes",
+    "mentioned_with",
+]
+
+
+class Prompt(TypedDict):
+    name: str
+    version: str
+    description: str
+    text: str
+
+
+class PromptEntry(TypedDict):
+    name: str
+    version: str
+    description: str
+    namespace: str | None
+    text: NotRequired[str]
+    sections: NotRequired[list[PackSectionEnum]]
 
 
 class QuarantineReason(TypedDict):
@@ -612,7 +746,7 @@ class QuarantinedDocument(TypedDict):
     document_id: str
     title: str
     source: str
-    format: str
+    format: FormatEnum
 
 
 class Queue(TypedDict):
@@ -628,7 +762,8 @@ class Reason(TypedDict):
     says: str
 
 
-ReasonEnum: TypeAlias = Literal["nothing_found", "below_relevance_floor", "nothing_quotable", "not_in_sources"]
+class Replayed(TypedDict):
+    replayed: int
 
 
 class ResetDone(TypedDict):
@@ -638,7 +773,7 @@ class ResetDone(TypedDict):
     session_id: str
     reset_at: str
     deleted_counts: DeletedCounts
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
 class ResetRequest(TypedDict):
@@ -686,6 +821,10 @@ RoleEnum: TypeAlias = Literal["user", "agent", "system", "tool"]
 RoleNameEnum: TypeAlias = Literal["user", "agent", "system", "tool", "assistant", "developer", "function"]
 
 
+class RotationRequest(TypedDict):
+    keep_hours: NotRequired[int]
+
+
 RuleEnum: TypeAlias = Literal["decayed", "expired"]
 
 
@@ -709,9 +848,6 @@ class SearchProof(TypedDict):
     found_after: int
 
 
-SectionEnum: TypeAlias = Literal["procedural", "durable", "summary", "window", "hits"]
-
-
 class Seeded(TypedDict):
     ok: bool
     namespace: str
@@ -720,9 +856,8 @@ class Seeded(TypedDict):
     memory_ids: list[str]
 
 
-class Share(TypedDict):
+class SignalShare(TypedDict):
     raw: float
-    rank: NotRequired[int | None]
     weight: float | None
     weighted: float
 
@@ -758,7 +893,7 @@ class StoredDocument(TypedDict):
     verdict: GateDecisionEnum
     reasons: list[Reason]
     quarantine_id: str | None
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
 class Strength(TypedDict):
@@ -784,10 +919,13 @@ class TakenIn(TypedDict):
     memory_id: str | None
     document_id: str | None
     reasons: list[Reason]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
 TargetEnum: TypeAlias = Literal["memories", "session", "speaker", "namespace"]
+
+
+TierEnum: TypeAlias = Literal["L1", "L2", "L3"]
 
 
 class Timeline(TypedDict):
@@ -804,7 +942,69 @@ class Timeline(TypedDict):
     pinned: bool
 
 
-TypeEnum: TypeAlias = Literal["http_api", "function"]
+class Told(TypedDict):
+    memory_id: str
+    role: RoleEnum
+    speaker: str
+    text: str
+    occurred_at: str
+    suspected: NotRequired[bool]
+
+
+ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
+
+
+class TriggerDetails(TypedDict):
+    source: NotRequired[str]
+    strategy: NotRequired[str]
+    schema: NotRequired[str]
+    new_memory_ids: NotRequired[list[str]]
+    new_message_count: NotRequired[int]
+    from_turn: NotRequired[int]
+    to_turn: NotRequired[int]
+
+
+TriggerReasonEnum: TypeAlias = Literal[
+    "bootstrap_summary", "new_messages_threshold", "new_tokens_threshold", "idle_session", "stale_source"
+]
+
+
+Type925Enum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+]
+
+
+TypesEnum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+]
 
 
 class Usage(TypedDict):
@@ -855,15 +1055,41 @@ class Version(TypedDict):
     replaced_at: str
 
 
-class Error1(TypedDict):
-    code: str
-    message: str
-    detail: Any
-    request_id: str
+class Webhook(TypedDict):
+    id: str
+    namespace: str
+    url: str
+    types: list[TypesEnum]
+    description: str
+    include_text: bool
+    sends_text: bool
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    failing_since: str | None
+    former_secret_until: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
 
 
-class Error(TypedDict):
-    error: Error1
+class WebhookCreateRequest(TypedDict):
+    namespace: str
+    url: str
+    types: NotRequired[list[TypesEnum]]
+    description: NotRequired[str]
+    include_text: NotRequired[bool]
+
+
+class WebhookList(TypedDict):
+    webhooks: list[Webhook]
+    next_cursor: str | None
+
+
+class WorkingMemory(TypedDict):
+    l1_window: list[Told]
+    session_summary: str
+    session_summary_id: str | None
 
 
 Role = TypedDict(
@@ -994,19 +1220,33 @@ class Archived(TypedDict):
     state: MemoryStateEnum
     importance: float
     pinned: bool
-    review: ReviewEnum | NullEnum | None
+    review: ReviewEnum | NullEnum
     occurred_at: str
     valid_from: str | None
     valid_to: str | None
     superseded_by: str | None
     changed: list[str]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
     erased: bool
     to_erase: str
 
 
+class AuditEvent(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    event_type: EventTypeEnum
+    details: dict[str, Any]
+    actor: str
+    created_at: str
+
+
+class AuditList(TypedDict):
+    events: list[AuditEvent]
+
+
 class Breakpoint(TypedDict):
-    section: SectionEnum
+    section: PackSectionEnum
     characters: int
     tokens: int
 
@@ -1018,25 +1258,90 @@ class Changed(TypedDict):
     state: MemoryStateEnum
     importance: float
     pinned: bool
-    review: ReviewEnum | NullEnum | None
+    review: ReviewEnum | NullEnum
     occurred_at: str
     valid_from: str | None
     valid_to: str | None
     superseded_by: str | None
     changed: list[str]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
-class Diagnosis(TypedDict):
+class Condensation(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    version: str
+    number: int
+    method: str
+    tokenizer: str
+    trigger_reason: TriggerReasonEnum
+    trigger_details: TriggerDetails
+    source_memory_ids: list[str]
+    condensed_text: str
+    item_sources: dict[str, list[list[str]]]
+    token_original: int
+    token_condensed: int
+    created_at: str
+
+
+class CondensationList(TypedDict):
+    condensations: list[Condensation]
+
+
+class Delivery(TypedDict):
+    id: str
+    webhook_id: str
+    event_id: str
+    type: DeliveryTypeEnum
+    state: DeliveryStateEnum
+    attempts: int
+    tries: list[Attempt]
+    answer: str
+    next_attempt_at: str | None
+    created_at: str
+    finished_at: str | None
+
+
+class DeliveryList(TypedDict):
+    deliveries: list[Delivery]
+    next_cursor: str | None
+
+
+class DiagnosedParts(TypedDict):
+    arms: NotRequired[Arms]
+    signals: NotRequired[dict[str, SignalShare]]
+
+
+class DiagnosisDetails(TypedDict):
+    considered: NotRequired[int]
+    relevance: NotRequired[float]
+    restated_by: NotRequired[list[str]]
+    other: NotRequired[str | None]
+    last_hit: NotRequired[LastHit]
+    missing: NotRequired[float]
+    differences: NotRequired[dict[str, float]]
+    dense: NotRequired[ArmStanding]
+    lexical: NotRequired[ArmStanding]
+    failed: NotRequired[list[Filter]]
+    as_of: NotRequired[str]
+    created_at: NotRequired[str]
+    occurred_at: NotRequired[str]
+    valid_from: NotRequired[str | None]
+    valid_to: NotRequired[str | None]
+    superseded_by: NotRequired[str | None]
+    superseded_at: NotRequired[str | None]
+
+
+class DocumentChunk(TypedDict):
     memory_id: str
-    verdict: VerdictEnum
-    reason: str
-    rank: int | None
-    score: float | None
-    parts: dict[str, Any]
-    details: dict[str, Any]
-    notes: list[str]
-    degraded: list[str]
+    index: int
+    start: int
+    end: int
+    heading: str
+    text: str
+    tokens: int
+    state: MemoryStateEnum
 
 
 class DocumentRequest(TypedDict):
@@ -1083,11 +1388,11 @@ class DocumentWhole(TypedDict):
 
 
 class Dropped(TypedDict):
+    arms: Arms
+    signals: dict[str, SignalShare]
     id: str
     rank: int
     final: float
-    arms: dict[str, Any]
-    signals: dict[str, Any]
     verdict: DroppedVerdictEnum
     needed: float
     other: str | None
@@ -1100,6 +1405,17 @@ class DueMemory(TypedDict):
     reason: str
     kind: MemoryKindEnum
     strength: Strength
+
+
+class Edge(TypedDict):
+    source: str
+    predicate: PredicateEnum
+    target: str
+    detail: str
+    count: int
+    evidence: list[str]
+    valid_from: str | None
+    valid_to: str | None
 
 
 class Entity(TypedDict):
@@ -1131,18 +1447,68 @@ class EntityList(TypedDict):
     next_cursor: str | None
 
 
-class EvaluationList(TypedDict):
-    evaluations: list[EvaluationRun]
+class ErrorBody(TypedDict):
+    code: ErrorCodeEnum
+    message: str
+    detail: list[DetailItem] | dict[str, Any] | None
+    request_id: str
+
+
+class EvaluationRun(TypedDict):
+    id: str
+    status: EvaluationStatusEnum
+    namespace: str | None
+    dataset: str | None
+    label: str
+    options: EvaluationOptions
+    content_digest: str
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    notes: list[str]
+    error: str
+    actor: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class EvaluationRunDetail(TypedDict):
+    id: str
+    status: EvaluationStatusEnum
+    namespace: str | None
+    dataset: str | None
+    label: str
+    options: EvaluationOptions
+    content_digest: str
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    notes: list[str]
+    error: str
+    actor: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    results: list[EvaluationResult] | None
+
+
+class Event(TypedDict):
+    id: str
+    type: Type925Enum
+    timestamp: str
+    namespace: str
+    actor: str
+    request_id: str | None
+    data: dict[str, Any]
 
 
 class Explanation(TypedDict):
+    arms: Arms
+    signals: dict[str, SignalShare]
     id: str
     rank: int
     final: float
     relevance: float
     method: str
-    arms: dict[str, Share]
-    signals: dict[str, Share]
     restated_by: list[str]
     reason: str
 
@@ -1152,15 +1518,23 @@ class Graph(TypedDict):
     edges: list[Edge]
 
 
-class Hit(TypedDict):
-    id: str
-    tier: str
-    text: str
-    score: float
-    relevance: float
-    retired_statements: list[list[int]]
-    metadata: dict[str, Any]
-    explanation: Explanation
+class Health(TypedDict):
+    status: HealthStatusEnum
+
+
+class HitMetadata(TypedDict):
+    role: RoleEnum
+    speaker: str
+    session_id: str
+    turn: int
+    occurred_at: str
+    created_at: str
+    overlap: float
+    final_score: float
+    rerank_score: float
+    later: NotRequired[list[Later]]
+    suspected: NotRequired[bool]
+    retired_statements: NotRequired[list[list[int]]]
 
 
 class Job(TypedDict):
@@ -1201,6 +1575,19 @@ class Link(TypedDict):
     created_at: str
 
 
+class ManifestItem(TypedDict):
+    id: str
+    tokens: int
+    status: ManifestItemStatusEnum
+    reason: ManifestItemReasonEnum | NullEnum
+
+
+class ManifestSection(TypedDict):
+    section: PackSectionEnum
+    tokens: int
+    items: list[ManifestItem]
+
+
 class Memory(TypedDict):
     id: str
     namespace: str
@@ -1208,7 +1595,7 @@ class Memory(TypedDict):
     state: MemoryStateEnum
     importance: float
     pinned: bool
-    review: ReviewEnum | NullEnum | None
+    review: ReviewEnum | NullEnum
     occurred_at: str
     valid_from: str | None
     valid_to: str | None
@@ -1221,7 +1608,7 @@ class Memory(TypedDict):
     speaker: str
     text: str
     metadata: dict[str, Any]
-    tier: str
+    tier: TierEnum
     tokens: int
     retired_statements: list[list[int]]
     created_at: str
@@ -1246,8 +1633,35 @@ class MessageRequest(TypedDict):
     name: NotRequired[str | None]
 
 
-class PackList(TypedDict):
-    context_packs: list[PackRow]
+class NewWebhook(TypedDict):
+    id: str
+    namespace: str
+    url: str
+    types: list[TypesEnum]
+    description: str
+    include_text: bool
+    sends_text: bool
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    failing_since: str | None
+    former_secret_until: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+    secret: str
+
+
+class OpenAIError(TypedDict):
+    error: OpenAIErrorBody
+
+
+class PatchedWebhookChangeRequest(TypedDict):
+    url: NotRequired[str]
+    types: NotRequired[list[TypesEnum]]
+    description: NotRequired[str]
+    include_text: NotRequired[bool]
+    enabled: NotRequired[bool]
 
 
 class Pipeline(TypedDict):
@@ -1275,6 +1689,11 @@ class PolicyPreviewed(TypedDict):
     would: PolicyEffect
     without_change: PolicyEffect
     memories: list[DueMemory]
+
+
+class ProceduralMemory(TypedDict):
+    prompt: Prompt | None
+    tools: list[PackTool]
 
 
 class Proof(TypedDict):
@@ -1397,7 +1816,7 @@ class Reviewed(TypedDict):
     created_at: str
     text: str
     metadata: dict[str, Any]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
 class SearchRequest(TypedDict):
@@ -1415,9 +1834,12 @@ class SearchRequest(TypedDict):
 class Tool(TypedDict):
     name: str
     endpoint: str
-    type: TypeEnum
+    type: ToolTypeEnum
     purpose: str
     namespace: str | None
+    version: NotRequired[str]
+    description: NotRequired[str]
+    parameters: NotRequired[dict[str, Any]]
 
 
 class ToolRegistry(TypedDict):
@@ -1439,27 +1861,10 @@ class WhyRequest(TypedDict):
     memory_id: str
 
 
-class Answer(TypedDict):
-    prefix_sha256: str
-    prefix_tokens: int
-    breakpoints: list[Breakpoint]
-    id: str | None
-    source_tier: str
-    similarity: float
-    answerable: bool
-    raw_chunks: list[Chunk]
-    condensed_summary: str
-    token_usage_original: int
-    token_usage_condensed: int
-    rerank_debug: list[RerankDebug]
-    dropped: list[Dropped]
-    session_summary_id: str | None
-    session_summary_cache_hit: bool
-    session_summary_enqueued: bool
-    context_pack_id: str | None
-    context_pack: dict[str, Any]
-    dry_run: bool
-    degraded: list[str]
+class ChangeList(TypedDict):
+    changes: list[Event]
+    next_cursor: str
+    has_more: bool
 
 
 class ChatRequest(TypedDict):
@@ -1476,6 +1881,16 @@ class ChatRequest(TypedDict):
     messages: NotRequired[list[MessageRequest]]
 
 
+class Chunk(TypedDict):
+    id: str
+    tier: str
+    text: str
+    score: float
+    relevance: float
+    retired_statements: list[list[int]]
+    metadata: HitMetadata
+
+
 class CitedAnswer(TypedDict):
     prefix_sha256: str
     prefix_tokens: int
@@ -1484,7 +1899,7 @@ class CitedAnswer(TypedDict):
     citations: list[Citation]
     uncited: list[str]
     abstained: bool
-    reason: ReasonEnum | NullEnum | None
+    reason: CitedAnswerReasonEnum | NullEnum
     mode: ModeEnum
     model: str | None
     structured_output: dict[str, Any] | None
@@ -1494,8 +1909,20 @@ class CitedAnswer(TypedDict):
     cost: float | None
     ttft_ms: int | None
     remembered: list[RememberedTurn] | None
-    degraded: list[str]
+    degraded: list[DegradationEnum]
     request_id: str
+
+
+class Diagnosis(TypedDict):
+    memory_id: str
+    verdict: VerdictEnum
+    reason: str
+    rank: int | None
+    score: float | None
+    parts: DiagnosedParts
+    details: DiagnosisDetails
+    notes: list[NotesEnum]
+    degraded: list[DegradationEnum]
 
 
 class DocumentDetail(TypedDict):
@@ -1532,14 +1959,12 @@ class ErasureReceipt(TypedDict):
     finished_at: str | None
 
 
-class Found(TypedDict):
-    hits: list[Hit]
-    answerable: bool
-    dropped: list[Dropped]
-    weights: dict[str, float]
-    milliseconds: dict[str, float]
-    dry_run: bool
-    degraded: list[str]
+class Error(TypedDict):
+    error: ErrorBody
+
+
+class EvaluationList(TypedDict):
+    evaluations: list[EvaluationRun]
 
 
 class History(TypedDict):
@@ -1549,6 +1974,17 @@ class History(TypedDict):
     links: list[Link]
     retired: list[Retired]
     feedback: list[Opinion]
+
+
+class Hit(TypedDict):
+    id: str
+    tier: str
+    text: str
+    score: float
+    relevance: float
+    retired_statements: list[list[int]]
+    metadata: HitMetadata
+    explanation: Explanation
 
 
 class IngestRequest(TypedDict):
@@ -1570,7 +2006,7 @@ class Ingested(TypedDict):
     memory_ids: list[str]
     messages: NotRequired[list[MessageOutcome]]
     skipped: NotRequired[list[Skipped]]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
 
 
 class ItemOutcome(TypedDict):
@@ -1583,8 +2019,20 @@ class ItemOutcome(TypedDict):
     skipped: NotRequired[list[Skipped]]
 
 
+class Manifest(TypedDict):
+    tokenizer: str
+    max_tokens: int | None
+    tokens: int
+    sections: list[ManifestSection]
+
+
+class PackRetrieval(TypedDict):
+    raw_chunks: list[Chunk]
+    answerable: bool
+
+
 class Procedural(TypedDict):
-    prompt_registry: dict[str, dict[str, Any]]
+    prompt_registry: dict[str, PromptEntry]
     tool_registry: ToolRegistry
 
 
@@ -1595,12 +2043,35 @@ class QuarantineList(TypedDict):
 
 class Recall(TypedDict):
     results: list[Recalled]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
+
+
+class ContextPack(TypedDict):
+    schema: str
+    namespace: str
+    session_id: str
+    query_text: str
+    procedural: ProceduralMemory
+    durable: list[Told]
+    working_memory: WorkingMemory
+    retrieval: PackRetrieval
+    text: str
+    manifest: Manifest
 
 
 class ErasureList(TypedDict):
     erasures: list[ErasureReceipt]
     next_cursor: str | None
+
+
+class Found(TypedDict):
+    hits: list[Hit]
+    answerable: bool
+    dropped: list[Dropped]
+    weights: dict[str, float]
+    milliseconds: dict[str, float]
+    dry_run: bool
+    degraded: list[DegradationEnum]
 
 
 class IngestBatchRequest(TypedDict):
@@ -1609,4 +2080,42 @@ class IngestBatchRequest(TypedDict):
 
 class IngestedBatch(TypedDict):
     results: list[ItemOutcome]
-    degraded: list[str]
+    degraded: list[DegradationEnum]
+
+
+class PackRow(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    query_text: str
+    session_summary_id: str | None
+    retrieved_count: int
+    created_at: str
+    pack: ContextPack | dict[str, Any]
+
+
+class Answer(TypedDict):
+    prefix_sha256: str
+    prefix_tokens: int
+    breakpoints: list[Breakpoint]
+    id: str | None
+    source_tier: str
+    similarity: float
+    answerable: bool
+    raw_chunks: list[Chunk]
+    condensed_summary: str
+    token_usage_original: int
+    token_usage_condensed: int
+    rerank_debug: list[RerankDebug]
+    dropped: list[Dropped]
+    session_summary_id: str | None
+    session_summary_cache_hit: bool
+    session_summary_enqueued: bool
+    context_pack_id: str | None
+    context_pack: ContextPack
+    dry_run: bool
+    degraded: list[DegradationEnum]
+
+
+class PackList(TypedDict):
+    context_packs: list[PackRow]

@@ -1,0 +1,114 @@
+"""Holds what a test's client is answered against the OpenAPI document: each status, media type and body.
+
+Stricter than the document in one point: a field that it does not name is a fault, too. Clients must bear more fields in
+a later version; within one, what is sent is what is written down.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+from urllib.parse import unquote
+
+import jsonschema_rs
+import orjson
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
+
+from memory.api.views.openapi import build_document
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# Statuses that a method has which the route does not know: HEAD and OPTIONS are the framework's.
+NO_METHOD = {405}
+Schema = dict[str, Any]
+
+
+def list_faults(method: str, path: str, body: bytes | str, response: HttpResponseBase) -> Iterator[str]:
+    """What of this answer the document does not say; nothing for a route that is not in it.
+
+    `body`: of the request; where it was accepted, it must be one that the document allows.
+    """
+    route = _route_of(unquote(path.partition("?")[0]))
+    operations = _document()["paths"].get(route)
+    if operations is None or method in ("HEAD", "OPTIONS"):
+        return
+    operation = operations.get(method.lower())
+    place = f"{method} {route} → {response.status_code}"
+    if operation is None:
+        if response.status_code not in NO_METHOD:
+            yield f"{place}: the document has no such method"
+        return
+    status = _documented_status(operation, response.status_code)
+    if status is None:
+        yield f"{place}: the document has no such status"
+        return
+    described = operation["responses"][status]
+    media_type = response.headers.get("Content-Type", "").partition(";")[0]
+    content = described.get("content", {})
+    if media_type not in content and (content or getattr(response, "content", b"")):
+        yield f"{place}: the document has no {media_type!r}"
+    elif media_type == "application/json":
+        validator = _validator(route, method.lower(), status)
+        yield from (f"{place}: {fault}" for fault in _faults(validator, response.content))
+    if response.status_code == 200 and body and (accepted := _request_validator(route, method.lower())):
+        yield from (f"{place}, a request that was accepted: {fault}" for fault in _faults(accepted, body))
+
+
+@cache
+def _document() -> Schema:
+    document: Schema = json.loads(json.dumps(build_document()))
+    return document
+
+
+def _route_of(path: str) -> str | None:
+    try:
+        route = resolve(path).route
+    except Resolver404:
+        return None
+    return "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route)
+
+
+def _documented_status(operation: Schema, status: int) -> str | None:
+    """The status, or the range of statuses, that the operation describes."""
+    return next((name for name in (str(status), f"{status // 100}XX") if name in operation["responses"]), None)
+
+
+@cache
+def _validator(route: str, method: str, status: str) -> Any:
+    content = _document()["paths"][route][method]["responses"][status]["content"]
+    return _compile(content["application/json"]["schema"], {name: _closed(one) for name, one in _components().items()})
+
+
+@cache
+def _request_validator(route: str, method: str) -> Any:
+    content = _document()["paths"][route][method].get("requestBody", {}).get("content", {})
+    return _compile(content["application/json"]["schema"], _components()) if content else None
+
+
+def _components() -> Schema:
+    schemas: Schema = _document()["components"]["schemas"]
+    return schemas
+
+
+def _compile(schema: Schema, components: Schema) -> Any:
+    whole = {**schema, "components": {"schemas": components}}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+def _closed(schema: Any) -> Any:
+    """The schema without leave for fields that it does not name."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(one) for name, one in schema.items()}
+    return {"additionalProperties": False, **closed} if "properties" in closed else closed
+
+
+def _faults(validator: Any, body: bytes | str) -> Iterator[str]:
+    for error in validator.iter_errors(orjson.loads(body)):
+        place = ".".join(str(step) for step in error.instance_path)
+        yield f"{place or 'the body'}: {error.message[:500]}"

@@ -1,0 +1,238 @@
+"""The OpenAPI document is valid, names what it holds, and what it shows can be tried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jsonschema_rs
+import orjson
+import pytest
+from django.http import HttpResponse, JsonResponse
+from django.utils import timezone
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from memory.api.examples import NAMESPACE, REQUESTS
+from memory.api.groups import GROUPS
+from memory.api.views.openapi import build_document
+from memory.demo.seed import seed_demo_namespace
+from memory.enums import Degradation, ErrorCode
+from memory.errors import AuditBroken, BackupError, MemosError
+from memory.types import system_access
+from tests.answer_contract import list_faults
+
+METHODS = ("get", "post", "put", "patch", "delete")
+# Errors of commands, which no route answers.
+OF_COMMANDS = (AuditBroken, BackupError)
+
+
+@pytest.fixture(scope="module")
+def document():
+    return orjson.loads(orjson.dumps(build_document()))
+
+
+@pytest.fixture
+def demo(make_tenant):
+    """A key of the demo namespace, which holds its conversations."""
+    tenant = make_tenant(NAMESPACE)
+    seed_demo_namespace(system_access("tests"), namespace=NAMESPACE, now=timezone.now())
+    return tenant
+
+
+def operations(document) -> Iterator[tuple[str, str, dict]]:
+    for path, described in document["paths"].items():
+        yield from ((method, path, described[method]) for method in METHODS if method in described)
+
+
+def test_it_is_valid_openapi_3_1(document):
+    assert document["openapi"].startswith("3.1.")
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_it_is_made_without_a_doubt():
+    GENERATOR_STATS.reset()
+    with GENERATOR_STATS.silence():
+        SchemaGenerator().get_schema(request=None, public=True)
+        assert not GENERATOR_STATS, {**GENERATOR_STATS._warn_cache, **GENERATOR_STATS._error_cache}
+
+
+def test_nothing_of_openapi_3_0_is_left(document):
+    assert b'"nullable"' not in orjson.dumps(document)
+
+
+def test_the_groups_stand_in_the_order_in_which_readers_need_them(document):
+    assert [tag["name"] for tag in document["tags"]] == [group.name for group in GROUPS]
+    used = {operation["tags"][0] for _, _, operation in operations(document)}
+    assert {group.name for group in GROUPS} <= used
+
+
+def test_every_operation_has_a_name_a_summary_and_answers_in_json_or_as_a_stream(document):
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(names) == len(set(names))
+    for method, path, operation in operations(document):
+        assert operation["summary"], f"{method} {path}"
+        assert operation["responses"]["200"]["content"], f"{method} {path}"
+
+
+def test_listings_are_objects_as_they_are_sent(document):
+    for method, path, operation in operations(document):
+        schema = operation["responses"]["200"]["content"].get("application/json", {}).get("schema", {})
+        assert schema.get("type") != "array", f"{method} {path}"
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ("Answer", "context_pack"),
+        ("ContextPack", "manifest"),
+        ("ContextPack", "procedural"),
+        ("Chunk", "metadata"),
+        ("Explanation", "arms"),
+        ("Dropped", "arms"),
+        ("Diagnosis", "details"),
+        ("Diagnosis", "parts"),
+    ],
+)
+def test_what_says_why_is_typed(document, schema, field):
+    schemas = document["components"]["schemas"]
+    described = schemas[schema]["properties"][field]
+    named = described.get("$ref") or described["allOf"][0]["$ref"]
+
+    assert schemas[named.rpartition("/")[2]]["properties"]
+
+
+def test_codes_are_enumerations(document):
+    schemas = document["components"]["schemas"]
+
+    assert schemas["ErrorCodeEnum"]["enum"] == ErrorCode.values
+    assert schemas["DegradationEnum"]["enum"] == Degradation.values
+    for name, schema in schemas.items():
+        if degraded := schema.get("properties", {}).get("degraded"):
+            assert degraded["items"] == {"$ref": "#/components/schemas/DegradationEnum"}, name
+
+
+def kinds_of(error: type[MemosError]) -> Iterator[type[MemosError]]:
+    yield error
+    for kind in error.__subclasses__():
+        yield from kinds_of(kind)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [kind for kind in kinds_of(MemosError) if not issubclass(kind, OF_COMMANDS)],
+    ids=lambda kind: kind.__name__,
+)
+def test_the_code_of_every_error_is_one_of_them(error):
+    assert error.code in ErrorCode.values
+
+
+def test_a_refusal_is_named_where_it_can_be_met(document):
+    paths = document["paths"]
+
+    assert "401" not in paths["/health"]["get"]["responses"]
+    assert {"400", "401", "403", "404", "409", "413", "415", "429", "500", "503"} <= set(
+        paths["/v1/ingest"]["post"]["responses"]
+    )
+    assert "412" not in paths["/v1/ingest"]["post"]["responses"]
+    assert "412" in paths["/v1/memories/{memory_id}"]["patch"]["responses"]
+    assert "Retry-After" in paths["/v1/query"]["post"]["responses"]["429"]["headers"]
+
+
+def test_the_routes_of_another_api_describe_its_errors(document):
+    refusal = document["paths"]["/v1/chat/completions"]["post"]["responses"]["401"]["content"]["application/json"]
+
+    assert refusal["schema"] == {"$ref": "#/components/schemas/OpenAIError"}
+
+
+def shown(document) -> dict[str, tuple[str, str, dict]]:
+    """The examples of the document by operation and name: method, path and body."""
+    return {
+        f"{operation['operationId']}: {name}": (method, path, example["value"])
+        for method, path, operation in operations(document)
+        for body in operation.get("requestBody", {}).get("content", {}).values()
+        for name, example in body.get("examples", {}).items()
+    }
+
+
+def test_every_example_is_shown(document):
+    assert len(shown(document)) == sum(len(examples) for examples in REQUESTS.values())
+    (namespace,) = [one for one in document["paths"]["/v1/entities"]["get"]["parameters"] if one["name"] == "namespace"]
+    assert namespace["example"] == NAMESPACE
+
+
+# Without a language model there is nothing to complete.
+TRIED = sorted(name for name in shown(orjson.loads(orjson.dumps(build_document()))) if "chat_completions" not in name)
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_every_example_does_something_in_the_demo(document, demo, name):
+    _, path, body = shown(document)[name]
+    response = demo.post(path, body)
+
+    assert response.status_code == 200
+    if response.streaming:
+        assert b'"citations":[{' in b"".join(response)
+        return
+    answer = response.json()
+    assert answer.get("answerable", True)
+    assert not answer.get("abstained", False)
+    assert answer.get("accepted", True)
+    assert answer.get("found", 1)
+    assert answer.get("results", ["not a list"])
+    assert answer.get("deleted_counts", {"memories": 1})["memories"]
+
+
+@pytest.mark.parametrize("path", ["/v1/memories", "/v1/policy"])
+def test_a_listing_that_is_tried_out_finds_something(demo, path):
+    answer = demo.get(path, namespace=NAMESPACE).json()
+
+    assert any(answer[name] for name in ("memories", "values") if name in answer)
+
+
+def test_an_example_is_a_request_that_the_document_allows(document):
+    for name, (method, path, body) in shown(document).items():
+        schema = document["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
+        whole = {**schema, "components": document["components"]}
+        assert jsonschema_rs.is_valid(whole, body), name
+
+
+def faults(method: str, path: str, response: HttpResponse, body: str = "") -> list[str]:
+    return list(list_faults(method, path, body, response))
+
+
+OK = {"status": "ok"}
+
+
+def test_an_answer_as_it_is_described_has_no_fault():
+    assert faults("GET", "/health", JsonResponse(OK)) == []
+
+
+@pytest.mark.parametrize(
+    ("response", "says"),
+    [
+        (JsonResponse({"status": "fine"}), '"fine"'),
+        (JsonResponse({}), "required"),
+        (JsonResponse(OK | {"more": 1}), "more"),
+        (JsonResponse(OK, status=418), "no such status"),
+        (HttpResponse("ok", content_type="text/plain"), "'text/plain'"),
+        (JsonResponse({"error": {"code": "of_no_kind", "message": "", "detail": None, "request_id": ""}}, status=400),
+         "of_no_kind"),
+    ],
+)  # fmt: skip
+def test_what_the_document_does_not_say_is_a_fault(response, says):
+    (fault,) = faults("GET", "/health", response)
+
+    assert says in fault
+
+
+def test_a_request_that_was_accepted_must_be_allowed():
+    accepted = JsonResponse({"results": [], "degraded": []})
+
+    assert faults("POST", "/api/v1/memory/query", accepted, '{"group_id": "g", "query": "why?"}') == []
+    assert faults("POST", "/api/v1/memory/query", accepted, '{"group_id": 7, "query": "why?"}')
+
+
+@pytest.mark.parametrize("path", ["/", "/admin/", "/ops/", "/metrics", "/nothing/here"])
+def test_other_pages_are_left_alone(path):
+    assert faults("GET", path, HttpResponse("anything", status=418)) == []
