@@ -14,7 +14,7 @@ from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.governance.policy import contradictions
 from memory.policy_values import BY_KEY
 from memory.providers.chat.presets import PRESETS
-from memory.providers.chat.registry import chosen_model, is_model_name, missing_setting
+from memory.providers.chat.registry import is_model_name, missing_setting, resolve_model
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
 
@@ -31,7 +31,7 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     lacking: dict[tuple[str, str], list[str]] = {}
     for purpose in CHAT_PURPOSES:
-        provider, _ = chosen_model(purpose)
+        provider, _ = resolve_model(purpose)
         if missing := missing_setting(provider):
             lacking.setdefault((provider, missing), []).append(purpose.value)
     return [
@@ -98,7 +98,7 @@ def _is_safe_address(value: str) -> bool:
 @register(Tags.compatibility)
 def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A judge that is switched on without a language model judges nothing: say so."""
-    needed = missing_setting(chosen_model(ModelPurpose.JUDGE)[0])
+    needed = missing_setting(resolve_model(ModelPurpose.JUDGE)[0])
     if settings.MEMOS_LLM_SETTLING and needed:
         return [
             Warning(

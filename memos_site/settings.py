@@ -129,7 +129,8 @@ MEMOS_REQUEST_SECONDS = env.integer(
 MEMOS_STREAMS_PER_KEY = env.integer(
     "MEMOS_STREAMS_PER_KEY",
     16,
-    "Streams that one API key may have open at once; the next is answered 503 `too_many_streams`.",
+    "Streams and answers of a model that one API key may have under way at once; the next is answered 503 "
+    "`too_many_streams`.",
     minimum=1,
     maximum=512,
 )
@@ -507,6 +508,34 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Webhooks ----------------------------------------------------------------------------------------------------
+env.section("Webhooks")
+MEMOS_WEBHOOK_PRIVATE = env.flag(
+    "MEMOS_WEBHOOK_PRIVATE",
+    False,
+    "Webhooks may lead to addresses that are not public (loopback, private and link-local networks), and by plain "
+    "http. Whoever may make one then reaches this server's own network.",
+)
+MEMOS_WEBHOOK_SECONDS = env.number(
+    "MEMOS_WEBHOOK_SECONDS", 10.0, "Seconds that a delivery may take, its answer included.", minimum=0.1, maximum=60
+)
+MEMOS_WEBHOOK_DISABLE_HOURS = env.integer(
+    "MEMOS_WEBHOOK_DISABLE_HOURS",
+    72,
+    "Hours without one delivery that was taken, after which a failing webhook is disabled.",
+    minimum=1,
+    maximum=8760,
+)
+MEMOS_WEBHOOK_LOG_DAYS = env.integer(
+    "MEMOS_WEBHOOK_LOG_DAYS", 30, "Days that deliveries stay listed, and can be replayed.", minimum=3, maximum=3650
+)
+MEMOS_WEBHOOK_THREADS = env.integer(
+    "MEMOS_WEBHOOK_THREADS",
+    8,
+    "Webhooks that one worker delivers to at once; 0: this worker delivers nothing.",
+    maximum=64,
+)
+
 # --- Backups -----------------------------------------------------------------------------------------------------
 env.section("Backups")
 MEMOS_BACKUP_DIR = env.text(
@@ -801,7 +830,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "ops.logins.address_of"
-AXES_LOCKOUT_CALLABLE = "ops.lock_out.locked_out"
+AXES_LOCKOUT_CALLABLE = "ops.lock_out.respond_locked_out"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

@@ -106,9 +106,9 @@ Field = tuple[str, Schema, bool, str]
 def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, ...] = ()) -> list[Field]:
     """Fields of an object and of the objects within, as dotted names; `[]` after the name of a list."""
     found: list[Field] = []
-    schema = _resolved(schema, whole)
+    schema = _resolve(schema, whole)
     for name, given in schema.get("properties", {}).items():
-        one = _resolved(given, whole)
+        one = _resolve(given, whole)
         inner = given.get("items", {}) if one.get("type") == "array" else given
         link = EXPLAINED.get(_name(inner), "")
         says = " ".join(part for part in (given.get("description", one.get("description", "")), link) if part)
@@ -127,14 +127,14 @@ def _name(schema: Schema) -> str:
     return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
-def _resolved(schema: Schema, whole: Schema) -> Schema:
+def _resolve(schema: Schema, whole: Schema) -> Schema:
     """The schema behind a reference, also one that is wrapped in `allOf` or is one of a nullable `oneOf`."""
     if "$ref" in schema:
         found: Schema = whole["components"]["schemas"][_name(schema)]
         return found
     for word in ("allOf", "oneOf", "anyOf"):
         if word in schema:
-            wrapped = [_resolved(one, whole) for one in schema[word]]
+            wrapped = [_resolve(one, whole) for one in schema[word]]
             return {**wrapped[0], "nullable": schema.get("nullable", len(wrapped) > 1)}
     return schema
 
@@ -143,7 +143,7 @@ def _table(fields: list[Field], whole: Schema) -> list[str]:
     lines = ["| field | type | what it is |", "|---|---|---|"]
     for name, schema, required, says in fields:
         words = ". ".join([*(["**required**"] if required else []), *([_cell(says)] if says else [])])
-        lines.append(f"| `{name}` | {_type(_resolved(schema, whole), whole)} | {words} |")
+        lines.append(f"| `{name}` | {_type(_resolve(schema, whole), whole)} | {words} |")
     return lines
 
 
@@ -151,7 +151,7 @@ def _type(schema: Schema, whole: Schema) -> str:
     if schema.get("enum"):
         word = ", ".join(f"`{one}`" for one in schema["enum"] if one is not None)
     elif schema.get("type") == "array":
-        word = f"list of {_type(_resolved(schema.get('items', {}), whole), whole)}"
+        word = f"list of {_type(_resolve(schema.get('items', {}), whole), whole)}"
     else:
         word = schema.get("format") or schema.get("type") or "any"
     low = schema.get("minimum", schema.get("minLength"))
