@@ -126,6 +126,7 @@ UPDATE_INPUT = an_object(
         "memory_id": _ID,
         "text": _text("What it is to say instead", minLength=1, maxLength=MAX_TEXT_CHARS),
         **_CONTENTS,
+        "metadata": {"type": "object", "description": "Takes the place of all that is there"},
         "importance": {"type": "number", "minimum": 0, "maximum": 1},
         "reason": _REASON,
         "revision": _REVISION,
