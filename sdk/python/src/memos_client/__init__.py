@@ -18,6 +18,7 @@ from memos_client.errors import (
     MemOSError,
     NotAuthenticated,
     NotFound,
+    NotKept,
     RateLimited,
     ServerFailed,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "MemOSError",
     "NotAuthenticated",
     "NotFound",
+    "NotKept",
     "RateLimited",
     "ServerFailed",
 ]

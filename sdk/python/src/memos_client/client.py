@@ -238,9 +238,16 @@ class Documents:
         return self._client.send(requests.put_document(text, {**options, "namespace": named}))
 
     def list(
-        self, *, namespace: str | None = None, cursor: str | None = None, limit: int | None = None
+        self,
+        *,
+        namespace: str | None = None,
+        session_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
     ) -> types.DocumentList:
-        return self._client.send(requests.list_documents(self._client.namespace_of(namespace), cursor, limit))
+        """A page, newest first; `next_cursor` leads to the next. `session_id`: those that were put with it."""
+        named = self._client.namespace_of(namespace)
+        return self._client.send(requests.list_documents(named, session_id, cursor, limit))
 
     def get(self, document_id: str, *, namespace: str | None = None) -> types.DocumentDetail:
         return self._client.send(requests.get_document(document_id, self._client.namespace_of(namespace)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -11,6 +12,21 @@ class MemOSError(Exception):
 
 class ConnectionFailed(MemOSError):
     """The server does not answer, or not in time."""
+
+
+class NotKept(MemOSError):
+    """The gate kept a text out, so that it is not remembered. `verdict`: quarantine or reject. `reasons`: why.
+    `quarantine_id`: where it waits for a person who may release it; None for a text that was rejected."""
+
+    def __init__(
+        self, what: str, verdict: str, reasons: Sequence[Mapping[str, str]], quarantine_id: str | None
+    ) -> None:
+        why = "; ".join(reason["says"] for reason in reasons) or "no reason was given"
+        waits = f" It waits in the quarantine as {quarantine_id}." if quarantine_id else ""
+        super().__init__(f"{what} was not kept ({verdict}): {why}.{waits}")
+        self.verdict = verdict
+        self.reasons = list(reasons)
+        self.quarantine_id = quarantine_id
 
 
 class APIError(MemOSError):

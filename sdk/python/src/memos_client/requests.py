@@ -196,8 +196,11 @@ def put_document(text: str, options: Mapping[str, Any]) -> Request[types.StoredD
     return Request("POST", "/v1/documents", body={**body, "text": text}, once=True, key=key)
 
 
-def list_documents(namespace: str, cursor: str | None, limit: int | None) -> Request[types.DocumentList]:
-    return Request("GET", "/v1/documents", params={"namespace": namespace, "cursor": cursor, "limit": limit})
+def list_documents(
+    namespace: str, session_id: str | None, cursor: str | None, limit: int | None
+) -> Request[types.DocumentList]:
+    params = {"namespace": namespace, "session_id": session_id, "cursor": cursor, "limit": limit}
+    return Request("GET", "/v1/documents", params=params)
 
 
 def get_document(document_id: str, namespace: str) -> Request[types.DocumentDetail]:
