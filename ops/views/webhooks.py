@@ -28,13 +28,13 @@ FORMER_HOURS = 24
 @console_page
 def webhooks(request: HttpRequest) -> HttpResponse:
     """The webhooks of the chosen namespace, or of all; in a chosen one there is a form for another."""
-    return _listed(request, {})
+    return _list_webhooks(request, {})
 
 
 @console_page
 def webhook(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
     """One webhook and its deliveries."""
-    return _shown(request, _found(request, webhook_id))
+    return _show_webhook(request, _find_webhook(request, webhook_id))
 
 
 @console_action(permission=CHANGE)
@@ -55,8 +55,8 @@ def webhook_create(request: HttpRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except MemosError as error:
-        return _listed(request, {**typed, "types": types, "problem": error.message})
-    return _shown(request, _found(request, row.pk), secret=secret)
+        return _list_webhooks(request, {**typed, "types": types, "problem": error.message})
+    return _show_webhook(request, _find_webhook(request, row.pk), secret=secret)
 
 
 @console_action(permission=CHANGE)
@@ -70,7 +70,7 @@ def webhook_change(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
         "replay_failed": _replay_failed,
     }
     wanted = request.POST.get("do", "")
-    _found(request, webhook_id)
+    _find_webhook(request, webhook_id)
     try:
         if wanted == "rotate":
             secret = endpoints.rotate_secret(
@@ -80,7 +80,7 @@ def webhook_change(request: HttpRequest, webhook_id: uuid.UUID) -> HttpResponse:
                 now=timezone.now(),
                 request_id=request_id(request),
             )[1]
-            return _shown(request, _found(request, webhook_id), secret=secret)
+            return _show_webhook(request, _find_webhook(request, webhook_id), secret=secret)
         if wanted == "delete":
             endpoints.delete_webhook(
                 staff_access(request), webhook_id=webhook_id, now=timezone.now(), request_id=request_id(request)
@@ -135,7 +135,7 @@ def _set(request: HttpRequest, webhook_id: uuid.UUID, *, enabled: bool) -> None:
     )
 
 
-def _listed(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
+def _list_webhooks(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     may_change, now = request.user.has_perm(CHANGE), timezone.now()
     rows, following = endpoints.list_webhooks(page_access(request), namespace=None, cursor=_cursor(request), limit=ROWS)
     context = {
@@ -150,7 +150,7 @@ def _listed(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     return render(request, "ops/webhooks.html", context)
 
 
-def _shown(request: HttpRequest, row: Webhook, *, secret: str = "") -> HttpResponse:
+def _show_webhook(request: HttpRequest, row: Webhook, *, secret: str = "") -> HttpResponse:
     may_change = request.user.has_perm(CHANGE)
     state = request.GET.get("state", "")
     wanted = DeliveryState(state) if state in DeliveryState.values else None
@@ -169,7 +169,7 @@ def _shown(request: HttpRequest, row: Webhook, *, secret: str = "") -> HttpRespo
     return render(request, "ops/webhook.html", context)
 
 
-def _found(request: HttpRequest, webhook_id: uuid.UUID) -> Webhook:
+def _find_webhook(request: HttpRequest, webhook_id: uuid.UUID) -> Webhook:
     try:
         return endpoints.find_webhook(page_access(request), webhook_id=webhook_id)
     except NotFound:

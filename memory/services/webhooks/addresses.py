@@ -84,14 +84,14 @@ def refuse_address(address: Address, host: str) -> None:
     """Raises AddressRefused for an address that is not one of the public internet, unless those are allowed."""
     if settings.MEMOS_WEBHOOK_PRIVATE:
         return
-    if not all(map(_is_public, _meant(address))):
+    if not all(map(_is_public, _addresses_in(address))):
         raise AddressRefused(
             f"{host} leads to an address that is not public ({address}). Give an address of the public internet; "
             "the server's operator may allow others (MEMOS_WEBHOOK_PRIVATE)."
         )
 
 
-def _meant(address: Address) -> list[Address]:
+def _addresses_in(address: Address) -> list[Address]:
     """The address, and those of IPv4 that it carries in it."""
     if not isinstance(address, ipaddress.IPv6Address):
         return [address]

@@ -46,9 +46,9 @@ def create_webhook(
     secret = make_secret()
     row = Webhook(
         namespace_id=scope.namespace_id,
-        url=_checked_url(url),
+        url=_take_url(url),
         types=check_types(types),
-        description=_checked_description(description),
+        description=_clean_description(description),
         includes_text=includes_text,
         reader_id=_reader(access, scope.namespace_id) if includes_text else None,
         seen_xact=feed.horizon(),
@@ -102,14 +102,14 @@ def change_webhook(
     that is enabled again is told of what happens from then on. Raises as `create_webhook`, and NotFound.
     """
     with transaction.atomic():
-        row = _locked(access, webhook_id)
+        row = _lock_webhook(access, webhook_id)
         before = _standing(row)
         if "url" in wanted:
-            row.url = _checked_url(wanted["url"])
+            row.url = _take_url(wanted["url"])
         if "types" in wanted:
             row.types = check_types(wanted["types"])
         if "description" in wanted:
-            row.description = _checked_description(wanted["description"])
+            row.description = _clean_description(wanted["description"])
         _set_texts(access, row, asked=wanted.get("includes_text"), moves="url" in wanted)
         if "enabled" in wanted:
             _set_enabled(row, wanted["enabled"])
@@ -124,7 +124,7 @@ def change_webhook(
 def delete_webhook(access: Access, *, webhook_id: uuid.UUID, now: datetime, request_id: str = "") -> None:
     """Deletes a webhook and the log of its deliveries; what is being sent is sent. Raises NotFound."""
     with transaction.atomic():
-        row = _locked(access, webhook_id)
+        row = _lock_webhook(access, webhook_id)
         WebhookDelivery.objects.filter(namespace_id=row.namespace_id, webhook_id=row.pk).delete()
         scope = Scope(row.namespace_id, row.namespace.name, access.actor, request_id)
         _record(scope, AuditEvent.WEBHOOK_DELETE, row, _standing(row), now=now)
@@ -140,7 +140,7 @@ def rotate_secret(
     """
     secret = make_secret()
     with transaction.atomic():
-        row = _locked(access, webhook_id)
+        row = _lock_webhook(access, webhook_id)
         row.former_secret = row.secret if keep_hours else None
         row.former_until = now + timedelta(hours=keep_hours) if keep_hours else None
         row.secret = encrypt(secret, row.pk)
@@ -219,12 +219,12 @@ def _reads(access: Access, namespace_id: int) -> bool:
     return access.may(AccessScope.READ) and may_read(access.key_id, namespace_id)
 
 
-def _checked_url(url: str) -> str:
+def _take_url(url: str) -> str:
     check_url(url)
     return url
 
 
-def _checked_description(description: str) -> str:
+def _clean_description(description: str) -> str:
     description = description.strip()
     if len(description) > MAX_DESCRIPTION_CHARS or "\0" in description:
         raise InvalidInput(
@@ -233,7 +233,7 @@ def _checked_description(description: str) -> str:
     return clean_note(description, field="description") if description else ""
 
 
-def _locked(access: Access, webhook_id: uuid.UUID) -> Webhook:
+def _lock_webhook(access: Access, webhook_id: uuid.UUID) -> Webhook:
     rows: ScopedQuerySet[Webhook] = Webhook.objects.reachable_by(access)
     row = rows.select_related("namespace").select_for_update(of=("self",)).filter(pk=webhook_id).first()
     if row is None:

@@ -68,7 +68,7 @@ def _one(row: AuditRow, **more: Any) -> dict[str, Any]:
     return {"memory_ids": [row.subject], "session_id": row.session or None, **more, **_of(row, "revision")}
 
 
-def _added(row: AuditRow) -> dict[str, Any]:
+def _addition(row: AuditRow) -> dict[str, Any]:
     return _one(row, **_of(row, "role", "characters", "tokens"))
 
 
@@ -77,14 +77,14 @@ def _facts(row: AuditRow) -> dict[str, Any]:
     return {"memory_ids": ids, "session_id": row.session or None, "kind": "fact"}
 
 
-def _superseded(row: AuditRow) -> dict[str, Any]:
+def _supersession(row: AuditRow) -> dict[str, Any]:
     after = row.details.get("after", {})
     by = row.details.get("by") or after.get("superseded_by")
     whole = row.event_type == AuditEvent.MEMORY_SUPERSEDE
     return _one(row, by=by, whole=whole, **_of(row, "confidence", "statements"))
 
 
-def _reinstated(row: AuditRow) -> dict[str, Any]:
+def _reinstatement(row: AuditRow) -> dict[str, Any]:
     return _one(row, **_of(row, "statements"))
 
 
@@ -93,7 +93,7 @@ def _conflict(row: AuditRow) -> dict[str, Any]:
     return {**_one(row, **_of(row, "confidence")), "memory_ids": ids}
 
 
-def _erased(row: AuditRow) -> dict[str, Any]:
+def _erasure(row: AuditRow) -> dict[str, Any]:
     cleared = row.details.get("cleared", {})
     return {
         "erasure_id": row.subject,
@@ -103,7 +103,7 @@ def _erased(row: AuditRow) -> dict[str, Any]:
     }
 
 
-def _quarantined(row: AuditRow) -> dict[str, Any]:
+def _quarantine_entry(row: AuditRow) -> dict[str, Any]:
     return {"item_id": row.subject, "session_id": row.session or None, **_of(row, "rule", "role", "characters")}
 
 
@@ -128,19 +128,19 @@ def _budget(row: AuditRow) -> dict[str, Any]:
 
 
 _KINDS: dict[str, _Kind] = {
-    AuditEvent.INGEST: _Kind(EventType.MEMORY_ADDED, _added),
+    AuditEvent.INGEST: _Kind(EventType.MEMORY_ADDED, _addition),
     AuditEvent.FACTS_EXTRACT: _Kind(EventType.MEMORY_ADDED, _facts),
     AuditEvent.MEMORY_EDIT: _Kind(EventType.MEMORY_CHANGED, _one),
     AuditEvent.MEMORY_PIN: _Kind(EventType.MEMORY_CHANGED, _one),
     AuditEvent.MEMORY_UNPIN: _Kind(EventType.MEMORY_CHANGED, _one),
-    AuditEvent.MEMORY_SUPERSEDE: _Kind(EventType.MEMORY_SUPERSEDED, _superseded),
-    AuditEvent.MEMORY_RETIRE: _Kind(EventType.MEMORY_SUPERSEDED, _superseded),
-    AuditEvent.MEMORY_REINSTATE: _Kind(EventType.MEMORY_REINSTATED, _reinstated),
+    AuditEvent.MEMORY_SUPERSEDE: _Kind(EventType.MEMORY_SUPERSEDED, _supersession),
+    AuditEvent.MEMORY_RETIRE: _Kind(EventType.MEMORY_SUPERSEDED, _supersession),
+    AuditEvent.MEMORY_REINSTATE: _Kind(EventType.MEMORY_REINSTATED, _reinstatement),
     AuditEvent.MEMORY_ARCHIVE: _Kind(EventType.MEMORY_ARCHIVED, _one),
     AuditEvent.MEMORY_RESTORE: _Kind(EventType.MEMORY_RESTORED, _one),
     AuditEvent.MEMORY_CONTRADICTION: _Kind(EventType.MEMORY_CONFLICT, _conflict),
-    AuditEvent.ERASURE_FINISH: _Kind(EventType.MEMORY_ERASED, _erased, names_memories=False),
-    AuditEvent.QUARANTINE: _Kind(EventType.MEMORY_QUARANTINED, _quarantined, names_memories=False),
+    AuditEvent.ERASURE_FINISH: _Kind(EventType.MEMORY_ERASED, _erasure, names_memories=False),
+    AuditEvent.QUARANTINE: _Kind(EventType.MEMORY_QUARANTINED, _quarantine_entry, names_memories=False),
     AuditEvent.DOCUMENT_INGEST: _Kind(EventType.DOCUMENT_ADDED, _document, names_memories=False),
     AuditEvent.DOCUMENT_DELETE: _Kind(EventType.DOCUMENT_DELETED, _document, names_memories=False),
     AuditEvent.SESSION_RESET: _Kind(EventType.SESSION_RESET, _reset, names_memories=False),

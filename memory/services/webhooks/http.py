@@ -53,7 +53,7 @@ def _exchange(target: Target, headers: Mapping[str, str], body: bytes, deadline:
     link = http.client.HTTPConnection(target.host, target.port)
     plain = _connect(target, deadline)
     # Set, so that http.client makes no connection of its own: it would resolve the name again.
-    link.sock = _secured(plain, target) if target.scheme == "https" else plain
+    link.sock = _wrap_in_tls(plain, target) if target.scheme == "https" else plain
     # At the deadline the socket is shut down, which ends a read that waits: an answer may trickle.
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), _shut_down, [link.sock])
     timer.daemon = True
@@ -74,11 +74,11 @@ def _connect(target: Target, deadline: float) -> socket.socket:
     addresses = resolve(target)
     for address in addresses[:-1]:
         with suppress(OSError):
-            return _connected(address, target.port, deadline, shares=len(addresses))
-    return _connected(addresses[-1], target.port, deadline, shares=1)
+            return _connect(address, target.port, deadline, shares=len(addresses))
+    return _connect(addresses[-1], target.port, deadline, shares=1)
 
 
-def _connected(address: str, port: int, deadline: float, *, shares: int) -> socket.socket:
+def _connect(address: str, port: int, deadline: float, *, shares: int) -> socket.socket:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -93,7 +93,7 @@ def _shut_down(link: socket.socket) -> None:
         socket.socket.shutdown(link, socket.SHUT_RDWR)
 
 
-def _secured(plain: socket.socket, target: Target) -> ssl.SSLSocket:
+def _wrap_in_tls(plain: socket.socket, target: Target) -> ssl.SSLSocket:
     return _tls().wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
 
 

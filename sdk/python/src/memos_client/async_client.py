@@ -61,7 +61,7 @@ class AsyncMemOS:
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> Awaitable[types.Ingested]:
         """Remembers a text, or the messages of a chat."""
-        return self.send(requests.remember(what, self._filled(options)))
+        return self.send(requests.remember(what, self._fill(options)))
 
     def remember_all(
         self, items: Sequence[Mapping[str, Any]], *, namespace: str | None = None, idempotency_key: str | None = None
@@ -71,11 +71,11 @@ class AsyncMemOS:
 
     def recall(self, query: str, **options: Unpack[RecallOptions]) -> Awaitable[types.Found]:
         """The memories that answer best, in `hits`."""
-        return self.send(requests.recall(query, self._filled(options)))
+        return self.send(requests.recall(query, self._fill(options)))
 
     def context(self, query: str, **options: Unpack[ContextOptions]) -> Awaitable[types.Answer]:
         """A context pack for a prompt: its text is `["context_pack"]["text"]`."""
-        return self.send(requests.context(query, self._filled(options)))
+        return self.send(requests.context(query, self._fill(options)))
 
     @overload
     def answer(
@@ -89,7 +89,7 @@ class AsyncMemOS:
         self, query: str, *, stream: bool = False, **options: Unpack[AnswerOptions]
     ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
         """An answer with its citations; with `stream` the events of it, of which the last, `done`, is the whole."""
-        request = requests.answer(query, self._filled(options), stream=stream)
+        request = requests.answer(query, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
     @overload
@@ -104,7 +104,7 @@ class AsyncMemOS:
         self, message: str | Sequence[Message], *, stream: bool = False, **options: Unpack[ChatOptions]
     ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
         """A reply in a session; both sides are remembered."""
-        request = requests.chat(message, self._filled(options), stream=stream)
+        request = requests.chat(message, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
     async def send(self, request: Request[T]) -> T:
@@ -163,7 +163,7 @@ class AsyncMemOS:
     ) -> None:
         await self.close()
 
-    def _filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _fill(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return self._settings.with_namespace(options)
 
 

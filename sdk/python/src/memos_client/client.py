@@ -60,7 +60,7 @@ class MemOS:
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> types.Ingested:
         """Remembers a text, or the messages of a chat."""
-        return self.send(requests.remember(what, self._filled(options)))
+        return self.send(requests.remember(what, self._fill(options)))
 
     def remember_all(
         self, items: Sequence[Mapping[str, Any]], *, namespace: str | None = None, idempotency_key: str | None = None
@@ -70,11 +70,11 @@ class MemOS:
 
     def recall(self, query: str, **options: Unpack[RecallOptions]) -> types.Found:
         """The memories that answer best, in `hits`."""
-        return self.send(requests.recall(query, self._filled(options)))
+        return self.send(requests.recall(query, self._fill(options)))
 
     def context(self, query: str, **options: Unpack[ContextOptions]) -> types.Answer:
         """A context pack for a prompt: its text is `["context_pack"]["text"]`."""
-        return self.send(requests.context(query, self._filled(options)))
+        return self.send(requests.context(query, self._fill(options)))
 
     @overload
     def answer(
@@ -86,7 +86,7 @@ class MemOS:
         self, query: str, *, stream: bool = False, **options: Unpack[AnswerOptions]
     ) -> types.CitedAnswer | Iterator[Event]:
         """An answer with its citations; with `stream` the events of it, of which the last, `done`, is the whole."""
-        request = requests.answer(query, self._filled(options), stream=stream)
+        request = requests.answer(query, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
     @overload
@@ -101,7 +101,7 @@ class MemOS:
         self, message: str | Sequence[Message], *, stream: bool = False, **options: Unpack[ChatOptions]
     ) -> types.CitedAnswer | Iterator[Event]:
         """A reply in a session; both sides are remembered."""
-        request = requests.chat(message, self._filled(options), stream=stream)
+        request = requests.chat(message, self._fill(options), stream=stream)
         return self.stream(request) if stream else self.send(request)
 
     def send(self, request: Request[T]) -> T:
@@ -158,7 +158,7 @@ class MemOS:
     ) -> None:
         self.close()
 
-    def _filled(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _fill(self, options: Mapping[str, Any]) -> dict[str, Any]:
         return self._settings.with_namespace(options)
 
 

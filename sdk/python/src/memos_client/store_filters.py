@@ -17,7 +17,7 @@ def to_conditions(wanted: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
     """
     found = []
     for key, test in wanted.items():
-        field = f"{path}.{_escaped(key)}"
+        field = f"{path}.{_escape(key)}"
         if not isinstance(test, Mapping):
             found.append(_equal(field, test))
         elif any(word.startswith("$") for word in test):
@@ -48,7 +48,7 @@ def _equal(field: str, value: Any) -> dict[str, Any]:
     return {"or": [{field: None}, {field: {"exists": False}}]} if value is None else {field: value}
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return re.sub(r"([.\\])", r"\\\1", key)
 
 
