@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint install install-dev install-clients translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint install install-dev install-clients client-types translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -65,6 +65,16 @@ $(CLIENTS)/.installed: requirements-clients.txt
 	@$(PYTHON) -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-clients.txt
 	@touch $@
+
+client-types: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
+client-types: export DATABASE_URL ?= postgresql://nobody@localhost/nothing
+client-types: export REDIS_URL ?= redis://localhost:1/0
+client-types: install-dev install-clients ## write the types and the async twin of the Python client
+	@$(BIN)/python manage.py spectacular --format openapi-json --file .schema.json
+	@$(BIN)/python tools/client_types.py .schema.json sdk/python/src/memos_client/types.py
+	@rm .schema.json
+	@$(BIN)/python tools/async_client.py
+	@$(BIN)/python -m ruff format --quiet sdk/python
 
 guide: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
 guide: export DATABASE_URL ?= postgresql://nobody@localhost/nothing

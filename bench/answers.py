@@ -56,7 +56,7 @@ def content_words(text: str) -> set[str]:
     return {_stemmer.stemWord(word) for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in STOP_WORDS}
 
 
-def share_held(gold: str, answer: str) -> float:
+def measure_share(gold: str, answer: str) -> float:
     """The share (0..1) of the content words of `gold` that `answer` has; 1 where there are none."""
     wanted = content_words(gold)
     return len(wanted & content_words(answer)) / len(wanted) if wanted else 1.0
@@ -108,7 +108,7 @@ def _measure(folder: Path, *, tokens: int) -> None:
                 first = hits[0].text if hits else ""
                 quoted = "" if said.no_answer else _NUMBER.sub("", said.text)
                 gold = str(row["answer"])
-                shares[row.get("type") or "all"].append((share_held(gold, first), share_held(gold, quoted)))
+                shares[row.get("type") or "all"].append((measure_share(gold, first), measure_share(gold, quoted)))
                 if row.get("type") != UNANSWERABLE:
                     abstained["own"].append(said.no_answer is not None)
             for text in draws.sample(foreign, min(len(own), len(foreign))):

@@ -130,7 +130,7 @@ def baselines(case: Case, budget: int) -> Iterator[tuple[str, Told]]:
         yield "random turns", whole_turns(case, random.Random(draw).sample(places, len(places)), budget)
 
 
-def kept(case: Case, told: Told) -> list[float]:
+def score_kept(case: Case, told: Told) -> list[float]:
     """Share of the wanted turns that are told, of the told ones that are wanted, and tokens as a share of all."""
     hits = len(case.wanted & told.turns)
     return [hits / len(case.wanted), hits / max(1, len(told.turns)), told.tokens / case.tokens]
@@ -141,7 +141,7 @@ def rouge(case: Case, told: Told, scorer: RougeScorer) -> list[float]:
     return [scores[name].fmeasure for name in ROUGES]
 
 
-def measured(cases: Sequence[Case], share: float, batch: int, score: Callable[[Case, Told], list[float]]) -> dict:
+def measure(cases: Sequence[Case], share: float, batch: int, score: Callable[[Case, Told], list[float]]) -> dict:
     """The mean scores of the baselines and of the card, by name."""
     found: dict[str, list[list[float]]] = {}
     for case in cases:
@@ -154,20 +154,20 @@ def measured(cases: Sequence[Case], share: float, batch: int, score: Callable[[C
 
 def report_sessions(cases: Sequence[Case], share: float, batch: int, scorer: RougeScorer) -> None:
     print(f"{len(cases)} sessions, {share:.0%} of their tokens: source turns kept, precision, tokens (%)")
-    rows = measured(cases, share, batch, kept)
+    rows = measure(cases, share, batch, score_kept)
     _print(KEPT, rows)
     print(f"card to the best baseline: {_lead(rows):.2f}; by conversation, kept and to its best baseline:")
     for group in sorted({case.group for case in cases}):
-        own = measured([case for case in cases if case.group == group], share, batch, kept)
+        own = measure([case for case in cases if case.group == group], share, batch, score_kept)
         print(f"{group:16}{100 * own['card'][0]:12.1f}{_lead(own):12.2f}")
     given = [(case, card(case, None)) for case in cases]
     whole = sum(case.tokens for case in cases)
     text, stored = (sum(getattr(told, name) for _, told in given) for name in ("tokens", "json_tokens"))
     print(f"with the default budget, of {whole} tokens: text {text / whole:.1%}, json {stored / whole:.1%}")
-    _print(KEPT, {"card": _means([kept(case, told) for case, told in given])})
+    _print(KEPT, {"card": _means([score_kept(case, told) for case, told in given])})
     print("ROUGE to the reference summaries (F1, %)")
     summarised = [case for case in cases if case.summary]
-    _print(ROUGES, measured(summarised, share, batch, lambda case, told: rouge(case, told, scorer)))
+    _print(ROUGES, measure(summarised, share, batch, lambda case, told: rouge(case, told, scorer)))
 
 
 def _lead(rows: dict[str, list[float]]) -> float:
@@ -198,7 +198,7 @@ def main() -> None:
     if options.dialogues:
         cases = dialogues(options.dialogues)
         print(f"{len(cases)} dialogues, {options.share:.0%} of their tokens: ROUGE to the summaries (F1, %)")
-        _print(ROUGES, measured(cases, options.share, options.batch, lambda case, told: rouge(case, told, scorer)))
+        _print(ROUGES, measure(cases, options.share, options.batch, lambda case, told: rouge(case, told, scorer)))
 
 
 if __name__ == "__main__":

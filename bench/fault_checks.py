@@ -50,7 +50,7 @@ JOIN memory_memory m ON m.id = c.memory_id GROUP BY 1, 2
 def check(server: WholeServer, book: Book, *, seconds: float) -> list[str]:
     """Waits up to `seconds` for the background work to end; every sentence is something that does not hold."""
     problems = [f"still open: {count} × {what}" for what, count in _wait_for_end(server, seconds).items()]
-    with _connected(server) as connection:
+    with _connect(server) as connection:
         problems += _writes(connection, book)
         problems += _keys(connection, book)
         problems += [f"session {row} has gaps" for row in connection.execute(_GAPS)]
@@ -62,7 +62,7 @@ def check(server: WholeServer, book: Book, *, seconds: float) -> list[str]:
     return [*problems, *_commands(server)]
 
 
-def _connected(server: WholeServer) -> psycopg.Connection:
+def _connect(server: WholeServer) -> psycopg.Connection:
     """Raises psycopg.OperationalError when the database has not come back within a minute."""
     deadline = time.monotonic() + 60
     while True:
@@ -79,7 +79,7 @@ def _wait_for_end(server: WholeServer, seconds: float) -> dict[str, int]:
     deadline = time.monotonic() + seconds
     calm = 0
     left: dict[str, int] = {}
-    with _connected(server) as connection:
+    with _connect(server) as connection:
         while time.monotonic() < deadline and calm < 3:
             left = {}
             for (what,) in connection.execute(_OPEN):

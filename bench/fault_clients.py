@@ -140,7 +140,7 @@ class Writer(threading.Thread):
             self.failure = f"{type(error).__name__}: {error}"
             raise
 
-    def _acknowledged(self, method: str, path: str, body: Any, key: str = "") -> Any:
+    def _send_until_acknowledged(self, method: str, path: str, body: Any, key: str = "") -> Any:
         """The answer, after as many repeats as it takes; None when told to give up, or when it is refused for good."""
         while not self._give_up.is_set():
             status, answer = self._caller.ask(method, path, body, key)
@@ -175,7 +175,7 @@ class Writer(threading.Thread):
     def _turn(self) -> None:
         mark, body = self._item(self._next_session())
         key = self._key()
-        answer = self._acknowledged("POST", "/v1/ingest", body, key)
+        answer = self._send_until_acknowledged("POST", "/v1/ingest", body, key)
         if answer:
             self._keep([mark], [answer["memory_id"]], key)
 
@@ -183,7 +183,7 @@ class Writer(threading.Thread):
         session = self._next_session()
         pairs = [self._item(session) for _ in range(self._chance.randint(2, 12))]
         key = self._key()
-        answer = self._acknowledged("POST", "/v1/ingest/batch", {"items": [body for _, body in pairs]}, key)
+        answer = self._send_until_acknowledged("POST", "/v1/ingest/batch", {"items": [body for _, body in pairs]}, key)
         if answer:
             self._keep([mark for mark, _ in pairs], [one["memory_id"] for one in answer["results"]], key)
 
@@ -197,7 +197,7 @@ class Writer(threading.Thread):
             "text": "\n\n".join(paragraphs),
             "metadata": {"doc": mark},
         }
-        answer = self._acknowledged("POST", "/v1/documents", body, self._key())
+        answer = self._send_until_acknowledged("POST", "/v1/documents", body, self._key())
         if answer:
             self._book.documents[document_id] = (f"{self._name}-docs", answer["version"], mark)
 
@@ -205,7 +205,7 @@ class Writer(threading.Thread):
         if self._own:
             memory_id = self._chance.choice(self._own)
             body = {"namespace": self._name, "kind": "useful"}
-            self._acknowledged("POST", f"/v1/memories/{memory_id}/feedback", body)
+            self._send_until_acknowledged("POST", f"/v1/memories/{memory_id}/feedback", body)
 
     def _erasure(self) -> None:
         """A few turns in a session of their own, and its erasure."""
@@ -213,11 +213,13 @@ class Writer(threading.Thread):
         pairs = [self._item(session) for _ in range(4)]
         for mark, _ in pairs:
             del self._book.sent[mark]
-        if not self._acknowledged("POST", "/v1/ingest/batch", {"items": [body for _, body in pairs]}, self._key()):
+        if not self._send_until_acknowledged(
+            "POST", "/v1/ingest/batch", {"items": [body for _, body in pairs]}, self._key()
+        ):
             return
         body = {"namespace": self._name, "session_id": session, "reason": "fault test"}
         self._book.erased_sent.add((self._name, session))
-        answer = self._acknowledged("POST", "/v1/erasures", body, self._key())
+        answer = self._send_until_acknowledged("POST", "/v1/erasures", body, self._key())
         if answer:
             self._book.erased[answer["id"]] = (self._name, session)
 

@@ -100,7 +100,7 @@ class Harm:
         while time.monotonic() < deadline:
             roles = self._server.by_role()
             stopped = [process for role, found in roles.items() if role.startswith("post") for process in found]
-            with _stopped(stopped):
+            with _pause(stopped):
                 time.sleep(self._chance.uniform(0.2, 1.0))
             time.sleep(self._chance.uniform(0.05, 0.3))
 
@@ -143,12 +143,12 @@ class Harm:
     def pause_worker(self, seconds: float = 60) -> None:
         """All of the background worker stands still."""
         roles = self._server.by_role()
-        with _stopped([process for role, found in roles.items() if role.startswith("worker") for process in found]):
+        with _pause([process for role, found in roles.items() if role.startswith("worker") for process in found]):
             time.sleep(seconds)
 
     def pause_valkey(self, seconds: float = 8) -> None:
         """Valkey accepts connections and says nothing."""
-        with _stopped(self._server.by_role().get("valkey", [])):
+        with _pause(self._server.by_role().get("valkey", [])):
             time.sleep(seconds)
 
     def _set_clock(self, seconds: float) -> None:
@@ -161,7 +161,7 @@ class Harm:
 
 
 @contextlib.contextmanager
-def _stopped(processes: list[psutil.Process]) -> Iterator[None]:
+def _pause(processes: list[psutil.Process]) -> Iterator[None]:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             os.kill(process.pid, signal.SIGSTOP)

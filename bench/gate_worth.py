@@ -70,7 +70,7 @@ def _figures(chosen: np.ndarray, labels: np.ndarray) -> tuple[float, float, floa
 
 
 def _report_learning(features: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> None:
-    weights = _learned(features, labels)
+    weights = _learn_weights(features, labels)
     print("\npart          in worth  in others  points  learned (log odds)")
     for place, name in enumerate(POINTS):
         has = features[:, place] > 0
@@ -80,13 +80,13 @@ def _report_learning(features: np.ndarray, labels: np.ndarray, groups: np.ndarra
     scores = np.zeros(len(labels))
     for group in np.unique(groups):
         own = groups == group
-        learned = _learned(features[~own], labels[~own])
+        learned = _learn_weights(features[~own], labels[~own])
         scores[own] = learned[0] + features[own] @ learned[1:]
     best = max((_figures(scores >= cut, labels) for cut in np.arange(-3.0, 1.0, 0.1)), key=lambda figures: figures[2])
     print("learned, other conversations: precision {:.3f}, recall {:.3f}, F1 {:.3f}".format(*best))
 
 
-def _learned(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _learn_weights(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The weights [1 + parts] of a ridge logistic regression, the first one the intercept, by Newton's method."""
     inputs = np.hstack([np.ones((len(features), 1)), features])
     ridge = RIDGE * np.eye(inputs.shape[1])

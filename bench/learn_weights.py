@@ -57,13 +57,13 @@ def main() -> None:
 
 def _learnable(argument: str, *, most: int) -> Learnable:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
-    from memory.evaluation.runner import chosen_groups, embed_questions  # noqa: PLC0415
+    from memory.evaluation.runner import choose_groups, embed_questions  # noqa: PLC0415
     from memory.services.evaluation.runs import Options  # noqa: PLC0415
     from memory.services.evaluation.scratch import embed_batches, scratch_namespace  # noqa: PLC0415
 
     folder, _, types = argument.partition(":")
     dataset = read_dataset(Path(folder))
-    groups = chosen_groups(dataset, Options(types=tuple(filter(None, types.split(",")))))
+    groups = choose_groups(dataset, Options(types=tuple(filter(None, types.split(",")))))
     step = max(1, -(-sum(len(group.questions) for group in groups) // most))
     now = datetime.now(UTC)
     asked: list[Asked] = []
@@ -80,7 +80,7 @@ def _learnable(argument: str, *, most: int) -> Learnable:
             documents = _documents(scope)
             for one in chosen:
                 wanted = {identity for identity, grade in one.grades.items() if grade > 0}
-                listed, arms = _asked(scope, questions[one.text], wanted, documents, group.name)
+                listed, arms = _ask(scope, questions[one.text], wanted, documents, group.name)
                 asked.append(listed)
                 ranked.append({name: quality(listed, scores) for name, scores in arms.items()})
     print(f"{dataset.name}: {len(asked)} questions in {len(groups)} groups", flush=True)
@@ -93,7 +93,7 @@ def _documents(scope) -> dict:
     return dict(Memory.objects.in_scope(scope).values_list("pk", "metadata__doc_id"))
 
 
-def _asked(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
+def _ask(scope, question, wanted: set[str], documents: dict, group: str) -> tuple[Asked, dict[str, np.ndarray]]:
     """The candidates as the product ranks them, those whose texts it read first; and their scores by each arm alone."""
     from memory.enums import ARMS  # noqa: PLC0415
     from memory.retrieval.fusion import SIGNALS  # noqa: PLC0415
@@ -122,9 +122,9 @@ def _report(sets: Sequence[Learnable]) -> None:
     everything = [one.asked for one in sets]
     rows: list[tuple[str, list[np.ndarray]]] = [
         *((label, [one.now[label] for one in sets]) for label in ("words alone", "meaning alone")),
-        ("arms, learned", _validated(everything, slice(0, len(ARM_FEATURES)))),
-        ("all, learned", _validated(everything, slice(None))),
-        ("all, learned from the other sets", _left_out(everything)),
+        ("arms, learned", _cross_validate(everything, slice(0, len(ARM_FEATURES)))),
+        ("all, learned", _cross_validate(everything, slice(None))),
+        ("all, learned from the other sets", _leave_one_out(everything)),
         (SHIPPED, [one.now[SHIPPED] for one in sets]),
     ]
     print(f"\nR@10 / MRR, {FOLDS}-fold cross-validation over groups")
@@ -149,7 +149,7 @@ def _training_parts(sets: Sequence[Sequence[Asked]]) -> Iterator[list[list[Asked
         ]
 
 
-def _validated(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.ndarray]:
+def _cross_validate(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.ndarray]:
     """R@10 and MRR of each question by weights of `columns` that were learned without its fold."""
     learned = []
     for part in _training_parts(sets):
@@ -163,7 +163,7 @@ def _validated(sets: Sequence[Sequence[Asked]], columns: slice) -> list[np.ndarr
     return figures
 
 
-def _left_out(sets: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
+def _leave_one_out(sets: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
     """The same by weights that were learned from the other sets only."""
     if len(sets) < 2:
         return [np.full((1, 2), np.nan)]

@@ -41,7 +41,7 @@ def fit(sets: Sequence[Sequence[Asked]], *, steps: int = STEPS, l2: float = L2) 
     kept = [asked for asked in kept if asked]
     if not kept:
         raise ValueError("no question has both evidence and other candidates: nothing can be learned")
-    lists, absent, target = _padded([one for asked in kept for one in asked])
+    lists, absent, target = _pad_lists([one for asked in kept for one in asked])
     share = np.concatenate([np.full(len(asked), 1 / (len(kept) * len(asked))) for asked in kept])
     share = share.astype(np.float32)[:, None]
     weights = np.zeros(lists.shape[2], dtype=np.float32)
@@ -74,7 +74,7 @@ def quality(one: Asked, scores: np.ndarray) -> tuple[float, float]:
     return float(found[:10].sum()) / one.evidence, 0.0 if first is None else 1 / (first + 1)
 
 
-def _padded(asked: Sequence[Asked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pad_lists(asked: Sequence[Asked]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features [questions, LISTED, features], absent places and target probabilities [questions, LISTED]."""
     width = max(LISTED, *(int(one.relevant.sum()) for one in asked))
     lists = np.zeros((len(asked), width, asked[0].features.shape[1]), dtype=np.float32)

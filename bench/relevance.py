@@ -105,10 +105,10 @@ def _read(file: Path) -> list[dict]:
 
 def _ask_everything(folders: Sequence[Path], files: Sequence[Path], *, most: int) -> None:
     from memory.evaluation.dataset import read_dataset  # noqa: PLC0415
-    from memory.evaluation.runner import chosen_groups  # noqa: PLC0415
+    from memory.evaluation.runner import choose_groups  # noqa: PLC0415
     from memory.services.evaluation.runs import Options  # noqa: PLC0415
 
-    chosen = {folder.resolve().name: chosen_groups(read_dataset(folder), Options()) for folder in folders}
+    chosen = {folder.resolve().name: choose_groups(read_dataset(folder), Options()) for folder in folders}
     pools = {name: [one.text for group in groups for one in group.questions] for name, groups in chosen.items()}
     for folder, file in zip(folders, files, strict=True):
         if file.exists():
@@ -302,7 +302,7 @@ def _report(asked: Sequence[Asked], alike: Sequence[str], curve: Path | None) ->
         print("lost of R@10 in points / own questions below, % / foreign questions below, %, at a floor of")
         print(" " * 16 + "".join(f"{floor:>16g}" for floor in FLOORS))
         for name in sets:
-            print(f"{name[:15]:16}" + "".join(_lost(table, values, name, floor) for floor in FLOORS))
+            print(f"{name[:15]:16}" + "".join(_format_lost(table, values, name, floor) for floor in FLOORS))
     print("\n* questions of the type adversarial against the set's other own ones")
     print("\nreliability: hits, relevance, share of evidence; learned without the set, each set with the same weight")
     points = _reliability(left_out, table.evidence, _weights(table, sets, lambda one: one.measured))
@@ -326,7 +326,7 @@ def _areas(table: Table, values: np.ndarray, name: str) -> list[float]:
     return [*areas, rank_area(of(OWN, adversarial=False), of(OWN, adversarial=True))]
 
 
-def _lost(table: Table, values: np.ndarray, name: str, floor: float) -> str:
+def _format_lost(table: Table, values: np.ndarray, name: str, floor: float) -> str:
     own = table.of(lambda one: (one.set, one.kind) == (name, OWN) and one.measured)
     foreign = table.of(lambda one: one.set == name and one.kind in FOREIGN and one.measured)
     relevant = np.maximum([one.relevant for one in table.asked], 1)

@@ -67,7 +67,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for pool in ways.values():
         pool.submit(_ask, asked[0], 0).result()
     rounds = []
-    before = {way: pool.submit(_spent).result() for way, pool in ways.items()}
+    before = {way: pool.submit(_measure_processor_time).result() for way, pool in ways.items()}
     for _ in range(options.rounds):
         took: dict[str, list[float]] = {way: [] for way in ways}
         for number, question in enumerate(asked):
@@ -78,7 +78,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         rounds.append({**{way: round(value, 3) for way, value in medians.items()},
                        "ratio": round(medians["with"] / medians["without"], 4)})  # fmt: skip
     queries = options.rounds * len(asked)
-    spent = {way: (pool.submit(_spent).result() - before[way]) * 1000 / queries for way, pool in ways.items()}
+    spent = {
+        way: (pool.submit(_measure_processor_time).result() - before[way]) * 1000 / queries
+        for way, pool in ways.items()
+    }
     return {
         "rounds": rounds,
         "median ratio": statistics.median(one["ratio"] for one in rounds),
@@ -123,7 +126,7 @@ def _begin(way: str, token: str) -> None:
         database.send_reach = lambda: None
 
 
-def _spent() -> float:
+def _measure_processor_time() -> float:
     """Seconds of processor time of this thread and of the process that serves its connection."""
     from memory.postgresql.base import open_connection  # noqa: PLC0415
 

@@ -75,7 +75,7 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
     texts = [row.text.split() for row in stored]
     vectors = np.array([_vector(scope, model_id, row.pk) for row in stored])
     asked = [
-        _asked(words, vector, model_id)
+        _build_question(words, vector, model_id)
         for words, vector in zip(
             (_question_words(world, chance, words) for words in texts), world.questions(chance, vectors), strict=True
         )
@@ -87,7 +87,7 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
         calls = [lambda q=q, arm=arm, pool=pool: _hits(arm.search(scope, q, limit=pool)) for q in asked]
         # First, for it leaves the caches as they are in a server that has run for a while.
         exact = [_hits(arm.exact(scope, question, limit=EXACT)) for question in asked]
-        found, times[name_of] = _timed(calls)
+        found, times[name_of] = _time_calls(calls)
         full &= all(len(hits[:10]) >= len(best[:10]) for hits, best in zip(found, exact, strict=True))
         recalls[name_of] = statistics.mean(_recall(*pair) for pair in zip(found, exact, strict=True))
     body = {"namespace": name, "session_id": "s0", "top_k": 10}
@@ -102,13 +102,13 @@ def _hits(found: list[ArmHit] | WordHits) -> list[ArmHit]:
     return found.hits if isinstance(found, WordHits) else found
 
 
-def _asked(words: list[str], vector: np.ndarray, model_id: int) -> Question:
+def _build_question(words: list[str], vector: np.ndarray, model_id: int) -> Question:
     text = " ".join(words)
     asked = question(text, vector=vector, model_id=model_id, familiarity=1.0, now=timezone.now())
     return replace(asked, terms=list(dict.fromkeys(words)))
 
 
-def _timed(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
+def _time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
     found, times = [], []
     for call in calls:
         started = time.perf_counter()

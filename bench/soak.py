@@ -212,7 +212,7 @@ class Senders:
         """Whether so many requests wait that another would only wait as well."""
         return self._due.qsize() >= MOST_WAITING
 
-    def answered(self) -> int:
+    def count_answered(self) -> int:
         """Requests of this minute that have an answer."""
         with self._lock:
             return sum(len(values) for values in self._minute.latencies.values())
@@ -238,7 +238,7 @@ class Senders:
                 response = connection.getresponse()
                 answer = response.read()
                 if response.status != 200:
-                    error = f"{kind} {response.status}: {_said(answer)}"
+                    error = f"{kind} {response.status}: {_describe_error(answer)}"
                 elif kind == "ingest":
                     tenant.memory_id = json.loads(answer)["memory_id"] or tenant.memory_id
             except (OSError, http.client.HTTPException) as problem:
@@ -251,7 +251,7 @@ class Senders:
                     self._minute.errors[error] += 1
 
 
-def _said(answer: bytes) -> str:
+def _describe_error(answer: bytes) -> str:
     try:
         error = json.loads(answer)["error"]
     except (ValueError, KeyError, TypeError):
@@ -318,7 +318,7 @@ def soak(server: WholeServer, options: argparse.Namespace) -> list[dict[str, Any
     senders = Senders(server.port, server.key)
     for tenant in traffic.tenants:
         senders.send(time.monotonic(), ("prefill", "POST", "/v1/ingest/batch", traffic.turns(tenant, BATCH), tenant))
-    while senders.answered() < len(traffic.tenants):
+    while senders.count_answered() < len(traffic.tenants):
         time.sleep(0.2)
     filled = senders.take_minute()
     if filled.errors:
@@ -376,7 +376,7 @@ def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> Non
     span = min(10, max(1, len(raw) // 3))
     at = min(FIRST_MINUTES, len(raw) - 2 * span) if len(raw) > 2 * span else 0
     print("\nLatency (ms)       p50 early   late   p99 early    late  ratio")
-    early, late = _joined(raw[at : at + span]), _joined(raw[-span:])
+    early, late = _join_minutes(raw[at : at + span]), _join_minutes(raw[-span:])
     for kind in sorted(late):
         if kind not in early:
             continue
@@ -395,7 +395,7 @@ def report(rows: list[dict[str, Any]], raw: list[dict[str, list[float]]]) -> Non
         print(f"  {count:6}  {error}")
 
 
-def _joined(minutes: list[dict[str, list[float]]]) -> dict[str, list[float]]:
+def _join_minutes(minutes: list[dict[str, list[float]]]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"all": []}
     for latencies in minutes:
         for kind, values in latencies.items():

@@ -23,9 +23,9 @@ def make_secrets(folder: Path, environment: Mapping[str, str], owner: str | None
     """Makes what is missing in `folder`; only `owner` (default: who runs this) may read it."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
-    password = _kept(folder / "postgres_password") or secrets.token_urlsafe(32)
+    password = _read(folder / "postgres_password") or secrets.token_urlsafe(32)
     values = {
-        "secret_key": environment.get("MEMOS_SECRET_KEY") or _kept(folder / "secret_key") or secrets.token_urlsafe(50),
+        "secret_key": environment.get("MEMOS_SECRET_KEY") or _read(folder / "secret_key") or secrets.token_urlsafe(50),
         "postgres_password": password,
         "database_url": environment.get("DATABASE_URL")
         or "postgresql://{POSTGRES_USER}:{password}@{POSTGRES_HOST}:5432/{POSTGRES_DB}".format_map(
@@ -42,7 +42,7 @@ def make_secrets(folder: Path, environment: Mapping[str, str], owner: str | None
             shutil.chown(backups, owner, owner)
 
 
-def _kept(path: Path) -> str:
+def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
 

@@ -70,7 +70,7 @@ def commit_of_reads() -> str | None:
     return None if settings.MEMOS_DURABLE_READS else "off"
 
 
-def keyed_hash(scope: Scope, kind: str, words: str) -> str:
+def hash_words(scope: Scope, kind: str, words: str) -> str:
     """HMAC-SHA256 (hex) that stands for words in the audit log: without the server's secret nobody guesses them.
 
     It differs by namespace and `kind`; the same words have the same, so that events can be joined.
@@ -95,7 +95,7 @@ def record_many(entries: Sequence[dict[str, Any]]) -> list[AuditLog]:
                 namespace_id=row.namespace_id, event_id=row.pk, session=row.session, memory_ids=memory_ids, words=typed
             )
         )
-        hashes = {name: f"{MARK}{keyed_hash(scope, name, said)[:32]}" for name, said in typed.items()}
+        hashes = {name: f"{MARK}{hash_words(scope, name, said)[:32]}" for name, said in typed.items()}
         row.details = {**row.details, **hashes}
     AuditLog.objects.bulk_create(rows)
     if words:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -13,9 +14,14 @@ from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.governance.policy import contradictions
 from memory.policy_values import BY_KEY
 from memory.providers.chat.presets import PRESETS
-from memory.providers.chat.registry import chosen_model, is_model_name, missing_setting
+from memory.providers.chat.registry import is_model_name, missing_setting, resolve_model
 from memory.providers.rerank import OFF
 from memory.providers.rerank.registry import find_kind
+
+# By which an issuer signs with a key that nobody else needs.
+SIGNING_ALGORITHMS = frozenset(
+    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split(),
+)
 
 
 @register(Tags.compatibility)
@@ -25,7 +31,7 @@ def check_language_model(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     lacking: dict[tuple[str, str], list[str]] = {}
     for purpose in CHAT_PURPOSES:
-        provider, _ = chosen_model(purpose)
+        provider, _ = resolve_model(purpose)
         if missing := missing_setting(provider):
             lacking.setdefault((provider, missing), []).append(purpose.value)
     return [
@@ -54,10 +60,45 @@ def check_named_models(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register(UNSAFE)
+def check_oauth(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """An issuer of OAuth tokens whose tokens could not be checked, or could be forged."""
+    issuer = settings.MEMOS_OAUTH_ISSUER
+    if not issuer:
+        return []
+    wrong = [
+        (name, f"{name}={value!r} is no address that nobody can read or change on its way.", "an https:// address")
+        for name, value in (
+            ("MEMOS_OAUTH_ISSUER", issuer),
+            ("MEMOS_OAUTH_AUDIENCE", settings.MEMOS_OAUTH_AUDIENCE),
+            ("MEMOS_OAUTH_JWKS_URL", settings.MEMOS_OAUTH_JWKS_URL or issuer),
+        )
+        if not _is_safe_address(value)
+    ]
+    if unsafe := sorted(set(settings.MEMOS_OAUTH_ALGORITHMS) - SIGNING_ALGORITHMS):
+        choices = ", ".join(sorted(SIGNING_ALGORITHMS))
+        said = f"MEMOS_OAUTH_ALGORITHMS has {', '.join(unsafe)}, by which whoever checks tokens could make them."
+        wrong.append(("MEMOS_OAUTH_ALGORITHMS", said, f"some of {choices}"))
+    return [
+        Error(said, hint=f"Set {name} to {wanted}, or unset MEMOS_OAUTH_ISSUER.", id="memos.E013")
+        for name, said, wanted in wrong
+    ]
+
+
+def _is_safe_address(value: str) -> bool:
+    """Whether it is https, or plain HTTP on this machine."""
+    try:
+        place = urlsplit(value)
+    except ValueError:
+        return False
+    host = place.hostname or ""
+    return bool(host) and (place.scheme == "https" or (place.scheme == "http" and _is_loopback(host)))
+
+
 @register(Tags.compatibility)
 def check_settling_judge(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A judge that is switched on without a language model judges nothing: say so."""
-    needed = missing_setting(chosen_model(ModelPurpose.JUDGE)[0])
+    needed = missing_setting(resolve_model(ModelPurpose.JUDGE)[0])
     if settings.MEMOS_LLM_SETTLING and needed:
         return [
             Warning(

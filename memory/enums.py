@@ -200,6 +200,44 @@ class AuditEvent(TextChoices):
     SECOND_FACTOR_REMOVE = "SECOND_FACTOR_REMOVE"
     BACKUP = "BACKUP"
     RESTORE = "RESTORE"
+    JOB_FAIL = "JOB_FAIL"
+    BUDGET_REACH = "BUDGET_REACH"
+    WEBHOOK_CREATE = "WEBHOOK_CREATE"
+    WEBHOOK_CHANGE = "WEBHOOK_CHANGE"
+    WEBHOOK_DELETE = "WEBHOOK_DELETE"
+    WEBHOOK_DISABLE = "WEBHOOK_DISABLE"
+
+
+class EventType(TextChoices):
+    """What is told of a namespace, to webhooks and in the feed of changes; each is made of audit events."""
+
+    MEMORY_ADDED = "memory.added", "a turn was remembered, or facts were read in turns"
+    MEMORY_CHANGED = "memory.changed", "its text, metadata or standing is another"
+    MEMORY_SUPERSEDED = "memory.superseded", "it, or a part of it, holds no longer"
+    MEMORY_REINSTATED = "memory.reinstated", "it, or a part of it, holds again"
+    MEMORY_ARCHIVED = "memory.archived", "it was taken out of retrieval"
+    MEMORY_RESTORED = "memory.restored", "it was brought back into retrieval"
+    MEMORY_ERASED = "memory.erased", "memories were removed for good"
+    MEMORY_QUARANTINED = "memory.quarantined", "the gate keeps a text apart"
+    MEMORY_CONFLICT = "memory.conflict", "two memories cannot both hold"
+    DOCUMENT_ADDED = "document.added", "a document was taken in, or a new version of it"
+    DOCUMENT_DELETED = "document.deleted", "a document and its chunks were removed"
+    SESSION_RESET = "session.reset", "all of a session was removed"
+    SUMMARY_MADE = "summary.made", "a session has a new summary"
+    JOB_FAILED = "job.failed", "background work was given up"
+    BUDGET_REACHED = "budget.reached", "calls of models have reached a limit"
+
+
+# What a test delivery is called; nobody subscribes to it.
+TEST_EVENT = "webhook.test"
+
+
+class DeliveryState(TextChoices):
+    """A delivery waits until an attempt is answered well, or the last one was not."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    FAILED = "failed"
 
 
 class Verdict(TextChoices):

@@ -222,7 +222,7 @@ def _begin_line(erasure: Erasure) -> dict[str, Any]:
         "namespace": erasure.namespace_id,
         "target": str(erasure.target),
         "asked_at": erasure.created_at.isoformat(),
-        "session": audit.keyed_hash(scope, SESSION, erasure.session) if erasure.session else "",
+        "session": audit.hash_words(scope, SESSION, erasure.session) if erasure.session else "",
         "speaker": erasure.speaker_digest,
         "secret": secret_mark() if erasure.session or erasure.speaker_digest else "",
         "documents": sorted(name.removeprefix(SESSION_PREFIX) for name in documents),

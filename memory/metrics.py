@@ -19,12 +19,19 @@ SECONDS = Histogram(
 )
 FACTS = Counter("memos_facts_total", "Facts that a language model read in turns, by what became of them", ["outcome"])
 
+DELIVERIES = Counter("memos_webhook_deliveries_total", "Attempts to deliver to a webhook, by outcome", ["outcome"])
+
 
 def count_facts(*, stored: int, merged: int, refused: Mapping[FactRefusal, int]) -> None:
     """Counts the facts of one batch: stored, there already, and refused by reason."""
     by_outcome = {"stored": stored, "merged": merged, **{reason.value: count for reason, count in refused.items()}}
     for outcome, count in by_outcome.items():
         FACTS.labels(outcome).inc(count)
+
+
+def count_delivery(outcome: str) -> None:
+    """Counts one attempt to deliver: delivered, retried or failed."""
+    DELIVERIES.labels(outcome).inc()
 
 
 def observe_request(*, method: str, route: str, status: int, seconds: float) -> None:

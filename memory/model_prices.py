@@ -46,7 +46,7 @@ def read_prices(given: str) -> dict[str, OwnPrice]:
 
 def _entries(given: str) -> Any:
     if given.startswith("{"):
-        return _parsed(given, SETTING, toml=False)
+        return _parse(given, SETTING, toml=False)
     path = Path(given).expanduser()
     if path.suffix not in (".json", ".toml"):
         raise ConfigurationError(
@@ -56,10 +56,10 @@ def _entries(given: str) -> Any:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{SETTING}={given!r} cannot be read: {error}") from error
-    return _parsed(text, given, toml=path.suffix == ".toml")
+    return _parse(text, given, toml=path.suffix == ".toml")
 
 
-def _parsed(text: str, source: str, *, toml: bool) -> Any:
+def _parse(text: str, source: str, *, toml: bool) -> Any:
     try:
         if toml:
             return tomllib.loads(text, parse_float=Decimal)

@@ -41,6 +41,7 @@ SCHEDULES = (
     Entry("memos: request backups", "memory.tasks.request_backup", 5),
     Entry("memos: forget request figures", "memory.tasks.forget_request_figures", 60),
     Entry("memos: forget model calls", "memory.tasks.forget_model_calls", 60),
+    Entry("memos: forget webhook deliveries", "memory.tasks.forget_webhook_deliveries", 60),
 )
 
 

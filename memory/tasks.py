@@ -41,6 +41,7 @@ from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
 from memory.services.tenancy import idempotency
 from memory.services.usage import calls
+from memory.services.webhooks import log as webhook_log
 from memory.types import Scope
 
 log = logging.getLogger("memos.tasks")
@@ -288,6 +289,12 @@ def forget_request_figures() -> int:
 def forget_model_calls() -> int:
     """Deletes calls of models that are MEMOS_MODEL_CALLS_DAYS old; their sums by day stay."""
     return calls.forget(now=timezone.now())
+
+
+@job
+def forget_webhook_deliveries() -> int:
+    """Deletes deliveries to webhooks that are MEMOS_WEBHOOK_LOG_DAYS old."""
+    return webhook_log.forget(now=timezone.now())
 
 
 @job

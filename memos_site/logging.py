@@ -31,10 +31,10 @@ class LineFormatter(logging.Formatter):
         fields |= {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return " ".join(f"{name}={_quoted(value)}" for name, value in fields.items())
+        return " ".join(f"{name}={_quote(value)}" for name, value in fields.items())
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     text = str(value)
     if text and text.isprintable() and not any(mark in text for mark in ' "=\\'):
         return text

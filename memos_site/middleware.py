@@ -28,7 +28,7 @@ from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
 # Routes whose requests are counted and listed in the console.
-API = ("v1/", "api/v1/")
+API = ("v1/", "api/v1/", "mcp")
 WITH_POLICY = (*PAGES, "/docs", "/guide/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
@@ -134,10 +134,10 @@ class RouteSlashMiddleware:
         path = request.path_info
         bare = path.rstrip("/")
         slash_too_many = path != bare and is_valid_path(bare) and not is_valid_path(path)
-        return _moved(request, bare) if slash_too_many else self.get_response(request)
+        return _redirect(request, bare) if slash_too_many else self.get_response(request)
 
 
-def _moved(request: HttpRequest, path: str) -> HttpResponse:
+def _redirect(request: HttpRequest, path: str) -> HttpResponse:
     query = request.META.get("QUERY_STRING", "")
     target = escape_uri_path(path) + (f"?{iri_to_uri(query)}" if query else "")
     return HttpResponseRedirect(target, preserve_request=True)

@@ -130,7 +130,8 @@ MEMOS_REQUEST_SECONDS = env.integer(
 MEMOS_STREAMS_PER_KEY = env.integer(
     "MEMOS_STREAMS_PER_KEY",
     16,
-    "Streams that one API key may have open at once; the next is answered 503 `too_many_streams`.",
+    "Streams and answers of a model that one API key may have under way at once; the next is answered 503 "
+    "`too_many_streams`.",
     minimum=1,
     maximum=512,
 )
@@ -139,6 +140,30 @@ MEMOS_IDEMPOTENCY_HOURS = env.integer(
 )
 MEMOS_METRICS_PUBLIC = env.flag(
     "MEMOS_METRICS_PUBLIC", True, "`/metrics` needs no key (it shows totals only). 0: a key with the admin scope."
+)
+
+MEMOS_OAUTH_ISSUER = env.text(
+    "MEMOS_OAUTH_ISSUER",
+    "",
+    "Issuer whose OAuth tokens `/mcp` takes beside API keys, as `https://login.example.com`: exactly what its tokens "
+    "have in `iss`. Empty: API keys only.",
+)
+MEMOS_OAUTH_AUDIENCE = env.text(
+    "MEMOS_OAUTH_AUDIENCE",
+    "",
+    "Address of `/mcp` as clients reach it, as `https://memos.example.com/mcp`: tokens must have it in `aud`.",
+)
+MEMOS_OAUTH_JWKS_URL = env.text(
+    "MEMOS_OAUTH_JWKS_URL", "", "Where the issuer lists its keys. Empty: where its own metadata say."
+)
+MEMOS_OAUTH_ALGORITHMS = env.words(
+    "MEMOS_OAUTH_ALGORITHMS", "RS256,ES256", "Algorithms that a token may be signed with."
+)
+MEMOS_OAUTH_NAMESPACES_CLAIM = env.text(
+    "MEMOS_OAUTH_NAMESPACES_CLAIM",
+    "memos_namespaces",
+    "Claim of a token that names the namespaces its bearer reaches: a list, or words between spaces. Its scopes are "
+    "`memos:read`, `memos:write` and `memos:admin` in `scope` or `scp`.",
 )
 
 MEMOS_ADMIN_USER = env.text("MEMOS_ADMIN_USER", "admin", "Name of the staff login that the first start makes.")
@@ -484,6 +509,34 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Webhooks ----------------------------------------------------------------------------------------------------
+env.section("Webhooks")
+MEMOS_WEBHOOK_PRIVATE = env.flag(
+    "MEMOS_WEBHOOK_PRIVATE",
+    False,
+    "Webhooks may lead to addresses that are not public (loopback, private and link-local networks), and by plain "
+    "http. Whoever may make one then reaches this server's own network.",
+)
+MEMOS_WEBHOOK_SECONDS = env.number(
+    "MEMOS_WEBHOOK_SECONDS", 10.0, "Seconds that a delivery may take, its answer included.", minimum=0.1, maximum=60
+)
+MEMOS_WEBHOOK_DISABLE_HOURS = env.integer(
+    "MEMOS_WEBHOOK_DISABLE_HOURS",
+    72,
+    "Hours without one delivery that was taken, after which a failing webhook is disabled.",
+    minimum=1,
+    maximum=8760,
+)
+MEMOS_WEBHOOK_LOG_DAYS = env.integer(
+    "MEMOS_WEBHOOK_LOG_DAYS", 30, "Days that deliveries stay listed, and can be replayed.", minimum=3, maximum=3650
+)
+MEMOS_WEBHOOK_THREADS = env.integer(
+    "MEMOS_WEBHOOK_THREADS",
+    8,
+    "Webhooks that one worker delivers to at once; 0: this worker delivers nothing.",
+    maximum=64,
+)
+
 # --- Backups -----------------------------------------------------------------------------------------------------
 env.section("Backups")
 MEMOS_BACKUP_DIR = env.text(
@@ -770,8 +823,18 @@ STATICFILES_DIRS: list[Path] = []
 WHITENOISE_USE_FINDERS = True
 
 CORS_ALLOWED_ORIGINS = [] if MEMOS_CORS_ORIGINS == ["off"] else MEMOS_CORS_ORIGINS
-CORS_ALLOW_HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "if-match", "x-request-id")
-CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after")
+CORS_ALLOW_HEADERS = (
+    "accept",
+    "authorization",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "x-request-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+)
+CORS_EXPOSE_HEADERS = ("etag", "x-request-id", "retry-after", "www-authenticate")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MEMOS_MAX_BODY_BYTES
 SESSION_ENGINE = "ops.sign_in"
@@ -786,7 +849,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=MEMOS_LOGIN_LOCK_MINUTES)
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "ops.logins.address_of"
-AXES_LOCKOUT_CALLABLE = "ops.lock_out.locked_out"
+AXES_LOCKOUT_CALLABLE = "ops.lock_out.respond_locked_out"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

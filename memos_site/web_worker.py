@@ -20,19 +20,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any
-from urllib.parse import unquote
 
 import orjson
 from django.conf import settings
 from gunicorn.http import get_parser
 from gunicorn.http.unreader import Unreader
-from gunicorn.util import split_request_uri
 from gunicorn.workers.gthread import TConn, ThreadWorker
 from uuid_utils.compat import uuid7
 
 from memory.api.responses import error_body
 from memory.enums import ErrorCode
 from memos_site.forwarding import Forwarding
+from memos_site.long_requests import calls_answer, read_request_line
 
 MAX_HEAD_BYTES = 65_536
 SPOOLED_BYTES = 131_072
@@ -44,8 +43,6 @@ LINGER_SECONDS = 2.0
 LINGER_BYTES = 65_536
 
 _END = b"\r\n\r\n"
-# Answers take long when a model writes them; a stream takes as long as its client reads.
-_ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?")
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 _CONTINUE = re.compile(rb"\r\nexpect[ \t]*:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
@@ -54,18 +51,6 @@ _REASONS = {
     431: ("Request Header Fields Too Large", ErrorCode.HEADERS_TOO_LARGE),
     503: ("Service Unavailable", ErrorCode.OVERLOADED),
 }
-
-
-def _posted_path(head: bytes) -> str:
-    """The path of a POST as the application reads it, however its target is written; "" for all else."""
-    method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
-    if method != b"POST":
-        return ""
-    try:
-        return unquote(split_request_uri(rest.partition(b" ")[0].decode("latin-1")).path)
-    except ValueError:
-        # No target: the parser refuses it.
-        return ""
 
 
 class Buffered(Unreader):
@@ -102,6 +87,7 @@ class Connection(TConn):
         self.lacks: int | None = None
         self.length = 0
         self.wants_continue = False
+        self._may_call_answer = False
         self._head = bytearray()
         self._arrived: IO[bytes] = io.BytesIO()
 
@@ -143,9 +129,10 @@ class Connection(TConn):
             or self.length > settings.MEMOS_MAX_BODY_BYTES
         )
         self.lacks = 0 if self.is_cut else self.length
-        asked = _ANSWER.fullmatch(_posted_path(head))
-        self.takes_long = bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED)) and not self.is_cut
+        line = read_request_line(head)
+        self.takes_long = line.takes_long and not self.is_cut
         is_large = self.lacks > SPOOLED_BYTES
+        self._may_call_answer = line.may_call_answer and not is_large
         self._arrived = tempfile.TemporaryFile() if is_large else io.BytesIO()  # noqa: SIM115 - closed with the request
         self._arrived.write(head)
         self.wants_continue = bool(self.lacks) and _CONTINUE.search(head) is not None
@@ -157,6 +144,9 @@ class Connection(TConn):
         self.lacks -= len(data) - len(self.rest)
         if self.lacks == 0:
             self._arrived.seek(0)
+            if self._may_call_answer:
+                self.takes_long = calls_answer(self._arrived.read())
+                self._arrived.seek(0)
             self.buffered.source = self._arrived
 
     def forget(self) -> None:

@@ -21,8 +21,10 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from django.conf import settings
 from django_q.cluster import Sentinel
 
+from memory.services.webhooks import courier
 from memos_site.embedded import die_with_parent
 
 log = logging.getLogger("memos.worker")
@@ -33,6 +35,12 @@ _ENDED_BY_GUARD = (0, -signal.SIGTERM)
 
 class CrashOnlySentinel(Sentinel):
     """The guard of a cluster; a process of it that is killed ends the guard and all of its processes."""
+
+    def spawn_cluster(self) -> None:
+        """Starts the cluster's own processes, and the one that delivers to webhooks."""
+        super().spawn_cluster()
+        if settings.MEMOS_WEBHOOK_THREADS:
+            self.spawn_process(courier.run_process)
 
     def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
         """Starts a process of the cluster, and a thread that waits for its end.

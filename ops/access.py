@@ -83,15 +83,15 @@ TYPED_DETAILS = frozenset(
 )
 
 
-def masked_details(details: Any) -> Any:
+def mask_details(details: Any) -> Any:
     """The details of an event for who may not read texts: typed words and names are masked, counts and ids stay."""
     if isinstance(details, dict):
         return {
-            name: (MASK if value else value) if name in TYPED_DETAILS else masked_details(value)
+            name: (MASK if value else value) if name in TYPED_DETAILS else mask_details(value)
             for name, value in details.items()
         }
     if isinstance(details, list):
-        return [masked_details(one) for one in details]
+        return [mask_details(one) for one in details]
     return details
 
 
@@ -100,7 +100,7 @@ def request_id(request: HttpRequest) -> str:
     return str(getattr(request, "request_id", ""))
 
 
-def chosen_namespace(request: HttpRequest) -> Namespace | None:
+def find_chosen_namespace(request: HttpRequest) -> Namespace | None:
     """The namespace that the address names (`?ns=`), None without one.
 
     Raises Http404 for one out of reach, as for one that does not exist. Looked up once a request.
@@ -130,8 +130,8 @@ def scope_in(request: HttpRequest, namespace: Namespace) -> Scope:
 
 
 def page_access(request: HttpRequest) -> Access:
-    """What a page shows: the chosen namespace, else all that are reached. Raises Http404 as `chosen_namespace`."""
-    access, chosen = staff_access(request), chosen_namespace(request)
+    """What a page shows: the chosen namespace, else all that are reached. Raises Http404 as `find_chosen_namespace`."""
+    access, chosen = staff_access(request), find_chosen_namespace(request)
     if chosen is None:
         return access
     return replace(access, all_namespaces=False, namespace_ids=frozenset({chosen.pk}))

@@ -76,7 +76,7 @@ def carry_out(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state not in (BulkState.QUEUED, BulkState.RUNNING):
         return action
-    access, operation = _allowed(action), _OPERATIONS[BulkVerb(action.verb)]
+    access, operation = _check_access(action), _OPERATIONS[BulkVerb(action.verb)]
     total = len(action.memory_ids)
     while action.position < total:
         batch = action.memory_ids[action.position : action.position + BATCH]
@@ -127,7 +127,7 @@ def undo(action_id: uuid.UUID, *, now: datetime) -> BulkAction:
     action = BulkAction.objects.select_related("user").get(pk=action_id)
     if action.state != BulkState.UNDOING:
         return action
-    access, operation = _allowed(action), _UNDOES[BulkVerb(action.verb)]
+    access, operation = _check_access(action), _UNDOES[BulkVerb(action.verb)]
     keys = [uuid.UUID(key) for key in sorted(action.changed)]
     while action.position < len(keys):
         batch = keys[action.position : action.position + BATCH]
@@ -148,7 +148,7 @@ def _note(action: BulkAction, count: int, **values: Any) -> None:
     action.position += count
 
 
-def _allowed(action: BulkAction) -> Access:
+def _check_access(action: BulkAction) -> Access:
     """What the one who asked reaches at this moment. Raises Forbidden when the permission was taken away."""
     if not may(action.user, action.verb):
         raise Forbidden("Who asked for it may not do it any more.")

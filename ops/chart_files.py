@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 
-from memory.text.spreadsheet import guarded
+from memory.text.spreadsheet import escape_formula
 from ops.charts import BarChart, Histogram, LineChart, StackedBar, Value
 
 PARAMETER = "csv"
@@ -38,15 +38,15 @@ def _name(chart: Chart) -> str:
 
 def _rows(chart: Chart) -> Iterator[list[str | Value]]:
     if isinstance(chart, Histogram):
-        yield ["", guarded(str(chart.header))]
+        yield ["", escape_formula(str(chart.header))]
         for column in chart.columns:
-            yield [guarded(column.key or column.label), column.value]
+            yield [escape_formula(column.key or column.label), column.value]
         return
     if isinstance(chart, BarChart | StackedBar):
-        yield ["", guarded(str(chart.title))]
+        yield ["", escape_formula(str(chart.title))]
         for part in chart.bars if isinstance(chart, BarChart) else chart.segments:
-            yield [guarded(str(part.label)), part.value]
+            yield [escape_formula(str(part.label)), part.value]
         return
-    yield ["", *(guarded(str(header)) for header in chart.headers)]
+    yield ["", *(escape_formula(str(header)) for header in chart.headers)]
     for key, values in zip(chart.keys, chart.values, strict=True):
-        yield [guarded(key), *values]
+        yield [escape_formula(key), *values]

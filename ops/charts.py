@@ -217,12 +217,14 @@ def line_chart(
         ticks=[show(top), show(top / 2), show(0)],
         marks=_marks(labels),
         headers=[one.title for one in series],
-        rows=[(label, [_shown(one.values[index], show) for one in series]) for index, label in enumerate(labels)],
+        rows=[
+            (label, [_format_value(one.values[index], show) for one in series]) for index, label in enumerate(labels)
+        ],
         hits=[
             HoverStrip(
                 _number(index * step),
                 _number(step),
-                f"{label} – " + ", ".join(f"{one.title}: {_shown(one.values[index], show)}" for one in series),
+                f"{label} – " + ", ".join(f"{one.title}: {_format_value(one.values[index], show)}" for one in series),
             )
             for index, label in enumerate(labels)
         ],
@@ -246,7 +248,7 @@ def bar_chart(
     return BarChart(title, description, drawn, csv)
 
 
-def stacked_bar(
+def bar_of_parts(
     title: Words, parts: Sequence[Slice], *, description: Words = "", show: Format = plain, csv: str = ""
 ) -> StackedBar:
     """The parts of one whole in one bar; parts of nothing are in the legend only."""
@@ -356,7 +358,7 @@ def _marks(labels: Sequence[str]) -> list[str]:
     return [labels[round(last * part / 4)] for part in range(5)]
 
 
-def _shown(value: Value, show: Format) -> str:
+def _format_value(value: Value, show: Format) -> str:
     return "–" if value is None else show(float(value))
 
 

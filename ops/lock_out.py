@@ -27,7 +27,7 @@ TOO_MANY = 429
 ACTOR = "sign-in"
 
 
-def locked_out(
+def respond_locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Mapping[str, Any] | None
 ) -> HttpResponse:
     """django-axes' AXES_LOCKOUT_CALLABLE. Says the same whether there is such an account or not."""

@@ -74,6 +74,7 @@ GROUPS = (
         _("Account for"),
         (
             Page("usage", _("Usage"), "bolt", "ops:usage", family="ops:usage"),
+            Page("webhooks", _("Webhooks"), "link", "ops:webhooks", family="ops:webhook"),
             Page("audit", _("Audit"), "audit", "ops:audit", family="ops:audit"),
             Page("admin", _("Admin"), "admin", "admin:index", family="admin:"),
         ),
@@ -83,7 +84,7 @@ GROUPS = (
 KEPT = ("ns", "window")
 
 
-def kept_query(request: HttpRequest) -> str:
+def keep_query(request: HttpRequest) -> str:
     """`?ns=…&window=…` as far as the request has them, else empty."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)}
     return f"?{urlencode(kept)}" if kept else ""
@@ -92,7 +93,7 @@ def kept_query(request: HttpRequest) -> str:
 def groups(request: HttpRequest) -> list[tuple[Words, list[Link]]]:
     """What this member of staff may open, by group; groups without a page are left out."""
     here = request.resolver_match.view_name if request.resolver_match else ""
-    query = kept_query(request)
+    query = keep_query(request)
     shown = [
         (group.title, [link for page in group.pages if (link := _link(page, request, here, query))]) for group in GROUPS
     ]

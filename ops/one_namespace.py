@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest
 
 from memory.models import Namespace, NamespaceStat
 from memory.types import Scope
-from ops.access import chosen_namespace, reachable_namespaces, request_id, staff_actor
+from ops.access import find_chosen_namespace, reachable_namespaces, request_id, staff_actor
 
 OFFERED = 100
 
@@ -29,14 +29,14 @@ def scope_of(request: HttpRequest) -> Scope | None:
 
     Raises Http404 for one out of reach.
     """
-    found = chosen_namespace(request)
+    found = find_chosen_namespace(request)
     if found is None:
         reached = list(reachable_namespaces(request)[:2])
         found = reached[0] if len(reached) == 1 else None
     return None if found is None else _scope(request, found)
 
 
-def scope_chosen(request: HttpRequest) -> Scope:
+def find_chosen_scope(request: HttpRequest) -> Scope:
     """As `scope_of`, for a part of a page, which is asked for when one is chosen. Raises Http404 where none is."""
     scope = scope_of(request)
     if scope is None:
@@ -44,7 +44,7 @@ def scope_chosen(request: HttpRequest) -> Scope:
     return scope
 
 
-def scope_named(request: HttpRequest, name: str) -> Scope | None:
+def find_scope(request: HttpRequest, name: str) -> Scope | None:
     """The namespace of that name, if it is reached: for actions, whose form names it."""
     found = reachable_namespaces(request).filter(name=name).first()
     return None if found is None else _scope(request, found)

@@ -75,7 +75,7 @@ def cluster(number: int) -> str:
 def cell(at: datetime, age: Band | None = None, strength: Band | None = None) -> str:
     """A cell of the grid; with one band a row or a column of it, with none all that it counts."""
     bands = {"age": age, "strength": strength}
-    parts = [f"at={at.isoformat()}", *(f"{name}={_written(band)}" for name, band in bands.items() if band)]
+    parts = [f"at={at.isoformat()}", *(f"{name}={_write_band(band)}" for name, band in bands.items() if band)]
     return f"fading:{';'.join(parts)}"
 
 
@@ -121,7 +121,7 @@ def _fading(scope: Scope, parts: Mapping[str, str]) -> MemoryQuerySet:
     )
 
 
-def _written(band: Band) -> str:
+def _write_band(band: Band) -> str:
     return f"{band[0]}..{'' if band[1] is None else band[1]}"
 
 

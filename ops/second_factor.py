@@ -37,7 +37,7 @@ def verify(user: User, token: str) -> Device | None:
     device_class = TOTPDevice if by_app else StaticDevice
     with transaction.atomic():
         for device in device_class.objects.select_for_update().filter(user=user, confirmed=True):
-            if device.verify_token(token if by_app else _stored(token)):
+            if device.verify_token(token if by_app else _hash_code(token)):
                 return device
     return None
 
@@ -49,7 +49,7 @@ def begin(user: User) -> TOTPDevice:
         return TOTPDevice.objects.create(user=user, name=NAME, confirmed=False)
 
 
-def begun(user: User) -> TOTPDevice | None:
+def find_begun(user: User) -> TOTPDevice | None:
     """The key that waits for its first code."""
     return TOTPDevice.objects.filter(user=user, confirmed=False).first()
 
@@ -72,11 +72,11 @@ def renew_backup_codes(user: User) -> list[str]:
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()
         device = StaticDevice.objects.create(user=user, name="backup", confirmed=True)
-        StaticToken.objects.bulk_create([StaticToken(device=device, token=_stored(code)) for code in codes])
+        StaticToken.objects.bulk_create([StaticToken(device=device, token=_hash_code(code)) for code in codes])
     return codes
 
 
-def backup_codes_left(user: User) -> int:
+def count_backup_codes_left(user: User) -> int:
     """How many backup codes were not used yet."""
     return StaticToken.objects.filter(device__user=user).count()
 
@@ -101,6 +101,6 @@ def key_in_words(device: TOTPDevice) -> str:
     return " ".join(key[at : at + 4] for at in range(0, len(key), 4))
 
 
-def _stored(code: str) -> str:
+def _hash_code(code: str) -> str:
     made = hmac.new(settings.MEMOS_KEY_PEPPER.encode(), b"backup-code:" + code.lower().encode(), hashlib.sha256)
     return made.hexdigest()[:_STORED_CHARS]

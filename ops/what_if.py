@@ -38,9 +38,9 @@ def read_changes(governing: Governing, given: Mapping[str, str]) -> dict[str, Va
 
 def policy_with(governing: Governing, changed: Mapping[str, Value]) -> Policy:
     """The policy that would be in force with these values saved. Raises InvalidInput."""
-    return propose(wanted_with(governing, changed)).policy if changed else governing.effective.policy
+    return propose(merge_overrides(governing, changed)).policy if changed else governing.effective.policy
 
 
-def wanted_with(governing: Governing, changed: Mapping[str, Value]) -> dict[str, object]:
+def merge_overrides(governing: Governing, changed: Mapping[str, Value]) -> dict[str, object]:
     """What the namespace sets itself, with these values: the shape in which a policy is saved."""
     return nest({**governing.overrides, **changed})

@@ -89,9 +89,9 @@ Field = tuple[str, Schema, bool, str]
 def _fields(schema: Schema, whole: Schema, prefix: str = "", within: tuple[str, ...] = ()) -> list[Field]:
     """Fields of an object and of the objects within, as dotted names; `[]` after the name of a list."""
     found: list[Field] = []
-    schema = _resolved(schema, whole)
+    schema = _resolve(schema, whole)
     for name, given in schema.get("properties", {}).items():
-        one = _resolved(given, whole)
+        one = _resolve(given, whole)
         inner = one.get("items", {}) if _is_list(one) else given
         link = EXPLAINED.get(_name(inner), "")
         says = " ".join(part for part in (given.get("description", one.get("description", "")), link) if part)
@@ -128,7 +128,7 @@ def _may_be_null(schema: Schema) -> bool:
     )
 
 
-def _resolved(schema: Schema, whole: Schema) -> Schema:
+def _resolve(schema: Schema, whole: Schema) -> Schema:
     """The schema behind a reference, with what stands beside it; `nullable` where null is one of what it may be."""
     present = _present(schema)
     found = whole["components"]["schemas"][_name(present)] if "$ref" in present else present
@@ -144,7 +144,7 @@ def _table(fields: list[Field], whole: Schema) -> list[str]:
     lines = ["| field | type | what it is |", "|---|---|---|"]
     for name, schema, required, says in fields:
         words = ". ".join([*(["**required**"] if required else []), *([_cell(says)] if says else [])])
-        lines.append(f"| `{name}` | {_type(_resolved(schema, whole), whole)} | {words} |")
+        lines.append(f"| `{name}` | {_type(_resolve(schema, whole), whole)} | {words} |")
     return lines
 
 
@@ -152,7 +152,7 @@ def _type(schema: Schema, whole: Schema) -> str:
     if schema.get("enum"):
         word = ", ".join(f"`{one}`" for one in schema["enum"] if one is not None)
     elif _is_list(schema):
-        word = f"list of {_type(_resolved(schema.get('items', {}), whole), whole)}"
+        word = f"list of {_type(_resolve(schema.get('items', {}), whole), whole)}"
     else:
         kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ())
         word = schema.get("format") or " or ".join(kind for kind in kinds if kind != "null") or "any"

@@ -124,11 +124,11 @@ def without_detours(arrows: dict[str, set[str]]) -> dict[str, set[str]]:
     """The arrows that no longer way replaces (the transitive reduction of a graph without circles)."""
 
     @cache
-    def reached(start: str) -> set[str]:
-        return {end for one in arrows[start] for end in ({one} | reached(one))}
+    def reach(start: str) -> set[str]:
+        return {end for one in arrows[start] for end in ({one} | reach(one))}
 
     return {
-        name: {one for one in ends if not any(one in reached(other) for other in ends)} for name, ends in arrows.items()
+        name: {one for one in ends if not any(one in reach(other) for other in ends)} for name, ends in arrows.items()
     }
 
 
@@ -149,7 +149,7 @@ def walk(start: str) -> list[str]:
         inside = module(call[0])
         of_class = call[1].rpartition(".")[0]
         for name in _names(inside.body(call[1])):
-            if found := _resolved(inside, name, of_class):
+            if found := _resolve(inside, name, of_class):
                 visit(found)
 
     name, _, function = start.partition(":")
@@ -165,7 +165,7 @@ def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
-            whole = _dotted(node)
+            whole = _read_dotted_name(node)
             yield from [whole] if whole else _names([node.value])
         elif isinstance(node, ast.AnnAssign):
             yield from _names([node.value] if node.value else [])
@@ -175,15 +175,15 @@ def _names(nodes: Sequence[ast.AST]) -> Iterator[str]:
             yield from _names(list(ast.iter_child_nodes(node)))
 
 
-def _dotted(node: ast.AST) -> str:
+def _read_dotted_name(node: ast.AST) -> str:
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (before := _dotted(node.value)):
+    if isinstance(node, ast.Attribute) and (before := _read_dotted_name(node.value)):
         return f"{before}.{node.attr}"
     return ""
 
 
-def _resolved(inside: Module, name: str, of_class: str) -> Call | None:
+def _resolve(inside: Module, name: str, of_class: str) -> Call | None:
     """The function or table that a name stands for; None for a class, a value, or what is not of this code."""
     head, _, rest = name.partition(".")
     if head == "self":
@@ -196,7 +196,7 @@ def _resolved(inside: Module, name: str, of_class: str) -> Call | None:
     for end in range(len(parts) - 1, 0, -1):
         if _is_module(".".join(parts[:end])):
             other = module(".".join(parts[:end]))
-            return _resolved(other, ".".join(parts[end:]), "")
+            return _resolve(other, ".".join(parts[end:]), "")
     return None
 
 
@@ -204,7 +204,9 @@ def _method(inside: Module, of_class: str, name: str) -> Call | None:
     if f"{of_class}.{name}" in inside.functions:
         return inside.name, f"{of_class}.{name}"
     for base in inside.classes[of_class].bases if of_class in inside.classes else ():
-        home, _, base_name = inside.imports.get(_dotted(base), f"{inside.name}.{_dotted(base)}").rpartition(".")
+        home, _, base_name = inside.imports.get(
+            _read_dotted_name(base), f"{inside.name}.{_read_dotted_name(base)}"
+        ).rpartition(".")
         if home and _is_module(home) and (found := _method(module(home), base_name, name)):
             return found
     return None

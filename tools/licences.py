@@ -74,10 +74,10 @@ class Licence:
 
 def licences() -> list[Licence]:
     """Of what MemOS runs on, by package."""
-    return [Licence(name, metadata.version(name), _stated(name)) for name in sorted(_installed())]
+    return [Licence(name, metadata.version(name), _read_stated(name)) for name in sorted(_list_installed())]
 
 
-def _installed() -> set[str]:
+def _list_installed() -> set[str]:
     found: set[str] = set()
     for file in FILES:
         for requirement in _requirements(file):
@@ -105,7 +105,7 @@ def _follow(requirement: Requirement, found: set[str], *, further: bool) -> None
             _follow(needed, found, further=True)
 
 
-def _stated(package: str) -> tuple[str, ...]:
+def _read_stated(package: str) -> tuple[str, ...]:
     if package in STATED:
         return (STATED[package],)
     told = metadata.metadata(package)

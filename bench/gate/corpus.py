@@ -82,7 +82,7 @@ def _fresh_samples(attack: bool, language: str) -> Iterator[Sample]:
     unseen = _unseen(name, Counter(kind for kind, _, _ in lines))
     for kind, number, line in lines:
         half = FRESH_UNSEEN if (kind, number) in unseen else FRESH
-        text = _disguised(line.replace("\\n", "\n"))
+        text = _apply_disguise(line.replace("\\n", "\n"))
         yield Sample(text, attack, kind, language, f"{name}.{language}.{kind}.{number}", half)
 
 
@@ -115,11 +115,11 @@ def _fillings(frame: str) -> list[str]:
     for place in range(count):
         chosen = iter(slots)
         text = _SLOT.sub(lambda _: (options := next(chosen))[place % len(options)], frame)  # noqa: B023
-        texts.append(_disguised(text.replace("\\n", "\n")))
+        texts.append(_apply_disguise(text.replace("\\n", "\n")))
     return texts
 
 
-def _disguised(text: str) -> str:
+def _apply_disguise(text: str) -> str:
     if not text.startswith("@"):
         return text
     name, _, plain = text[1:].partition(" ")

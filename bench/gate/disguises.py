@@ -11,17 +11,17 @@ _LEET = str.maketrans("aeiost", "4310$7")
 _HOMOGLYPHS = str.maketrans("aeopcxyi", "аеорсхуі")
 
 
-def _spaced(text: str) -> str:
+def _space_out(text: str) -> str:
     if not text.isascii():
         return " ".join(text)
     return "  ".join(" ".join(word) for word in text.split())
 
 
-def _joined(text: str, mark: str) -> str:
+def _join_letters(text: str, mark: str) -> str:
     return " ".join(mark.join(word) for word in text.split(" "))
 
 
-def _mixed_case(text: str) -> str:
+def _mix_case(text: str) -> str:
     return "".join(letter.upper() if place % 2 else letter.lower() for place, letter in enumerate(text))
 
 
@@ -35,12 +35,12 @@ _DISGUISES: dict[str, Callable[[str], str]] = {
     "url": lambda text: quote(text, safe=""),
     "entities": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
     "leet": lambda text: text.lower().translate(_LEET),
-    "spaced": _spaced,
+    "spaced": _space_out,
     "homoglyph": lambda text: text.translate(_HOMOGLYPHS),
     "zerowidth": "\u200b".join,
     "fullwidth": lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text),
-    "dotted": lambda text: _joined(text, "." if text.isascii() else "·"),
-    "mixedcase": _mixed_case,
+    "dotted": lambda text: _join_letters(text, "." if text.isascii() else "·"),
+    "mixedcase": _mix_case,
     "combining": lambda text: "".join(f"{one}\u0336" if one.isalpha() else one for one in text),
     "vertical": "\n".join,
 }

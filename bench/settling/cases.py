@@ -134,7 +134,7 @@ def _case(frame: Frame, gaps: Mapping[str, str], identity: str, language: str, d
     safe = {-1, len(frame.messages) - 1, *(frame.untouched or ())}
     untouched = [now for now, (place, _) in enumerate(said) if every or place in safe]
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return text.format_map(gaps)
 
     return Case(
@@ -144,11 +144,11 @@ def _case(frame: Frame, gaps: Mapping[str, str], identity: str, language: str, d
         frame.name,
         tuple(_message(text, place, together=frame.together) for place, (_, text) in enumerate(said)),
         tuple(
-            Question(filled(one[0]), tuple(filled(one[1]).split(" / ")), filled(one[2]) if len(one) > 2 else "")
+            Question(fill(one[0]), tuple(fill(one[1]).split(" / ")), fill(one[2]) if len(one) > 2 else "")
             for one in frame.ask
         ),
-        tuple(Kept(filled(one[0]), tuple(filled(text) for text in one[1:])) for one in frame.kept),
-        tuple(Replaced(place_of[place], filled(value)) for place, value in frame.replaced.items()),
+        tuple(Kept(fill(one[0]), tuple(fill(text) for text in one[1:])) for one in frame.kept),
+        tuple(Replaced(place_of[place], fill(value)) for place, value in frame.replaced.items()),
         tuple(untouched),
     )
 

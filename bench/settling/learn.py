@@ -44,7 +44,7 @@ from bench.settling.pairs import PAIRS, lines_of
 from memory.governance.likelihood import Nearness, features, is_told, vetoes
 from memory.governance.references import resolve_references
 from memory.governance.updates import update
-from memory.providers.embedding.registry import configured_model, provider_for
+from memory.providers.embedding.registry import provider_for, read_configured_model
 from memory.text.analysis import cjk_share
 from memory.text.utterances import statements
 
@@ -94,9 +94,9 @@ def main() -> None:
     options = parser.parse_args()
     every = list(read_pairs())
     pairs = [pair for pair in every if pair.source not in (HELD_OUT, HELD_OUT_FACTS)]
-    pairs += crossed(pairs)
+    pairs += cross_pairs(pairs)
     names, rows = rows_of(pairs)
-    report(pairs, cross_validated(pairs, rows))
+    report(pairs, cross_validate(pairs, rows))
     weights = fit(rows)
     if options.held_out:
         kept = [pair for pair in every if pair.source in (HELD_OUT, HELD_OUT_FACTS)]
@@ -133,7 +133,7 @@ def _pairs_of(case: Case) -> Iterator[Pair]:
     yield from (Pair(LEARN, case.frame, 0, texts[old], texts[new]) for new in told for old in left_alone if old < new)
 
 
-def crossed(pairs: Sequence[Pair]) -> list[Pair]:
+def cross_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     """Pairs of an older and a newer message of two lines, half of them of two Chinese lines."""
     chance = random.Random(3)
     found = []
@@ -161,7 +161,7 @@ def rows_of(pairs: Sequence[Pair]) -> tuple[list[str], list[Row]]:
             for text in (statement.text, *(claim.clause.text for claim in claims))
         }
     )
-    vectors = dict(zip(known, provider_for(*configured_model()).embed(known), strict=True))
+    vectors = dict(zip(known, provider_for(*read_configured_model()).embed(known), strict=True))
     names: list[str] = []
     rows = []
     for pair in pairs:
@@ -209,7 +209,7 @@ def fit(rows: Sequence[Row]) -> np.ndarray:
     return weights
 
 
-def cross_validated(pairs: Sequence[Pair], rows: Sequence[Row]) -> np.ndarray:
+def cross_validate(pairs: Sequence[Pair], rows: Sequence[Row]) -> np.ndarray:
     """The likelihood of each pair by weights that were learned without its group."""
     groups = sorted({pair.group for pair in pairs})
     random.Random(0).shuffle(groups)

@@ -35,7 +35,7 @@ class Outcome:
         """`says`: what to show a person when it is not good."""
         self._noted.append((measure, good, says))
 
-    def noted(self, measure: str) -> list[bool]:
+    def list_noted(self, measure: str) -> list[bool]:
         """Whether it was good, for each time `measure` was noted."""
         return [good for name, good, _ in self._noted if name == measure]
 

@@ -67,21 +67,21 @@ def _measure(cases: Sequence[Case]) -> list[Outcome]:
         embed_memories([passages_to_embed(one.text, one.speaker) for one in messages[start : start + BATCH]])
         for start in range(0, len(messages), BATCH)
     ]
-    texts = [text for case in cases for text in _asked(case)]
+    texts = [text for case in cases for text in _list_questions(case)]
     ready = iter(questions([Ask(text, TOP, now) for text in texts]))
     outcomes, start = [], 0
     for case in cases:
-        vectors = _joined(embedded, range(start, start + len(case.messages)))
+        vectors = _join_vectors(embedded, range(start, start + len(case.messages)))
         start += len(case.messages)
-        outcomes.append(_settled(case, vectors, [next(ready) for _ in _asked(case)], now=now))
+        outcomes.append(_settle_case(case, vectors, [next(ready) for _ in _list_questions(case)], now=now))
     return outcomes
 
 
-def _asked(case: Case) -> list[str]:
+def _list_questions(case: Case) -> list[str]:
     return [*(one.text for one in case.questions), *(one.question for one in case.kept)]
 
 
-def _joined(embedded, places: range):
+def _join_vectors(embedded, places: range):
     """The vectors of the messages at `places`, which may begin in one batch and end in the next."""
     import numpy as np  # noqa: PLC0415
 
@@ -97,7 +97,7 @@ def _joined(embedded, places: range):
     return Embedded(embedded[0].model_id, np.array(rows), kept)
 
 
-def _settled(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outcome:
+def _settle_case(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outcome:
     """What became of the case's messages, and what its questions find."""
     from memory.retrieval.pipeline import retrieve  # noqa: PLC0415
     from memory.services.evaluation.scratch import scratch_namespace  # noqa: PLC0415
@@ -123,7 +123,7 @@ def _settled(case: Case, vectors, ready: Sequence, *, now: datetime) -> Outcome:
             for question in ready
         ]
         after = _after(scope)
-    return judged(case, after, hits)
+    return judge_case(case, after, hits)
 
 
 def _after(scope) -> list[After]:
@@ -150,7 +150,7 @@ def _after(scope) -> list[After]:
     return [done[place] for place in sorted(done)]
 
 
-def judged(case: Case, after: Sequence[After], hits: Sequence[Sequence[tuple[int, str]]]) -> Outcome:
+def judge_case(case: Case, after: Sequence[After], hits: Sequence[Sequence[tuple[int, str]]]) -> Outcome:
     """`hits`: (place of the message, text handed over), best first, of each of the case's questions in turn."""
     outcome = Outcome(case, tuple(after))
     asked = len(case.questions)
@@ -224,7 +224,7 @@ def _print_row(name: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def _share(outcomes: Sequence[Outcome], measure: str) -> str:
-    noted = [good for one in outcomes for good in one.noted(measure)]
+    noted = [good for one in outcomes for good in one.list_noted(measure)]
     if not noted:
         return f"{'-':>17}"
     return f"{100 * sum(noted) / len(noted):5.1f} ({sum(noted)} of {len(noted)})".rjust(17)

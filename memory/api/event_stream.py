@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from contextvars import copy_context
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import connection
@@ -45,18 +45,27 @@ _lock = threading.Lock()
 
 
 class Slot:
-    """One of the streams that a caller may have open at once in this process. Raises TooManyStreams."""
+    """One of the streams and answers of a model that a caller may have under way at once in this process.
+
+    Raises TooManyStreams.
+    """
 
     def __init__(self, caller: str) -> None:
         most = settings.MEMOS_STREAMS_PER_KEY
         with _lock:
             if _open[caller] >= most:
                 raise TooManyStreams(
-                    f"This key has {most} streams open (MEMOS_STREAMS_PER_KEY). Let one end, or read it to its end, "
-                    "and try again."
+                    f"This key has {most} streams or answers under way (MEMOS_STREAMS_PER_KEY). Let one end, or read "
+                    "it to its end, and try again."
                 )
             _open[caller] += 1
         self._caller: str | None = caller
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
     def give_back(self) -> None:
         """Lets another stream begin; more than once does nothing."""

@@ -73,7 +73,7 @@ class ContentField(serializers.Field):
         if isinstance(data, str):
             content = Content(data)
         elif isinstance(data, list):
-            content = self._joined(data)
+            content = self._join_parts(data)
         else:
             self.fail("invalid")
         if len(content.text) > MAX_TEXT_CHARS:
@@ -82,7 +82,7 @@ class ContentField(serializers.Field):
             self.fail("nul")
         return content if content.text.strip() else Content(left_out=content.left_out)
 
-    def _joined(self, parts: list[Any]) -> Content:
+    def _join_parts(self, parts: list[Any]) -> Content:
         texts: list[str] = []
         left_out: dict[str, None] = {}
         for place, part in enumerate(parts):

@@ -27,13 +27,13 @@ class StrictJSONParser(BaseParser):
         try:
             data = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise ParseError(_why(body, error)) from error
+            raise ParseError(describe_fault(body, error)) from error
         if not isinstance(data, dict):
             raise ParseError(f"The body must be a JSON object, not {_kind(data)}.")
         return data
 
 
-def _why(body: bytes, error: orjson.JSONDecodeError) -> str:
+def describe_fault(body: bytes, error: orjson.JSONDecodeError) -> str:
     """Names the field of a value that JSON does not know, or the place where the text stops being JSON."""
     try:
         lenient = json.loads(body)

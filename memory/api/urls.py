@@ -3,8 +3,11 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from memory.api.mcp.oauth import ProtectedResourceView
+from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
+from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
 from memory.api.views.documents import DocumentViewSet
@@ -24,6 +27,7 @@ from memory.api.views.query import QueryViewSet
 from memory.api.views.search import SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.usage import UsageViewSet
+from memory.api.views.webhooks import WebhookViewSet
 from memory.api.views.why import WhyViewSet
 
 urlpatterns = [
@@ -85,10 +89,27 @@ urlpatterns = [
     path("v1/policy", PolicyViewSet.as_view({"get": "retrieve", "put": "update"})),
     path("v1/policy/preview", PolicyViewSet.as_view({"post": "preview"})),
     path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),
+    path("v1/changes", ChangeViewSet.as_view({"get": "show"})),
+    path("v1/webhooks", WebhookViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "v1/webhooks/<uuid:webhook_id>",
+        WebhookViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/webhooks/<uuid:webhook_id>/secret", WebhookViewSet.as_view({"post": "rotate"})),
+    path("v1/webhooks/<uuid:webhook_id>/test", WebhookViewSet.as_view({"post": "test"})),
+    path("v1/webhooks/<uuid:webhook_id>/replay", WebhookViewSet.as_view({"post": "replay_failed"})),
+    path("v1/webhooks/<uuid:webhook_id>/deliveries", WebhookViewSet.as_view({"get": "deliveries"})),
+    path(
+        "v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
+        WebhookViewSet.as_view({"post": "replay"}),
+    ),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
+    path("mcp", McpViewSet.as_view({"post": "create"})),
+    path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
+    path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
     path("openapi.json", OpenAPIView.as_view(), name="openapi"),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi", template_name="docs.html"), name="docs"),
 ]

@@ -38,7 +38,7 @@ def containment(gold: str, answer: str) -> float:
     return len(wanted & said) / len(wanted) if wanted else 1.0
 
 
-def chosen_letter(answer: str) -> str:
+def find_letter(answer: str) -> str:
     """The one letter that the answer chooses, as `(b)` or `b`; "" when it names none, or several."""
     lowered = answer.lower()
     found = set(_LETTER.findall(lowered)) or set(_BARE_LETTER.findall(lowered))

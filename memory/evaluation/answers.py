@@ -19,8 +19,8 @@ import orjson
 
 from memory.enums import AnswerCriterion, AnswerMode
 from memory.errors import InvalidInput, LLMUnavailable
-from memory.evaluation.answer_metrics import chosen_letter, containment, token_f1
-from memory.evaluation.bootstrap import Interval, paired_intervals
+from memory.evaluation.answer_metrics import containment, find_letter, token_f1
+from memory.evaluation.bootstrap import Interval, estimate_intervals
 from memory.evaluation.published import GoldQuestion, PublishedSet, QuestionHistory
 from memory.providers.chat.model import ChatModel
 from memory.providers.llm_answer_judge import AnswerJudge
@@ -145,10 +145,10 @@ def run_answers(
     again, and it goes on.
     """
     file = ResultFile(out, run.describe(published))
-    wanted = [question.id for history in _wanted(published, run) for question in history.questions]
+    wanted = [question.id for history in _select_questions(published, run) for question in history.questions]
     if not wanted:
         raise InvalidInput(f"No question of {published.name!r} is of these types.", detail={"field": "types"})
-    for number, history in enumerate(_wanted(published, run)):
+    for number, history in enumerate(_select_questions(published, run)):
         left = [one for one in history.questions if one.id not in file.results]
         for question, sources in _search(history, left, run, number=number, now=now):
             file.add(_result(question, sources, run))
@@ -175,11 +175,11 @@ def compare_results(base: Mapping[str, AnswerResult], run: Mapping[str, AnswerRe
         known = [(float(left), float(right)) for left, right in pairs if left is not None and right is not None]
         if known:
             columns = np.array(known, dtype=float)
-            (found[name],) = paired_intervals(columns[:, :1], columns[:, 1:])
+            (found[name],) = estimate_intervals(columns[:, :1], columns[:, 1:])
     return found
 
 
-def _wanted(published: PublishedSet, run: AnswerRun) -> Iterator[QuestionHistory]:
+def _select_questions(published: PublishedSet, run: AnswerRun) -> Iterator[QuestionHistory]:
     left = run.limit or published.total
     for history in published.histories():
         questions = [one for one in history.questions if not run.types or one.type in run.types][:left]
@@ -230,7 +230,7 @@ def _result(question: GoldQuestion, sources: AnswerSources, run: AnswerRun) -> A
             f"{run.model.provider}/{run.model.name} did not answer the question {question.id!r} "
             f"({', '.join(answered.degraded)}). Run the same command again when it does: it goes on from there."
         )
-    gold = _expected(question)
+    gold = _find_gold_text(question)
     right, reason = _mark(question, answered, run)
     said = "" if abstained else answered.text
     return AnswerResult(
@@ -250,7 +250,7 @@ def _result(question: GoldQuestion, sources: AnswerSources, run: AnswerRun) -> A
     )
 
 
-def _expected(question: GoldQuestion) -> str:
+def _find_gold_text(question: GoldQuestion) -> str:
     """The text of the expected answer, which is an option where it is a choice."""
     if question.criterion != AnswerCriterion.CHOICE:
         return question.gold
@@ -261,7 +261,7 @@ def _mark(question: GoldQuestion, answered: CitedAnswer, run: AnswerRun) -> tupl
     """Whether the answer is right, and why; None where nothing can tell."""
     abstained = answered.no_answer is not None
     if question.criterion == AnswerCriterion.CHOICE:
-        return (chosen_letter(answered.text) == question.gold, "") if run.model else (None, "")
+        return (find_letter(answered.text) == question.gold, "") if run.model else (None, "")
     if question.criterion == AnswerCriterion.ABSTAIN and (abstained or run.judge is None):
         return abstained, ""
     if run.judge is None:

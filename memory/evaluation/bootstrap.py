@@ -22,7 +22,7 @@ class Interval:
     high: float
 
 
-def paired_intervals(base: np.ndarray, run: np.ndarray) -> list[Interval]:
+def estimate_intervals(base: np.ndarray, run: np.ndarray) -> list[Interval]:
     """For each figure, the mean of `run` − `base` and its percentile bootstrap interval.
 
     Both are float [questions, figures], the same question in the same row. Questions are drawn with replacement,

@@ -12,7 +12,7 @@ import numpy as np
 from memory.enums import EvaluationStatus
 from memory.errors import InvalidInput
 from memory.evaluation import metrics
-from memory.evaluation.bootstrap import CONFIDENCE, RESAMPLES, Interval, paired_intervals
+from memory.evaluation.bootstrap import CONFIDENCE, RESAMPLES, Interval, estimate_intervals
 from memory.models import EvaluationResult, EvaluationRun
 from memory.services.evaluation.runs import find
 from memory.types import Access
@@ -79,7 +79,7 @@ def compare(access: Access, *, base_id: uuid.UUID, run_id: uuid.UUID, tolerance:
         np.array([[scores[key][name] for name in metrics.NAMES] for key in common], dtype=float)
         for scores in (of_base, of_run)
     )
-    intervals = paired_intervals(left, right)
+    intervals = estimate_intervals(left, right)
     means = zip(left.mean(axis=0), right.mean(axis=0), strict=True)
     figures = {
         name: FigureComparison(round(float(of_left), 6), round(float(of_right), 6), interval)

@@ -113,8 +113,8 @@ def ask_group(
                 query_id=one.id,
                 type=one.type,
                 fingerprint=_fingerprint(group, one),
-                metrics=_scored(group, one, found),
-                context_tokens=_handed_over(found.hits),
+                metrics=_score(group, one, found),
+                context_tokens=_count_context_tokens(found.hits),
                 milliseconds=round(milliseconds, 3),
             )
         )
@@ -124,7 +124,7 @@ def ask_group(
         for name, arms in ABLATIONS.items() if options.arms else ():
             part = retrieve(scope, question, top_k=options.top_k, arms=arms)
             returned += [hit.id for hit in part.hits]
-            tally.arms[name].append(_scored(group, one, part))
+            tally.arms[name].append(_score(group, one, part))
         yield
     tally.hits += len(returned)
     tally.foreign += foreign_hits(scope, returned)
@@ -140,14 +140,14 @@ def foreign_hits(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
     return sum(identity not in own for identity in memory_ids)
 
 
-def _scored(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
+def _score(group: QuestionGroup, question: AskedQuestion, found: Retrieval) -> dict[str, float]:
     of_dataset = group.memories is not None
     # A hit from elsewhere has no document: it takes its place, and counts as pollution.
     ids = (str(hit.metadata.get("doc_id", hit.id) if of_dataset else hit.id) for hit in found.hits)
     return metrics.score(list(dict.fromkeys(ids)), question.grades)
 
 
-def _handed_over(hits: Sequence[Hit]) -> int:
+def _count_context_tokens(hits: Sequence[Hit]) -> int:
     """Tokens of what an agent is given to read; neither window nor summary belong to the question."""
     return render_pack(
         procedural={"prompt": None, "tools": []},

@@ -30,7 +30,7 @@ def score(ranked: Sequence[str], grades: Mapping[str, float]) -> dict[str, float
     figures["all@10"] = float(figures["R@10"] == 1)
     figures["Hit@10"] = float(figures["R@10"] > 0)
     figures["MRR"] = 1 / places[0] if places else 0.0
-    figures["nDCG@10"] = _discounted([grades.get(identity, 0) for identity in ranked[:10]]) / _discounted(
+    figures["nDCG@10"] = _discount_gains([grades.get(identity, 0) for identity in ranked[:10]]) / _discount_gains(
         sorted(grades.values(), reverse=True)[:10]
     )
     return {name: round(figures[name], 6) for name in NAMES}
@@ -55,5 +55,5 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3)}
 
 
-def _discounted(gains: Sequence[float]) -> float:
+def _discount_gains(gains: Sequence[float]) -> float:
     return sum(max(gain, 0) / math.log2(place + 1) for place, gain in enumerate(gains, start=1))

@@ -95,7 +95,7 @@ def read_published(path: Path) -> PublishedSet:
         ("prefeval", "preference", _prefeval),
     ):
         if field in rows[0]:
-            histories = _checked(path, form, partial(read, path.stem, rows))
+            histories = _add_checks(path, form, partial(read, path.stem, rows))
             return PublishedSet(path.stem, form, _digest(content), _total(histories()), histories)
     raise _unusable(path, f"its rows are of none of the forms {', '.join(FORMATS)}")
 
@@ -170,14 +170,14 @@ def _longmemeval_criterion(identity: str, kind: str) -> AnswerCriterion:
 def _prefeval(name: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[QuestionHistory]:
     for number, row in enumerate(rows):
         identity = f"{name}/{number}"
-        memories = [_turn("s1", role, text) for role, text in _stated_preference(row)]
+        memories = [_turn("s1", role, text) for role, text in _list_preference_turns(row)]
         question = GoldQuestion(
             identity, _question(row["question"]), name, str(row["preference"]), AnswerCriterion.PREFERENCE
         )
         yield QuestionHistory(identity, memories, [question])
 
 
-def _stated_preference(row: Mapping[str, Any]) -> list[tuple[Role, str]]:
+def _list_preference_turns(row: Mapping[str, Any]) -> list[tuple[Role, str]]:
     """The turns that tell the preference: itself, a choice among options, or a conversation that implies it."""
     talk = row.get("conversation")
     if not isinstance(talk, dict):
@@ -215,7 +215,7 @@ def _personamem(path: Path, content: bytes) -> PublishedSet:
             memories = [_turn("s1", _ROLES[turn["role"]], turn["content"]) for turn in contexts[context][:end]]
             yield QuestionHistory(f"{context}-{end}", memories, [_choice(row) for row in asked])
 
-    histories = _checked(path, "personamem", read)
+    histories = _add_checks(path, "personamem", read)
     return PublishedSet(path.stem, "personamem", _digest(content + contexts_content), _total(histories()), histories)
 
 
@@ -253,7 +253,7 @@ def _moment(text: str, form: str) -> datetime:
     return datetime.strptime(text, form).replace(tzinfo=UTC)
 
 
-def _checked(
+def _add_checks(
     path: Path, form: str, read: Callable[[], Iterator[QuestionHistory]]
 ) -> Callable[[], Iterator[QuestionHistory]]:
     """Reads as `read` does, and says of a row that lacks something where it is. Turns that say nothing are left out."""

@@ -48,9 +48,9 @@ def run_dataset(
 
     Raises InvalidInput, EmbeddingUnavailable, and Conflict while the same dataset is evaluated elsewhere.
     """
-    chosen_groups(dataset, options)
+    choose_groups(dataset, options)
     run = runs.create(None, dataset=dataset.name, options=options, label=label, actor=actor, now=now())
-    return _carried_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
+    return _claim_and_carry_out(run, lambda: dataset, keep=keep, now=now, progress=progress)
 
 
 def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, progress: Progress) -> EvaluationRun:
@@ -61,7 +61,7 @@ def run_namespace(scope: Scope, *, options: Options, label: str, now: Clock, pro
     """
     build_judged_dataset(scope)
     run = runs.create(scope, dataset="", options=options, label=label, actor=scope.actor, now=now())
-    return _carried_out(run, lambda: build_judged_dataset(scope), keep=False, now=now, progress=progress)
+    return _claim_and_carry_out(run, lambda: build_judged_dataset(scope), keep=False, now=now, progress=progress)
 
 
 def run_requested(*, namespace_id: int, run_id: uuid.UUID, now: Clock, progress: Progress) -> bool:
@@ -98,7 +98,7 @@ def build_judged_dataset(scope: Scope) -> Dataset:
     return Dataset(scope.namespace, digest, questions=questions)
 
 
-def _carried_out(
+def _claim_and_carry_out(
     run: EvaluationRun, read: Callable[[], Dataset], *, keep: bool, now: Clock, progress: Progress
 ) -> EvaluationRun:
     with runs.claim(run, now=now()) as mine:
@@ -126,7 +126,7 @@ def _reason(error: BaseException) -> str:
 
 def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, progress: Progress) -> Measured:
     groups = (
-        [QuestionGroup("", dataset.questions, None)] if run.namespace_id else chosen_groups(dataset, Options.of(run))
+        [QuestionGroup("", dataset.questions, None)] if run.namespace_id else choose_groups(dataset, Options.of(run))
     )
     total = sum(len(group.questions) for group in groups)
     asked = embed_questions(groups, now=now())
@@ -144,7 +144,7 @@ def _measure(run: EvaluationRun, dataset: Dataset, *, keep: bool, now: Clock, pr
     )
 
 
-def chosen_groups(dataset: Dataset, options: Options) -> list[QuestionGroup]:
+def choose_groups(dataset: Dataset, options: Options) -> list[QuestionGroup]:
     """The groups that are asked something. Raises InvalidInput for types and groups that the dataset does not have."""
     kinds = {question.type for question in dataset.questions}
     for name, wanted, known in (("types", options.types, kinds), ("groups", options.groups, set(dataset.groups))):

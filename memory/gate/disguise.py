@@ -68,19 +68,19 @@ class Disguised(NamedTuple):
 
 def undisguise(text: str, lowered: str, *, depth: int = DEPTH) -> Iterator[Disguised]:
     """What `text` says in disguise, each way of writing by itself; `lowered` is it as `hidden.unveil` reads it."""
-    yield from _encoded(text, depth)
+    yield from _find_encoded(text, depth)
     whole = (0, len(text))
     for label, said in (
-        ("rotated letters", _turned(lowered, _rotated)),
-        ("letters from right to left", _turned(lowered, _mirrored)),
+        ("rotated letters", _turn_sentences(lowered, _rotate)),
+        ("letters from right to left", _turn_sentences(lowered, _mirror)),
         ("digits in place of letters", _without_leet(lowered)),
-        ("single letters", _joined(lowered)),
+        ("single letters", _join_letters(lowered)),
     ):
         if said:
             yield Disguised(label, said, whole)
 
 
-def _encoded(text: str, depth: int) -> Iterator[Disguised]:
+def _find_encoded(text: str, depth: int) -> Iterator[Disguised]:
     for pattern, decode in (
         (_BASE64, _from_base64),
         (_HEX, _from_hex),
@@ -128,15 +128,15 @@ def _as_text(run: bytes) -> str:
     return decoded if seen >= LEAST_TEXT_SHARE * len(decoded) else ""
 
 
-def _rotated(text: str) -> str:
+def _rotate(text: str) -> str:
     return codecs.encode(text, "rot13")
 
 
-def _mirrored(text: str) -> str:
+def _mirror(text: str) -> str:
     return text[::-1]
 
 
-def _turned(text: str, turn: Callable[[str], str]) -> str:
+def _turn_sentences(text: str, turn: Callable[[str], str]) -> str:
     """The sentences of `text` that read like language when they are turned, and not as they stand."""
     said = []
     for match in _SENTENCE.finditer(text):
@@ -146,9 +146,9 @@ def _turned(text: str, turn: Callable[[str], str]) -> str:
         known = sum(word in _KNOWN for word in others)
         there = sum(word in _KNOWN and len(word) > 1 for word in words)
         reads_better = known >= max(LEAST_KNOWN, LEAST_KNOWN_SHARE * len(others)) and known > 2 * there
-        if reads_better or (turn is _mirrored and len(_REVERSED_CHINESE.findall(sentence)) > 1):
+        if reads_better or (turn is _mirror and len(_REVERSED_CHINESE.findall(sentence)) > 1):
             said.append(other)
-    if turn is _mirrored:
+    if turn is _mirror:
         said.reverse()
     return ". ".join(said)
 
@@ -171,7 +171,7 @@ def _without_leet(text: str) -> str:
     return said if made >= LEAST_KNOWN else ""
 
 
-def _joined(text: str) -> str:
+def _join_letters(text: str) -> str:
     """The text with what is spelled letter by letter written together, if there is any."""
     made = False
 
@@ -183,7 +183,9 @@ def _joined(text: str) -> str:
         if sum(map(len, letters)) < LEAST_SPELLED:
             return match[0]
         made = True
-        return " ".join(_divided(word) if len(word) > LONGEST_WORD or word not in _KNOWN else word for word in letters)
+        return " ".join(
+            _divide_letters(word) if len(word) > LONGEST_WORD or word not in _KNOWN else word for word in letters
+        )
 
     def join_chinese(match: re.Match[str]) -> str:
         nonlocal made
@@ -194,7 +196,7 @@ def _joined(text: str) -> str:
     return said if made else ""
 
 
-def _divided(letters: str) -> str:
+def _divide_letters(letters: str) -> str:
     """`letters` as the fewest words, of those that are known; what is in none stays together."""
     return " ".join(_divide(letters[start : start + MOST_SPELLED]) for start in range(0, len(letters), MOST_SPELLED))
 

@@ -52,7 +52,7 @@ def judge_fields(fields: Mapping[str, Any], *, policy: GatePolicy) -> FieldsVerd
 
     def read(text: str, path: str, name: str) -> str:
         nonlocal suspected
-        decision, kept, reasons, doubtful = _judged(text, name, gate)
+        decision, kept, reasons, doubtful = _judge(text, name, gate)
         decisions.add(decision)
         suspected = suspected or doubtful
         findings.extend((path, reason) for reason in reasons)
@@ -79,13 +79,13 @@ def judge_fields(fields: Mapping[str, Any], *, policy: GatePolicy) -> FieldsVerd
 
 
 @lru_cache(maxsize=4096)
-def _cached(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
+def _memoise_verdict(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
     return _verdict(text, name, gate)
 
 
-def _judged(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
+def _judge(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:
     """Decision, what may be kept, reasons, and whether it is suspected; ids and names come again and again."""
-    return _cached(text, name, gate) if len(text) <= 64 else _verdict(text, name, gate)
+    return _memoise_verdict(text, name, gate) if len(text) <= 64 else _verdict(text, name, gate)
 
 
 def _verdict(text: str, name: str, gate: GatePolicy) -> tuple[GateDecision, str, tuple[Reason, ...], bool]:

@@ -145,7 +145,7 @@ def find_secrets(text: str) -> list[Detection]:
     if "PRIVATE KEY" in text:
         found.extend(_private_keys(text))
     if any(keyword in lowered for keyword in _KEYWORDS):
-        found.extend(_named(text))
+        found.extend(_find_named(text))
     return found
 
 
@@ -177,7 +177,7 @@ def _private_keys(text: str) -> Iterator[Detection]:
         yield Detection(PRIVATE_KEY, opening.start(), end, 0.99)
 
 
-def _named(text: str) -> Iterator[Detection]:
+def _find_named(text: str) -> Iterator[Detection]:
     """Values that the text itself calls a password, a key or a token."""
     for match in _BEARER.finditer(text):
         if _is_mixed(match[1]) and _is_real(match[1]):

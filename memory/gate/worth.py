@@ -75,8 +75,8 @@ def worth(text: str, *, role: str = Role.USER) -> Worth:
 
 def shares(text: str, *, role: str) -> dict[str, float]:
     """The share (0..1) that each part of POINTS has of its points; parts without any are left out."""
-    asked, kept = _sorted_out(text[:MAX_CHARS])
-    found = dict(_found(" ".join(kept))) if kept else {}
+    asked, kept = _sort_out(text[:MAX_CHARS])
+    found = dict(_measure_parts(" ".join(kept))) if kept else {}
     if asked:
         found["question"] = asked / (asked + len(kept))
     if role != Role.USER:
@@ -84,7 +84,7 @@ def shares(text: str, *, role: str) -> dict[str, float]:
     return found
 
 
-def _sorted_out(text: str) -> tuple[int, list[str]]:
+def _sort_out(text: str) -> tuple[int, list[str]]:
     """How many sentences only ask, and the statements: without fillers, small talk and reactions."""
     asked = 0
     kept = []
@@ -97,7 +97,7 @@ def _sorted_out(text: str) -> tuple[int, list[str]]:
     return asked, kept
 
 
-def _found(said: str) -> Iterator[tuple[str, float]]:
+def _measure_parts(said: str) -> Iterator[tuple[str, float]]:
     lowered = said.lower().replace("’", "'")
     yield "statement", 1.0
     chinese = _CJK_RUNS.search(said) is not None

@@ -98,7 +98,7 @@ def is_meant(change: Change, old: Statement, *, topic: str = "") -> bool:
     asked, said = slots(f"{change.cue} {change.old}").attributes, slots(old.text).attributes
     if change.kind is ChangeKind.CLOSES and len(wanted & held) < PLAN_FOCUS * len(held):
         return False
-    if change.kind is ChangeKind.CLOSES and (denied_terms(old.text) or _closes(old.text)):
+    if change.kind is ChangeKind.CLOSES and (find_denied_terms(old.text) or _closes(old.text)):
         return False
     if change.kind is ChangeKind.CLOSES:
         return share >= COVERED and (bool({"plans", "time"} & said) or bool(asked & said))
@@ -134,7 +134,7 @@ def _container_fits(change: Change, text: str) -> bool:
     return not where or len(where & own_terms(text)) >= len(where) / 2
 
 
-def denied_terms(sentence: str) -> frozenset[str]:
+def find_denied_terms(sentence: str) -> frozenset[str]:
     """The terms of what `sentence` denies for all time ("I have never …"); none if it denies nothing so."""
     never = _NEVER.search(sentence)
     return frozenset(terms(never.group("what"))) if never else frozenset()
@@ -147,23 +147,23 @@ def by_denial(new: Statement, old: Statement) -> Decision | None:
     Weaker than `decide`, which also wants both to be told in one form: of all earlier statements the one that speaks of
     most of it is meant.
     """
-    never = denied_terms(new.text)
+    never = find_denied_terms(new.text)
     if not never or new.speaker != old.speaker or not (is_prose(new.text) and is_prose(old.text)):
         return None
-    if denied_terms(old.text) or is_question(old.text) or _INTENDS.search(old.text):
+    if find_denied_terms(old.text) or is_question(old.text) or _INTENDS.search(old.text):
         return None
     common = never & slots(old.text).about
-    return _denied(common) if len(common) >= max(2, DENIED * len(never)) else None
+    return _decide_denial(common) if len(common) >= max(2, DENIED * len(never)) else None
 
 
 def by_change(change: Change, new: Statement, old: Statement) -> Decision:
     """The decision for an `old` statement that is `meant` by what `new` says outright."""
     says = {
-        ChangeKind.RETRACTS: f"takes back {_quoted(change.old)}",
-        ChangeKind.CLOSES: f"says that {_quoted(change.old)} is done",
-        ChangeKind.REPLACES: f"puts {_quoted(change.new)} in the place of {_quoted(change.old)}"
+        ChangeKind.RETRACTS: f"takes back {_quote(change.old)}",
+        ChangeKind.CLOSES: f"says that {_quote(change.old)} is done",
+        ChangeKind.REPLACES: f"puts {_quote(change.new)} in the place of {_quote(change.old)}"
         if change.new
-        else f"says that {_quoted(change.old)} has changed",
+        else f"says that {_quote(change.old)} has changed",
     }[change.kind]
     own = new.speaker == old.speaker
     if change.kind is ChangeKind.REPLACES and (_REFERS.search(change.new) or _is_value(change.old)):
@@ -188,7 +188,7 @@ def _by_value(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> Dec
         return None
     shared = mine.attributes & theirs.attributes
     if "likes" in shared and mine.likes is not theirs.likes and _overlap(mine, theirs) >= TOPIC:
-        return _replaced(new, old, "likes", BY_OPINION, (new.text,))
+        return _decide_replacement(new, old, "likes", BY_OPINION, (new.text,))
     moved = shared & {"lives", "works"} if mine.places and theirs.places else frozenset()
     if mine.conditions != theirs.conditions or not mine.values or not theirs.values:
         return None
@@ -198,14 +198,16 @@ def _by_value(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> Dec
         return None
     single = shared & SINGLE
     if moved and new.speaker == old.speaker and mine.places.isdisjoint(theirs.places):
-        return _replaced(new, old, min(moved), BY_SLOT, tuple(sorted(mine.values | theirs.values)))
+        return _decide_replacement(new, old, min(moved), BY_SLOT, tuple(sorted(mine.values | theirs.values)))
     frame = _overlap(mine, theirs)
     if single and frame >= FRAME:
-        return _replaced(new, old, min(single), BY_SLOT, tuple(sorted(mine.values ^ theirs.values)))
+        return _decide_replacement(new, old, min(single), BY_SLOT, tuple(sorted(mine.values ^ theirs.values)))
     return None
 
 
-def _replaced(new: Statement, old: Statement, attribute: str, confidence: float, evidence: tuple[str, ...]) -> Decision:
+def _decide_replacement(
+    new: Statement, old: Statement, attribute: str, confidence: float, evidence: tuple[str, ...]
+) -> Decision:
     if new.speaker == old.speaker:
         return Decision(
             Relation.UPDATES,
@@ -224,15 +226,15 @@ def _by_denial(new: Statement, old: Statement, mine: Slots, theirs: Slots) -> De
     denial, claim = (mine, theirs) if one else (theirs, mine)
     if {"plans", "goal"} & claim.attributes or _INTENDS.search(old.text if one else new.text):
         return None
-    never = denied_terms(new.text if one else old.text)
+    never = find_denied_terms(new.text if one else old.text)
     common = (never or denial.about) & claim.about
     share = len(common) / len(never) if never else _overlap(mine, theirs)
     if len(common) < 2 or share < (DENIED if never else FRAME):
         return None
-    return _denied(common)
+    return _decide_denial(common)
 
 
-def _denied(common: frozenset[str]) -> Decision:
+def _decide_denial(common: frozenset[str]) -> Decision:
     return Decision(
         Relation.CONTRADICTS,
         "One statement denies what the other says, and neither says that it changed.",
@@ -254,6 +256,6 @@ def _overlap(mine: Slots, theirs: Slots) -> float:
     return len(mine.about & theirs.about) / together if together else 0.0
 
 
-def _quoted(words: str) -> str:
+def _quote(words: str) -> str:
     marks = "「」" if cjk_share(words) > 0.5 else "“”"
     return f"{marks[0]}{words[:_QUOTE_CHARS]}{marks[1]}"

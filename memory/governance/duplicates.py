@@ -52,7 +52,7 @@ def sameness(one: str, other: str, *, cosine: float | None = None) -> Sameness:
     if first.turning != second.turning:
         return Sameness.DIFFERENT
     mine, theirs = _content(first), _content(second)
-    difference, in_order = _compared(mine, theirs)
+    difference, in_order = _compare(mine, theirs)
     long = len(mine) + len(theirs) >= LONG
     kept = in_order and difference <= LONG_DIFFERENCE
     if first.restates(second) and in_order and (kept or not long):
@@ -65,7 +65,7 @@ def _content(words: Words) -> list[str]:
     return [word for word in words.sequence if word not in _EMPTY]
 
 
-def _compared(mine: list[str], theirs: list[str]) -> tuple[float, bool]:
+def _compare(mine: list[str], theirs: list[str]) -> tuple[float, bool]:
     """The share of the words that only one has, and whether those of both come in the same order."""
     ours = Counter(mine) & Counter(theirs)
     everything = len(mine) + len(theirs)

@@ -93,8 +93,8 @@ def importance(
         "base": BASE,
         "role": ROLE_SHARES.get(role, 0.0),
         "specificity": SPECIFICITY_SHARE * specific,
-        "names": NAMES_SHARE * _share_found(_NAME, text, ENOUGH_NAMES),
-        "numbers": NUMBERS_SHARE * _share_found(_NUMBER, text, ENOUGH_NUMBERS),
+        "names": NAMES_SHARE * _measure_share(_NAME, text, ENOUGH_NAMES),
+        "numbers": NUMBERS_SHARE * _measure_share(_NUMBER, text, ENOUGH_NUMBERS),
     }
     if small_talk:
         shares["small_talk"] = SMALL_TALK_SHARE
@@ -123,7 +123,7 @@ def specificity(terms: Collection[str]) -> float:
     return 1.0 - math.exp(-count / SPECIFIC_TERMS)
 
 
-def _share_found(pattern: re.Pattern[str], text: str, enough: int) -> float:
+def _measure_share(pattern: re.Pattern[str], text: str, enough: int) -> float:
     """How much of `enough` is found; the text is read no further than that needs."""
     return sum(1 for _ in islice(pattern.finditer(text, 0, READ_CHARS), enough)) / enough
 

@@ -204,11 +204,11 @@ def _of_claims(new: Claim, old: Claim) -> dict[str, float]:
         "new name": float(bool(new.names - old.names)),
         "names differ": float(bool(new.names - old.names) and bool(old.names - new.names)),
         "other value": float(bool(differing(new.values, old.values))),
-        "numbered apart": float(_numbered_apart(new, old)),
+        "numbered apart": float(_differ_in_numbers(new, old)),
     }
 
 
-def _numbered_apart(new: Claim, old: Claim) -> bool:
+def _differ_in_numbers(new: Claim, old: Claim) -> bool:
     """Whether their subjects bear other numbers ("turbine 1", "turbine 2")."""
     return bool(differing(values(_subject(new)), values(_subject(old))))
 

@@ -126,14 +126,14 @@ def flatten(nested: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]
                 if problem:
                     problems[key] = problem
                 else:
-                    values[key] = _as_typed(knob, value)
-            elif _known_below(key):
+                    values[key] = _convert(knob, value)
+            elif _list_names_below(key):
                 if isinstance(value, Mapping):
                     walk(value, key)
                 else:
-                    problems[key] = f"must be an object of {', '.join(_known_below(key))}."
+                    problems[key] = f"must be an object of {', '.join(_list_names_below(key))}."
             else:
-                known = _known_below(place)
+                known = _list_names_below(place)
                 problems[key] = (
                     f"is no value of a policy; {f'{place} has' if place else 'there are'} {', '.join(known)}."
                 )
@@ -218,13 +218,13 @@ def _budget(values: Mapping[str, Any]) -> Budget:
     )
 
 
-def _as_typed(knob: Knob, value: Any) -> Value:
+def _convert(knob: Knob, value: Any) -> Value:
     if isinstance(knob.default, str | bool):
         return cast(Value, value)
     return float(value) if knob.fractional else int(value)
 
 
-def _known_below(place: str) -> list[str]:
+def _list_names_below(place: str) -> list[str]:
     """The names that may stand in the object at `place`."""
     prefix = f"{place}." if place else ""
     names = (key.removeprefix(prefix).split(".")[0] for key in BY_KEY if key.startswith(prefix))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from memory.governance.announcements import carry_out_changes, retire_announcements
 from memory.governance.comparison import Disputed, Key, Settled, StatementComparison
-from memory.governance.conflicts import by_denial, decide, denied_terms
+from memory.governance.conflicts import by_denial, decide, find_denied_terms
 from memory.governance.likelihood import Nearness, announces
 from memory.governance.references import resolve_references
 from memory.governance.replacements import may_update, replace_claims
@@ -54,7 +54,7 @@ def dispute_denied(comparison: StatementComparison[Key], place: int) -> None:
     several earlier statements, and once."""
     said = comparison.new[place]
     best: Disputed[Key] | None = None
-    if not denied_terms(said.text):
+    if not find_denied_terms(said.text):
         return
     for key, statements in comparison.earlier.items():
         if comparison.is_out_of_time:
@@ -72,12 +72,12 @@ def dispute_denied(comparison: StatementComparison[Key], place: int) -> None:
         comparison.settled.review.append(best)
 
 
-def wanted_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
+def list_search_terms(statements: Sequence[Statement]) -> list[frozenset[str]]:
     """For each change, denial or value in the statements of a new memory, the terms that find what it may be about."""
     told = [said.text for said in statements if not said.by_agent]
     found = [object_terms(change.old) for text in told for change in changes(text)]
     topics = [telling(claim.topic) for _, mine in resolve_references(statements) for claim in mine if may_update(claim)]
-    return [terms for terms in (*found, *map(denied_terms, told), *topics) if terms]
+    return [terms for terms in (*found, *map(find_denied_terms, told), *topics) if terms]
 
 
 def updating_texts(statements: Sequence[Statement]) -> list[str]:

@@ -84,7 +84,7 @@ def _by_attribute(new: Claim, old: Claim) -> Update | None:
         if theirs.ends or not _same_attribute(mine, theirs, new, old) or _is_further(new, old):
             continue
         if mine.ends or (mine.begins and not mine.value):
-            return _ended(mine, theirs, old)
+            return _build_update(mine, theirs, old)
         if old.negated or new.negated or not theirs.value or not mine.value:
             continue
         value, former = frozenset(terms(mine.value)), frozenset(terms(theirs.value))
@@ -92,8 +92,8 @@ def _by_attribute(new: Claim, old: Claim) -> Update | None:
             continue
         if mine.name == "role" and _of_another_body(mine, old):
             continue
-        if mine.begins or new.changes or (mine.name in _ALWAYS_ONE and _both_named(mine, theirs, new, old)):
-            return _ended(mine, theirs, old)
+        if mine.begins or new.changes or (mine.name in _ALWAYS_ONE and _are_both_names(mine, theirs, new, old)):
+            return _build_update(mine, theirs, old)
     return None
 
 
@@ -109,7 +109,7 @@ def _of_another_body(mine: Attribute, old: Claim) -> bool:
     return match is not None and not frozenset(terms(match.group(1))) <= old.topic
 
 
-def _both_named(mine: Attribute, theirs: Attribute, new: Claim, old: Claim) -> bool:
+def _are_both_names(mine: Attribute, theirs: Attribute, new: Claim, old: Claim) -> bool:
     """Whether both values are names: a home in a studio may be a home in Leeds."""
     written = new.clause.text[mine.start : mine.start + 1], old.clause.text[theirs.start : theirs.start + 1]
     return all(first.isupper() or is_cjk(first) for first in written if first)
@@ -127,7 +127,7 @@ def _same_attribute(mine: Attribute, theirs: Attribute, new: Claim, old: Claim) 
     return bool((subject | new.people | new.names) & (former | old.people | (old.names & old.subject)))
 
 
-def _ended(mine: Attribute, theirs: Attribute, old: Claim) -> Update:
+def _build_update(mine: Attribute, theirs: Attribute, old: Claim) -> Update:
     text = old.clause.text
     others = [one for one in attributes(text) if one.name not in (theirs.name, "where")]
     words = (_phrase_start(text, theirs.start), theirs.end) if others and theirs.value else None

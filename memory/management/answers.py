@@ -26,7 +26,7 @@ from memory.evaluation.answers import (
 from memory.evaluation.bootstrap import Interval
 from memory.evaluation.published import PublishedSet, read_published
 from memory.management import arguments
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.providers.llm_answer_judge import AnswerJudge, read_prompts
 from memory.services.answers.models import choose_model
 
@@ -145,7 +145,7 @@ def evaluate_answers(
 def _judge(name: str | None, prompts: Path | None) -> AnswerJudge | None:
     chat = None
     if name is None:
-        chat = configured_chat(ModelPurpose.JUDGE)
+        chat = find_chat_model(ModelPurpose.JUDGE)
     elif name != "none":
         chat = choose_model(name)
     return AnswerJudge(chat, read_prompts(prompts) if prompts else {}) if chat else None

@@ -30,6 +30,7 @@ from memory.models.search import EmbeddingModel, MemoryVector, Posting
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
+from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "HOLDS_ON",
@@ -83,5 +84,7 @@ __all__ = [
     "UpkeepMark",
     "UsageDay",
     "UsageReservation",
+    "Webhook",
+    "WebhookDelivery",
     "WritesOfDay",
 ]

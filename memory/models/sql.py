@@ -42,7 +42,7 @@ def fetch(
         return cursor.fetchall()
 
 
-def capped_counts(*rows: QuerySet[Any], most: int) -> list[int]:
+def count_each(*rows: QuerySet[Any], most: int) -> list[int]:
     """How many rows each queryset has, each counted up to `most`, in one statement."""
     parts: list[str] = []
     parameters: list[Any] = []

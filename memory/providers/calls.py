@@ -42,6 +42,16 @@ class TokenUsage:
     completion: int | None = None
     cached: int | None = None
 
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        """Of both calls; None where one of them did not say."""
+        return TokenUsage(
+            _add(self.prompt, other.prompt), _add(self.completion, other.completion), _add(self.cached, other.cached)
+        )
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
@@ -65,13 +75,13 @@ call_ended = Signal()
 
 @dataclass(slots=True)
 class AnsweredCall:
-    """What `announced` is told about the call while it is made."""
+    """What `announce` is told about the call while it is made."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
 @contextmanager
-def announced(planned: PlannedCall) -> Iterator[AnsweredCall]:
+def announce(planned: PlannedCall) -> Iterator[AnsweredCall]:
     """Sends both signals around a call whose answer comes at once; one that raises has failed.
 
     Raises what a receiver of `call_planned` refuses the call with.

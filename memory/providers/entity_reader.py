@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from memory.errors import LLMUnavailable
 from memory.providers.gazetteer import lexicon
-from memory.providers.llm_entities import configured_reader
+from memory.providers.llm_entities import find_entity_reader
 from memory.text.entities import MAX_ENTITIES, find_entities
 from memory.text.names import NameMatch
 
@@ -24,7 +24,7 @@ def read_entities(texts: Sequence[tuple[str, str]], *, model: str = "") -> list[
     """
     words = lexicon()
     found = [find_entities(text, words, speaker=speaker) for text, speaker in texts]
-    reader = configured_reader(model)
+    reader = find_entity_reader(model)
     if reader is None or not texts:
         return found
     try:
@@ -32,10 +32,10 @@ def read_entities(texts: Sequence[tuple[str, str]], *, model: str = "") -> list[
     except LLMUnavailable as error:
         log.warning("the language model found no names", extra={"reason": error.message, "model": reader.name})
         return found
-    return [_joined(own, more) for own, more in zip(found, added, strict=True)]
+    return [_join_names(own, more) for own, more in zip(found, added, strict=True)]
 
 
-def _joined(own: Sequence[NameMatch], more: Iterable[NameMatch]) -> list[NameMatch]:
+def _join_names(own: Sequence[NameMatch], more: Iterable[NameMatch]) -> list[NameMatch]:
     """Names of the rules and of the model: where they overlap, those that a rule is sure of, else the model's."""
     kept = [named for named in own if named.weight >= 2]
     for named in [*more, *own]:

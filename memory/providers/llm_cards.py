@@ -8,7 +8,7 @@ from typing import Any
 from memory.enums import ModelPurpose
 from memory.errors import LLMUnavailable
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.text.card import (
     CARD_SCHEMA,
     COMMAND_SHARE,
@@ -73,9 +73,9 @@ class LLMCardWriter:
         return _card(said, turns, previous)
 
 
-def configured_card_writer(model: str = "") -> LLMCardWriter | None:
+def find_card_writer(model: str = "") -> LLMCardWriter | None:
     """The model that writes cards, `model` in place of that of the settings; None when no chat model is configured."""
-    chat = configured_chat(ModelPurpose.SUMMARISE, model)
+    chat = find_chat_model(ModelPurpose.SUMMARISE, model)
     return LLMCardWriter(chat) if chat else None
 
 
@@ -95,7 +95,7 @@ def material_of(turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> di
 
 
 def _card(raw: Mapping[str, Any], turns: Sequence[Turn], previous: Mapping[str, Any] | None) -> dict[str, Any]:
-    inherited = _inherited_sources(previous)
+    inherited = _inherit_sources(previous)
     card: dict[str, Any] = {"schema": CARD_SCHEMA}
     sources: dict[str, list[list[str]]] = {}
     for bucket in BUCKETS:
@@ -140,7 +140,7 @@ def _item(
     return text, [turn.id for turn in named]
 
 
-def _inherited_sources(previous: Mapping[str, Any] | None) -> dict[str, list[str]]:
+def _inherit_sources(previous: Mapping[str, Any] | None) -> dict[str, list[str]]:
     """The memories behind each item of the earlier card."""
     found: dict[str, list[str]] = {}
     sources = (previous or {}).get("sources") or {}

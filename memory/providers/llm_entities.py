@@ -10,7 +10,7 @@ from django.conf import settings
 from memory.enums import EntityKind, ModelPurpose
 from memory.errors import LLMUnavailable
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.text.names import MAX_NAME_CHARS, NameMatch, name_key
 
 # Texts of one question to the model, and what it reads of each.
@@ -72,18 +72,18 @@ class LLMEntityReader:
             part = [text[:MAX_TEXT_CHARS] for text in texts[start : start + TEXTS]]
             material = {"messages": [{"number": number, "text": text} for number, text in enumerate(part, start=1)]}
             said = self._chat.ask(_INSTRUCTIONS, material, schema=_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS)
-            found.extend(_checked(said, part))
+            found.extend(_read_answer(said, part))
         return found
 
 
-def configured_reader(model: str = "") -> LLMEntityReader | None:
+def find_entity_reader(model: str = "") -> LLMEntityReader | None:
     """The model that reads names, `model` in place of that of the settings; None unless MEMOS_LLM_ENTITIES is on and
     there is a chat model."""
-    chat = configured_chat(ModelPurpose.EXTRACT, model) if settings.MEMOS_LLM_ENTITIES else None
+    chat = find_chat_model(ModelPurpose.EXTRACT, model) if settings.MEMOS_LLM_ENTITIES else None
     return LLMEntityReader(chat) if chat else None
 
 
-def _checked(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[NameMatch]]:
+def _read_answer(answer: Mapping[str, Any], texts: Sequence[str]) -> list[list[NameMatch]]:
     found: list[list[NameMatch]] = [[] for _ in texts]
     for message in answer["messages"]:
         number = message["number"]

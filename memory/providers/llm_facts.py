@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from memory.enums import ModelPurpose
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.text.facts import MAX_FACT_CHARS, MAX_SOURCES
 from memory.text.statements import Turn
 
@@ -77,9 +77,9 @@ class LLMFactReader:
         return facts
 
 
-def configured_fact_reader() -> LLMFactReader | None:
+def find_fact_reader() -> LLMFactReader | None:
     """The model that reads facts; None when no chat model is configured for it."""
-    chat = configured_chat(ModelPurpose.EXTRACT)
+    chat = find_chat_model(ModelPurpose.EXTRACT)
     return LLMFactReader(chat) if chat else None
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from memory.enums import ModelPurpose
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 
 # Of a text so much is shown to the model: its beginning and its end.
 MAX_TEXT_CHARS = 4_000
@@ -40,11 +40,11 @@ class LLMGate:
         return verdicts
 
 
-def configured_gate(model: str = "") -> LLMGate | None:
+def find_gate(model: str = "") -> LLMGate | None:
     """The model that judges, `model` in place of that of the settings; None unless MEMOS_LLM_GATE is on and there is a
     chat model."""
     chat = (
-        configured_chat(ModelPurpose.JUDGE, model, timeout=settings.MEMOS_LLM_GATE_SECONDS)
+        find_chat_model(ModelPurpose.JUDGE, model, timeout=settings.MEMOS_LLM_GATE_SECONDS)
         if settings.MEMOS_LLM_GATE
         else None
     )

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memory.enums import ModelPurpose
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 
 MAX_VALUE_CHARS = 200
 
@@ -94,10 +94,10 @@ class LLMJudge:
         return [_verdict([one for one in verdicts if one["pair"] == number]) for number in range(1, len(pairs) + 1)]
 
 
-def configured_judge(model: str = "") -> LLMJudge | None:
+def find_judge(model: str = "") -> LLMJudge | None:
     """The model that judges, `model` in place of that of the settings; None unless MEMOS_LLM_SETTLING is on and there
     is a chat model."""
-    chat = configured_chat(ModelPurpose.JUDGE, model) if settings.MEMOS_LLM_SETTLING else None
+    chat = find_chat_model(ModelPurpose.JUDGE, model) if settings.MEMOS_LLM_SETTLING else None
     return LLMJudge(chat) if chat else None
 
 

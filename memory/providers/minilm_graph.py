@@ -82,14 +82,14 @@ class _Graph:
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, domain=domain, **attributes))
         return output
 
-    def fused(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
+    def fuse(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         return self.node(op, inputs, output, domain="com.microsoft", **attributes)
 
     def product(self, state: str, matrix: np.ndarray, output: str) -> str:
         """`state` [batch, tokens, k] times `matrix` [k, n]."""
         if not self.quantize:
             return self.node("MatMul", [state, self.constant(f"{output}.matrix", matrix)], output)
-        rows, peak = self._quantized_rows(state, output)
+        rows, peak = self._quantize_rows(state, output)
         scale = np.abs(matrix).max(axis=0) / 127
         integers = np.clip(np.round(matrix / scale), -127, 127).astype(np.int8)
         inputs = [
@@ -100,9 +100,9 @@ class _Graph:
             self.constant(f"{output}.zero", np.array(128, np.uint8)),
             self.constant(f"{output}.matrix.zero", np.zeros((), np.int8)),
         ]
-        return self.node("Mul", [self.fused("MatMulIntegerToFloat", inputs, f"{output}.raw"), peak], output)
+        return self.node("Mul", [self.fuse("MatMulIntegerToFloat", inputs, f"{output}.raw"), peak], output)
 
-    def _quantized_rows(self, state: str, name: str) -> tuple[str, str]:
+    def _quantize_rows(self, state: str, name: str) -> tuple[str, str]:
         """Each row of `state` scaled to its largest magnitude and rounded to 8 bits; and those magnitudes."""
         size = self.node("Abs", [state], f"{name}.size")
         last = self.constant(f"{name}.last", np.array([-1], np.int64))
@@ -183,11 +183,11 @@ def _encoder_layer(graph: _Graph, weights: dict[str, np.ndarray], index: int, st
     bias = graph.constant(f"{name}qkv.bias", np.concatenate([vector(part) for part in projections]))
     parts = [f"{name}{part}" for part in ("query", "key", "value")]
     graph.nodes.append(helper.make_node("Split", [packed], parts, name=f"{name}split", axis=-1, num_outputs=3))
-    heads = graph.fused("MultiHeadAttention", [*parts, bias, "attention_mask"], f"{name}attention", num_heads=HEADS)
+    heads = graph.fuse("MultiHeadAttention", [*parts, bias, "attention_mask"], f"{name}attention", num_heads=HEADS)
     mixed = graph.product(heads, matrix("attention.output.dense"), f"{name}mix")
     attended = norm([mixed, state], "attention.output", "attention.output.dense", f"{name}attended")
     wide = graph.product(attended, matrix("intermediate.dense"), f"{name}wide")
-    active = graph.fused(
+    active = graph.fuse(
         "BiasGelu", [wide, graph.constant(f"{name}wide.bias", vector("intermediate.dense"))], f"{name}gelu"
     )
     narrow = graph.product(active, matrix("output.dense"), f"{name}narrow")

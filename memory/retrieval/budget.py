@@ -103,15 +103,15 @@ def trim(entry: SectionItem, room: int, count: Count) -> bool:
     """Shortens the entry to as many of its first sentences, and an ellipsis, as fit; False when not one does."""
     whole = len(entry.text.rstrip())
     ends = [end for end in sentence_ends(entry.text) if end < whole]
-    fitting = bisect_right(ends, room, key=lambda end: count(_shortened(entry, end)))
+    fitting = bisect_right(ends, room, key=lambda end: count(_shorten(entry, end)))
     if not fitting:
         return False
-    entry.line, entry.trimmed = _shortened(entry, ends[fitting - 1]), True
+    entry.line, entry.trimmed = _shorten(entry, ends[fitting - 1]), True
     entry.tokens = count(entry.line)
     return True
 
 
-def _shortened(entry: SectionItem, end: int) -> str:
+def _shorten(entry: SectionItem, end: int) -> str:
     return _line(entry.prefix, f"{entry.text[:end].rstrip()} …")
 
 

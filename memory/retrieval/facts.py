@@ -33,7 +33,7 @@ def put_turns_first(hits: list[Found]) -> list[Found]:
     return ordered
 
 
-def told_by_turns(hits: Sequence[FoundFact], again: Mapping[int, int]) -> dict[int, int]:
+def match_facts_to_turns(hits: Sequence[FoundFact], again: Mapping[int, int]) -> dict[int, int]:
     """For each fact whose turn stands before it: its place, and that of the turn, or of what says the same as the turn.
 
     `again`: the places of hits that say what an earlier one says, with that one's.

@@ -127,12 +127,12 @@ def to_json(where: Filter) -> dict[str, Any]:
         case Not(part):
             return {"not": to_json(part)}
         case Condition(field, operator, value):
-            name = field.value if isinstance(field, MemoryField) else _METADATA + ".".join(map(_escaped, field.keys))
+            name = field.value if isinstance(field, MemoryField) else _METADATA + ".".join(map(_escape, field.keys))
             listed = [_as_json(item) for item in value] if isinstance(value, tuple) else _as_json(value)
             return {name: {operator.value: listed}}
 
 
-def _escaped(key: str) -> str:
+def _escape(key: str) -> str:
     return re.sub(r"([.\\])", r"\\\1", key)
 
 
@@ -172,7 +172,7 @@ class _Parser:
         if name == "not":
             return [Not(self.group(value, here, depth + 1))]
         if join := _JOINS.get(name):
-            listed = _listed(value, here)
+            listed = _check_list(value, here)
             return [join(tuple(self.group(part, f"{here}[{at}]", depth + 1) for at, part in enumerate(listed)))]
         field = _field(name, here)
         if not isinstance(value, dict):
@@ -191,9 +191,9 @@ class _Parser:
             if not isinstance(value, bool):
                 raise FilterError(place, "must be true or false.")
             return Condition(field, operator, value)
-        read = _COLUMN_VALUES[field] if isinstance(field, MemoryField) else _ordered if operator in ORDER else _scalar
+        read = _COLUMN_VALUES[field] if isinstance(field, MemoryField) else _sortable if operator in ORDER else _scalar
         if operator is Operator.IN:
-            listed = _listed(value, place)
+            listed = _check_list(value, place)
             return Condition(field, operator, tuple(read(item, f"{place}[{at}]") for at, item in enumerate(listed)))
         return Condition(field, operator, read(value, place))
 
@@ -223,7 +223,7 @@ def _operator(field: MemoryField | MetadataPath, word: str, place: str) -> Opera
     return Operator(word)
 
 
-def _listed(value: object, place: str) -> list[object]:
+def _check_list(value: object, place: str) -> list[object]:
     if not isinstance(value, list):
         raise FilterError(place, "must be a list.")
     if not 1 <= len(value) <= MAX_LISTED:
@@ -274,7 +274,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[object, str], str]:
     return read
 
 
-def _ordered(value: object, place: str) -> str | int | float:
+def _sortable(value: object, place: str) -> str | int | float:
     if isinstance(value, str):
         return _text(value, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -287,7 +287,7 @@ def _scalar(value: object, place: str) -> Scalar:
         return value
     if not isinstance(value, str | int | float):
         raise FilterError(place, "must be a string, a number, true, false or null; `in` takes a list of them.")
-    return _ordered(value, place)
+    return _sortable(value, place)
 
 
 _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | datetime]] = {

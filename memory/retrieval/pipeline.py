@@ -19,7 +19,7 @@ from memory.models.sql import fetch, uuid_array
 from memory.retrieval import places, predicate, rerank, retired
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
 from memory.retrieval.entity_matches import mentions
-from memory.retrieval.facts import put_turns_first, told_by_turns
+from memory.retrieval.facts import match_facts_to_turns, put_turns_first
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.later import Later, asks_for_words, newer_first
@@ -138,7 +138,7 @@ def retrieve(
     ranking, hits, evidence = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
     degraded: list[str] = []
     if arms is None:
-        hits, degraded = _reranked(question, hits)
+        hits, degraded = _rerank(question, hits)
         clock.lap("rerank")
     hits, again = _once(hits) if collapse else (hits, {})
     while len(hits) - len(again) < top_k and reading < len(ranking):
@@ -148,11 +148,11 @@ def retrieve(
         hits, again = _once(hits)
     order = _order(question, hits, again, top_k)
     clock.lap("restated")
-    chosen = _chosen(hits, again, order)
+    chosen = _take_in_order(hits, again, order)
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
     if arms is None:
         chosen = _change_first(question, _replacing_first(question, _newest_value_first(question, chosen)))
-    chosen = _judged(chosen, evidence)
+    chosen = _judge_relevance(chosen, evidence)
     return Retrieval(
         hits=chosen,
         considered=len(ranking),
@@ -161,7 +161,7 @@ def retrieve(
         evidence=evidence,
         dropped=list_dropped(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
-            [_said(hit) for hit in hits],
+            [_to_spoken_hit(hit) for hit in hits],
             again=again,
             shown=shown,
             variety=SPREAD_WEIGHT if question.wants.many else 0.0,
@@ -187,7 +187,7 @@ def _first_stage(
 ) -> tuple[Ranking, list[Hit], AnswerEvidence]:
     """The ranking, the best `reading` of it read (dates, which only the texts tell, have moved them), and what the
     namespace has for the question."""
-    ranking, evidence = _ranked(scope, question, taking_part, pool=reading, clock=clock)
+    ranking, evidence = _rank(scope, question, taking_part, pool=reading, clock=clock)
     dates = question.wants.when and "dated" in taking_part
     hits = _read(scope, question, _between(ranking, 0, reading), dates=dates)
     clock.lap("read")
@@ -200,7 +200,7 @@ def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> in
     return max(top_k + SPARE, rerank.pool_size(), DATED_POOL if dates else 0)
 
 
-def _ranked(
+def _rank(
     scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock
 ) -> tuple[Ranking, AnswerEvidence]:
     by_words = WordHits([], 0.0, {})
@@ -251,7 +251,7 @@ def _strong(question: Question, cosines: Mapping[str, float], bm25: Mapping[str,
     return heapq.nlargest(STRONG, guess, key=guess.__getitem__)
 
 
-def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
+def _rerank(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
     """The hits in the order that the second stage gives them, if there is one; and what did not work."""
     read = rerank.rerank(question.text, [hit.text for hit in hits])
     if not read.parts:
@@ -268,8 +268,8 @@ def _reranked(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]
 def _once(hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
     """The hits, and which of them say what an earlier one says: its place, and that one's."""
     hits = put_turns_first(hits)
-    again = near_duplicates([_said(hit) for hit in hits])
-    return hits, again | told_by_turns(hits, again)
+    again = near_duplicates([_to_spoken_hit(hit) for hit in hits])
+    return hits, again | match_facts_to_turns(hits, again)
 
 
 def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_k: int) -> list[tuple[int, float]]:
@@ -278,11 +278,11 @@ def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_
     kept = [place for place in range(len(hits)) if place not in again]
     if not question.wants.many:
         return [(place, 0.0) for place in kept[:top_k]]
-    said, scores = [_said(hits[place]) for place in kept], [hits[place].score for place in kept]
+    said, scores = [_to_spoken_hit(hits[place]) for place in kept], [hits[place].score for place in kept]
     return [(kept[place], cost) for place, cost in diversify(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
 
 
-def _chosen(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple[int, float]]) -> list[Hit]:
+def _take_in_order(hits: Sequence[Hit], again: Mapping[int, int], order: Sequence[tuple[int, float]]) -> list[Hit]:
     others: dict[int, list[uuid.UUID]] = {}
     for place, earlier in again.items():
         others.setdefault(earlier, []).append(hits[place].id)
@@ -299,7 +299,7 @@ def _newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
     change places and scores among themselves; the part `latest` says by how much."""
     if not asks_for_value(question.text):
         return hits
-    return _reorder(hits, latest_first(question.text, _dated(hits[:VALUE_HITS])))
+    return _reorder(hits, latest_first(question.text, _date_hits(hits[:VALUE_HITS])))
 
 
 def _change_first(question: Question, hits: list[Hit]) -> list[Hit]:
@@ -307,10 +307,10 @@ def _change_first(question: Question, hits: list[Hit]) -> list[Hit]:
     by how much that moved them."""
     if not asks_how_it_is(question.text):
         return hits
-    return _reorder(hits, change_first(question.text, _dated(hits[:VALUE_HITS])))
+    return _reorder(hits, change_first(question.text, _date_hits(hits[:VALUE_HITS])))
 
 
-def _dated(hits: Sequence[Hit]) -> list[DatedHit]:
+def _date_hits(hits: Sequence[Hit]) -> list[DatedHit]:
     return [
         DatedHit(
             statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT),
@@ -330,7 +330,7 @@ def _reorder(hits: list[Hit], order: Sequence[int]) -> list[Hit]:
     return moved + hits[len(order) :]
 
 
-def _judged(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
+def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]:
     """The hits, each with its relevance."""
     return [replace(hit, relevance=evidence.relevance(cosine=hit.similarity, bm25=_bm25(hit))) for hit in hits]
 
@@ -344,10 +344,10 @@ def _replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
     """The hits, with those that replace words that are asked for before the hit that still holds them. The part
     `latest` says by how much that moved them."""
 
-    def replaced_by(hit: Hit) -> list[uuid.UUID]:
+    def find_replacing(hit: Hit) -> list[uuid.UUID]:
         return [later.memory_id for later in hit.later if asks_for_words(question.text, later, hit.text)]
 
-    return _reorder(hits, newer_first(hits, identity=lambda hit: hit.id, replaced_by=replaced_by))
+    return _reorder(hits, newer_first(hits, identity=lambda hit: hit.id, replaced_by=find_replacing))
 
 
 def _gaining(hit: Hit, gain: float) -> Hit:
@@ -355,7 +355,7 @@ def _gaining(hit: Hit, gain: float) -> Hit:
     return replace(hit, candidate=hit.candidate.with_part("latest", Contribution(gain, None, gain)))
 
 
-def _said(hit: Hit) -> SpokenHit:
+def _to_spoken_hit(hit: Hit) -> SpokenHit:
     return SpokenHit(hit.speaker or hit.role, hit.text)
 
 

@@ -34,7 +34,7 @@ def predicate(
     if as_of is not None:
         parts.append(Condition(MemoryField.CREATED, Operator.LTE, as_of))
     writer = _Writer()
-    conditions = [writer.joined(parts, "AND")] if parts else []
+    conditions = [writer.join(parts, "AND")] if parts else []
     if as_of is not None or valid_at is not None:
         conditions.append(writer.holding(as_of, valid_at))
     return SqlCondition(" AND ".join(conditions), writer.parameters) if conditions else None
@@ -97,27 +97,27 @@ class _Writer:
     def __init__(self) -> None:
         self.parameters: dict[str, Any] = {}
 
-    def joined(self, parts: Sequence[Filter], word: str) -> str:
-        return "(" + f" {word} ".join(self._written(part) for part in parts) + ")"
+    def join(self, parts: Sequence[Filter], word: str) -> str:
+        return "(" + f" {word} ".join(self._write(part) for part in parts) + ")"
 
     def holding(self, as_of: datetime | None, valid_at: datetime | None) -> str:
         """What held at `valid_at` (None: at `as_of`) as far as was known by `as_of` (None: is known today)."""
-        moment = self._bound(valid_at or as_of, "timestamptz")
+        moment = self._bind(valid_at or as_of, "timestamptz")
         ends = f"m.valid_to IS NULL OR m.valid_to > {moment}"
         if as_of is not None:
-            ends += f" OR m.superseded_at > {self._bound(as_of, 'timestamptz')}"
+            ends += f" OR m.superseded_at > {self._bind(as_of, 'timestamptz')}"
         begins = f"coalesce(m.valid_from, m.occurred_at) <= {moment} AND " if valid_at is not None else ""
         return f"({begins}({ends}))"
 
-    def _written(self, part: Filter) -> str:
+    def _write(self, part: Filter) -> str:
         match part:
             case All(parts):
-                return self.joined(parts, "AND")
+                return self.join(parts, "AND")
             case AnyOf(parts):
-                return self.joined(parts, "OR")
+                return self.join(parts, "OR")
             case Not(inner):
                 # A test of an absent value is null, which NOT would leave null.
-                return f"(({self._written(inner)}) IS NOT TRUE)"
+                return f"(({self._write(inner)}) IS NOT TRUE)"
             case Condition(field, operator, value):
                 if isinstance(field, MetadataPath):
                     return self._of_metadata(field.keys, operator, value)
@@ -126,28 +126,28 @@ class _Writer:
     def _of_column(self, column: MemoryField, operator: Operator, value: Value) -> str:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
-            return f"{name} = ANY({self._bound(list(value), f'{kind}[]')})"
-        return f"{name} {_SIGNS[operator]} {self._bound(value, kind)}"
+            return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
+        return f"{name} {_SIGNS[operator]} {self._bind(value, kind)}"
 
     def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:
         # `->` with a text takes a key of an object and is null for anything else; `#>` would also index lists.
-        stored = "(" + " -> ".join(["m.metadata", *(self._bound(key, "text") for key in keys)]) + ")"
+        stored = "(" + " -> ".join(["m.metadata", *(self._bind(key, "text") for key in keys)]) + ")"
         if operator is Operator.EXISTS:
             return f"({stored} IS {'NOT ' if value else ''}NULL)"
         if isinstance(value, tuple):
-            return f"{stored} = ANY({self._bound([_json(item) for item in value], 'text[]')}::jsonb[])"
+            return f"{stored} = ANY({self._bind([_json(item) for item in value], 'text[]')}::jsonb[])"
         if operator is Operator.CONTAINS:
-            return f"{stored} @> {self._bound(_json([value]), 'jsonb')}"
+            return f"{stored} @> {self._bind(_json([value]), 'jsonb')}"
         if operator in (Operator.EQ, Operator.NE):
-            return f"{stored} {_SIGNS[operator]} {self._bound(_json(value), 'jsonb')}"
+            return f"{stored} {_SIGNS[operator]} {self._bind(_json(value), 'jsonb')}"
         # jsonb has an order across its types: the type is tested as well.
         if isinstance(value, str):
-            text = f"({stored} #>> '{{}}') COLLATE \"C\" {_SIGNS[operator]} {self._bound(value, 'text')}"
+            text = f"({stored} #>> '{{}}') COLLATE \"C\" {_SIGNS[operator]} {self._bind(value, 'text')}"
             return f"(jsonb_typeof({stored}) = 'string' AND {text})"
-        number = f"{stored} {_SIGNS[operator]} {self._bound(_json(value), 'jsonb')}"
+        number = f"{stored} {_SIGNS[operator]} {self._bind(_json(value), 'jsonb')}"
         return f"(jsonb_typeof({stored}) = 'number' AND {number})"
 
-    def _bound(self, value: Any, kind: str) -> str:
+    def _bind(self, value: Any, kind: str) -> str:
         name = f"filter_{len(self.parameters)}"
         self.parameters[name] = value
         return f"%({name})s::{kind}"

@@ -166,7 +166,7 @@ def _leave_out_known(built: Mapping[PackSection, _PackSection], hits: Sequence[H
 def _refer_to_prefix(built: Mapping[PackSection, _PackSection], hits: Sequence[Hit], count: Count) -> None:
     """Has hits that are told among the durable memories point there, with what newer memories say otherwise."""
     told = {entry.id: entry.prefix for entry in built[PackSection.DURABLE].items if entry.cut is None}
-    later = {str(hit.id): _told_later(hit) for hit in hits}
+    later = {str(hit.id): _tell_later(hit) for hit in hits}
     for entry in built[PackSection.HITS].items:
         if entry.id in told and entry.cut is None:
             number, place = entry.prefix.split(" ", 1)[0], told[entry.id].split(" ", 1)[0]
@@ -285,7 +285,7 @@ def _window_item(message: WindowMessage, count: Count) -> SectionItem:
 
 
 def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
-    entry = item(str(hit.id), _source(str(number), hit), hit.text + _told_later(hit), count)
+    entry = item(str(hit.id), _source(str(number), hit), hit.text + _tell_later(hit), count)
     entry.beside = frozenset(map(str, hit.sources))
     return entry
 
@@ -296,7 +296,7 @@ def _source(label: str, memory: Hit | DurableMemory) -> str:
     return f"[{label}] {memory.occurred_at:%Y-%m-%d}, {memory.speaker or memory.role}{quoted}: "
 
 
-def _told_later(hit: Hit) -> str:
+def _tell_later(hit: Hit) -> str:
     return "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.excerpt})" for one in hit.later)
 
 

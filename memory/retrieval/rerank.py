@@ -17,7 +17,7 @@ from django.core.signals import setting_changed
 
 from memory.enums import Degradation
 from memory.errors import BudgetExceeded, RerankUnavailable
-from memory.providers.rerank.registry import configured_reranker
+from memory.providers.rerank.registry import find_reranker
 from memory.stores import model_calls
 
 log = logging.getLogger("memos.rerank")
@@ -60,7 +60,7 @@ def rerank(question_text: str, texts: Sequence[str]) -> Reranked:
     if time.monotonic() < _paused_until:
         return Reranked(degraded=[RERANK_SKIPPED])
     try:
-        reranker = configured_reranker()
+        reranker = find_reranker()
         scores = reranker.scores(question_text, texts[: pool_size()]) if reranker else []
     except BudgetExceeded as error:
         # The model is there: other namespaces and keys go on asking it.

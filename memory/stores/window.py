@@ -53,7 +53,7 @@ def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> St
                 _APPEND,
                 2,
                 _key(namespace_id, session),
-                _refused_key(namespace_id),
+                _key_of_refused(namespace_id),
                 settings.MEMOS_WINDOW_MESSAGES,
                 settings.MEMOS_WINDOW_TTL_SECONDS,
                 *(part for item in newest for part in (item.memory_id, orjson.dumps(item))),
@@ -64,13 +64,13 @@ def appending(messages: Mapping[tuple[int, str], Sequence[WindowMessage]]) -> St
 
 def read(namespace_id: int, session: str) -> list[WindowMessage]:
     """The window's messages, oldest first; empty when it has expired. Raises WindowUnavailable."""
-    rows = _guarded(lambda client: client.lrange(_key(namespace_id, session), 0, -1))
+    rows = _call_window(lambda client: client.lrange(_key(namespace_id, session), 0, -1))
     return [WindowMessage(**orjson.loads(row)) for row in rows]
 
 
 def forget(namespace_id: int, session: str) -> int:
     """Removes the window; says how many keys that were. Raises WindowUnavailable."""
-    return int(_guarded(lambda client: client.delete(_key(namespace_id, session))))
+    return int(_call_window(lambda client: client.delete(_key(namespace_id, session))))
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
@@ -81,12 +81,12 @@ def refuse(namespace_id: int, memory_ids: Sequence[str]) -> None:
 
     def run(client: Any) -> None:
         with client.pipeline(transaction=True) as pipe:
-            pipe.sadd(_refused_key(namespace_id), *memory_ids)
-            pipe.expire(_refused_key(namespace_id), REFUSED_SECONDS)
+            pipe.sadd(_key_of_refused(namespace_id), *memory_ids)
+            pipe.expire(_key_of_refused(namespace_id), REFUSED_SECONDS)
             pipe.execute()
 
     if memory_ids:
-        _guarded(run)
+        _call_window(run)
 
 
 def memory_ids_of(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[str]]:
@@ -98,7 +98,7 @@ def memory_ids_of(namespace_id: int, sessions: Sequence[str]) -> dict[str, list[
                 pipe.lrange(_key(namespace_id, session), 0, -1)
             return list(pipe.execute())
 
-    rows = zip(sessions, _guarded(run), strict=True)
+    rows = zip(sessions, _call_window(run), strict=True)
     return {session: [orjson.loads(entry)["memory_id"] for entry in entries] for session, entries in rows if entries}
 
 
@@ -107,12 +107,12 @@ def remove(namespace_id: int, session: str, memory_ids: Collection[str]) -> int:
 
     Raises WindowUnavailable.
     """
-    return int(_guarded(lambda client: _drop(client, _key(namespace_id, session), memory_ids)))
+    return int(_call_window(lambda client: _drop(client, _key(namespace_id, session), memory_ids)))
 
 
 def exists(namespace_id: int, session: str) -> int:
     """How many keys the window has (0 or 1). Raises WindowUnavailable."""
-    return int(_guarded(lambda client: client.exists(_key(namespace_id, session))))
+    return int(_call_window(lambda client: client.exists(_key(namespace_id, session))))
 
 
 def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
@@ -121,7 +121,7 @@ def _drop(client: Any, key: str, memory_ids: Collection[str]) -> int:
     return sum(client.lrem(key, 0, raw) for raw in entries)
 
 
-def _refused_key(namespace_id: int) -> str:
+def _key_of_refused(namespace_id: int) -> str:
     return f"memos:l1:refused:{namespace_id}"
 
 
@@ -132,7 +132,7 @@ def _key(namespace_id: int, session: str) -> str:
     return f"memos:l1:1:{namespace_id}:{digest}"
 
 
-def _guarded(operation: Any) -> Any:
+def _call_window(operation: Any) -> Any:
     try:
         return call(operation)
     except RedisAway as error:

@@ -69,11 +69,11 @@ def _expand(token: str) -> tuple[str, ...]:
     if _CJK_RUN.match(token):
         pairs = (token[i : i + 2] for i in range(len(token) - 1))
         return tuple(term for term in (*token, *pairs) if not FUNCTION_CHARACTERS.issuperset(term))
-    return _cached_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
+    return _memoise_word_terms(token) if len(token) <= MAX_TERM_CHARS else _word_terms(token)
 
 
 @lru_cache(maxsize=65_536)
-def _cached_word_terms(token: str) -> tuple[str, ...]:
+def _memoise_word_terms(token: str) -> tuple[str, ...]:
     return _word_terms(token)
 
 
@@ -83,7 +83,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
     if len(parts) == 1:
         return tuple(_word_term(parts[0]))
     # An apostrophe joins a contraction, not an identifier: "don't" has no term as a whole.
-    whole = [] if "'" in token or "’" in token else [_bounded(token)]
+    whole = [] if "'" in token or "’" in token else [_shorten(token)]
     return (*whole, *(term for part in parts for term in _word_term(part)))
 
 
@@ -92,14 +92,14 @@ def _word_term(word: str) -> list[str]:
         return []
     if word.isascii() and word.isalpha() and len(word) <= MAX_TERM_CHARS:
         return [_stem(word)]
-    return [_bounded(word)]
+    return [_shorten(word)]
 
 
 def _stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
 
 
-def _bounded(term: str) -> str:
+def _shorten(term: str) -> str:
     if len(term) <= MAX_TERM_CHARS:
         return term
     return "#" + hashlib.sha1(term.encode(), usedforsecurity=False).hexdigest()

@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from memory.text.analysis import CJK, cjk_share, terms
-from memory.text.event_dates import relative_spans, spans_when_said
+from memory.text.event_dates import list_spans, relative_spans
 from memory.text.sentences import is_question, is_small_talk
 from memory.text.timespan import Span, asks_when
 from memory.text.utterances import MAX_READ_CHARS, statements
@@ -115,7 +115,7 @@ class Composed:
 def excerpts(question: str, sources: Sequence[Source]) -> list[Excerpt]:
     """What could be quoted of the sources, in order: the MOST_EXCERPTS that look best without their vectors."""
     found = [
-        Excerpt(place, start, end, _evened(source.text[start:end]), one.text)
+        Excerpt(place, start, end, _even_out(source.text[start:end]), one.text)
         for place, source in enumerate(sources)
         for one in statements(source.text)
         for start, end in _cut(source.text, one.start, one.end)
@@ -169,7 +169,7 @@ def _clip(text: str, start: int, end: int, words: Sequence[int]) -> Iterator[tup
         yield first, first + len(text[first:last].rstrip())
 
 
-def _evened(text: str) -> str:
+def _even_out(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -234,7 +234,7 @@ def _worth(
         value += OVERLAP * sum(rarity[term] for term in asked & holds) / max(sum(rarity.values()), 1e-9)
         value += NEW * min(len(holds - asked), MOST_NEW) / MOST_NEW
         value -= SAYS_NOTHING * (is_question(one.text) or is_small_talk(one.text))
-        if timed and spans_when_said(one.sentence, source.said):
+        if timed and list_spans(one.sentence, source.said):
             value += TIME
         values.append(value)
     return values
@@ -257,14 +257,14 @@ class _Composer:
             source = self._sources[place]
             own = sorted((one for one in chosen if one.source == place), key=lambda one: one.start)
             number = numbers.setdefault(source.memory_id, len(numbers) + 1)
-            quotes = [source.text[start:end] for start, end in _joined(source.text, own)]
+            quotes = [source.text[start:end] for start, end in _join_excerpts(source.text, own)]
             citations += [Citation(number, source.memory_id, quote, source.said, source.marked) for quote in quotes]
             notes = self._dates(own)
-            for newer, quote in self._said_later(own):
+            for newer, quote in self._find_later_words(own):
                 later = numbers.setdefault(newer.memory_id, len(numbers) + 1)
                 citations.append(Citation(later, newer.memory_id, quote, newer.said, True))
                 notes.append(self._later(newer, quote, later))
-            lines.append(self.line(place, " … ".join(_evened(quote) for quote in quotes), number, notes))
+            lines.append(self.line(place, " … ".join(_even_out(quote) for quote in quotes), number, notes))
         return "\n".join(lines), citations
 
     def line(self, place: int, quoted: str, number: int, notes: Sequence[str] = ()) -> str:
@@ -278,10 +278,10 @@ class _Composer:
 
     def cost(self, one: Excerpt, count: Count) -> int:
         """What an excerpt costs besides its line."""
-        later = [self._later(newer, quote, len(self._sources)) for newer, quote in self._said_later([one])]
+        later = [self._later(newer, quote, len(self._sources)) for newer, quote in self._find_later_words([one])]
         return count(one.text + self._in_brackets(self._dates([one]) + later))
 
-    def _said_later(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
+    def _find_later_words(self, quoted: Sequence[Excerpt]) -> list[tuple[Newer, str]]:
         """What newer memories say in the place of words of these excerpts of one source: of each the nearest part."""
         source = self._sources[quoted[0].source]
         found = []
@@ -301,8 +301,8 @@ class _Composer:
     def _later(self, newer: Newer, quote: str, number: int) -> str:
         day = write_day(newer.said.date(), chinese=self._chinese)
         if self._chinese:
-            return f"{day}改说：“{_evened(quote)}” [{number}]"
-        return f"later, {day}: “{_evened(quote)}” [{number}]"
+            return f"{day}改说：“{_even_out(quote)}” [{number}]"
+        return f"later, {day}: “{_even_out(quote)}” [{number}]"
 
     def _dates(self, quoted: Sequence[Excerpt]) -> list[str]:
         """The times that excerpts of one source name relatively, each behind its phrase where there are several."""
@@ -324,7 +324,7 @@ class _Composer:
         return f"（{'；'.join(notes)}）" if self._chinese else f" ({'; '.join(notes)})"
 
 
-def _joined(text: str, own: Sequence[Excerpt]) -> list[tuple[int, int]]:
+def _join_excerpts(text: str, own: Sequence[Excerpt]) -> list[tuple[int, int]]:
     """[start, end) of each quote: excerpts that only marks part are one."""
     quotes: list[tuple[int, int]] = []
     for one in own:

@@ -239,7 +239,7 @@ def _claim(sentence: str, clause: Clause, number: int, asks: bool) -> Claim:
     said = _ZH_CUES.sub(" ", bare)
     subject_words = _PREFIX.sub("", sentence[slice(*clause.subject)]) if clause.subject else ""
     after = sentence[clause.predicate : clause.end]
-    changed_thing = _changed_thing(words, after)
+    changed_thing = _find_changed_thing(words, after)
     if changed_thing is not None:
         subject_words = changed_thing
     mood = _NOT_SAID.search(sentence[: clause.end])
@@ -297,7 +297,7 @@ def strong(topic: frozenset[str]) -> frozenset[str]:
     return telling(topic) - _KINDS
 
 
-def _changed_thing(words: str, predicate: str) -> str | None:
+def _find_changed_thing(words: str, predicate: str) -> str | None:
     """What somebody changes, in "they moved Anna's desk to …": it is spoken of, whoever does it."""
     match = _CHANGES_THING.match(predicate) or _ZH_CHANGES_THING.search(words)
     return match.group("thing") if match else None

@@ -193,7 +193,7 @@ def _begins_clause(sentence: str, at: re.Match[str], end: int, *, first: str) ->
         return True
     return any(
         is_finite_verb(word, words[place - 1])
-        and (words[place - 1] in _PRONOUNS or word in AUXILIARIES or _inflected(word) or _governs(words, place))
+        and (words[place - 1] in _PRONOUNS or word in AUXILIARIES or _is_inflected(word) or _governs(words, place))
         for place, word in enumerate(words[1:9], start=1)
     ) and not _of_preposition(words)
 
@@ -208,10 +208,10 @@ def _is_predicate(words: list[str]) -> bool:
     word = words[0]
     if word in AUXILIARIES:
         return not ("'" in word and word.split("'")[0] in _PRONOUNS)
-    return word in FINITE and not is_gerund(word) and (_inflected(word) or _governs(words, 0))
+    return word in FINITE and not is_gerund(word) and (_is_inflected(word) or _governs(words, 0))
 
 
-def _inflected(word: str) -> bool:
+def _is_inflected(word: str) -> bool:
     return word not in FINITE or word.endswith(("ed", "es")) or (word.endswith("s") and not word.endswith("ss"))
 
 

@@ -18,7 +18,7 @@ RECALLED = (
 )
 
 
-def last_said(messages: Sequence[Message]) -> int | None:
+def find_last_said(messages: Sequence[Message]) -> int | None:
     """The place of the last message of the user; None without one."""
     return next((place for place in reversed(range(len(messages))) if messages[place].get("role") == "user"), None)
 
@@ -40,7 +40,7 @@ def with_memory(messages: Sequence[Message], *, prefix: str, recalled: str) -> l
     prompt keeps it, the caller's own instructions and the talk so far. `recalled`, which each question changes, stands
     before the last message of the user: what stands behind it is read anew in any case.
     """
-    place = last_said(messages)
+    place = find_last_said(messages)
     told = list(messages)
     if recalled and place is not None:
         told.insert(place, {"role": "system", "content": RECALLED + recalled})

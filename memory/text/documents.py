@@ -81,12 +81,12 @@ def _sections(text: str) -> list[_Section]:
     for heading in headings(text):
         path = {outer: title for outer, title in path.items() if outer < heading.level}
         path[heading.level] = " ".join(heading.title.split())[:MAX_HEADING_CHARS]
-        path_text = _joined([path[key] for key in sorted(path) if path[key]])
+        path_text = _join_headings([path[key] for key in sorted(path) if path[key]])
         found.append(_Section(heading.start, heading.end, path_text))
     return found
 
 
-def _joined(headings: list[str]) -> str:
+def _join_headings(headings: list[str]) -> str:
     while len(joined := HEADING_SEPARATOR.join(headings)) > MAX_HEADING_CHARS:
         headings = headings[1:]
     return joined

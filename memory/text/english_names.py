@@ -49,7 +49,7 @@ class _Place(NamedTuple):
     after: str
     opens: bool
 
-    def named(self, kind: EntityKind, weight: int) -> NameMatch:
+    def to_match(self, kind: EntityKind, weight: int) -> NameMatch:
         return NameMatch(self.start, self.end, self.name, kind, weight)
 
 
@@ -70,7 +70,7 @@ def find_english_names(text: str, start: int, end: int, lexicon: Lexicon) -> lis
     headline = len(words) > 5 and capitals > 0.6 * len(words)
     for match in _SEQUENCE.finditer(sentence):
         for place in _parts(match, sentence):
-            named = _classified(place, lexicon)
+            named = _classify(place, lexicon)
             if named is not None and not (headline and named.kind not in (EntityKind.PERSON, EntityKind.PLACE)):
                 found.append(named)
     return [named._replace(start=start + named.start, end=start + named.end) for named in found]
@@ -112,30 +112,30 @@ def _begins_name(word: str) -> bool:
     return word[0].isupper() or cues.CAMEL.fullmatch(word) is not None
 
 
-def _classified(place: _Place, lexicon: Lexicon) -> NameMatch | None:
+def _classify(place: _Place, lexicon: Lexicon) -> NameMatch | None:
     key = name_key(place.name)
     words = key.split()
     if len(key) < 2 or len(place.name) > MAX_NAME_CHARS or not key[0].isalpha():
         return None
     titled = len(words) < len(place.name.split()) and name_key(place.name.split(maxsplit=1)[0].rstrip(".")) in TITLES
     if titled and not all(_is_plain(word, lexicon) for word in words):
-        return place.named(EntityKind.PERSON, 3)
+        return place.to_match(EntityKind.PERSON, 3)
     if key in lexicon.places:
         return _place_or_person(place, key, lexicon)
     if cues.BEFORE_PET.search(place.before):
-        return place.named(EntityKind.THING, 2)
+        return place.to_match(EntityKind.THING, 2)
     if cues.BEFORE_PERSON.search(place.before) and words[0] != "the" and not _roles(words):
-        return place.named(EntityKind.PERSON, 3)
+        return place.to_match(EntityKind.PERSON, 3)
     return _of_words(place, words, lexicon) if len(words) > 1 else _of_one_word(place, key, lexicon)
 
 
 def _place_or_person(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
     """A name that a place has; when people have it too, the words beside it decide, or nobody."""
     if key.split(maxsplit=1)[0] not in lexicon.first_names:
-        return place.named(EntityKind.PLACE, 2)
+        return place.to_match(EntityKind.PLACE, 2)
     if cues.GREETING.search(place.before) or cues.SAYS.match(place.after):
-        return place.named(EntityKind.PERSON, 1)
-    return place.named(EntityKind.PLACE, 2) if cues.NEAR_PLACE.search(place.before) else None
+        return place.to_match(EntityKind.PERSON, 1)
+    return place.to_match(EntityKind.PLACE, 2) if cues.NEAR_PLACE.search(place.before) else None
 
 
 def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> NameMatch | None:
@@ -145,19 +145,19 @@ def _of_words(place: _Place, words: list[str], lexicon: Lexicon) -> NameMatch | 
         return None
     kind = _kind_by_own_words(place, words, plain, lexicon)
     if kind is not None:
-        return place.named(kind, 2)
+        return place.to_match(kind, 2)
     if cues.AFTER_PROJECT.match(place.after):
-        return place.named(EntityKind.PROJECT, 1)
+        return place.to_match(EntityKind.PROJECT, 1)
     if cues.BEFORE_ORGANISATION.search(place.before):
-        return place.named(EntityKind.ORGANISATION, 1)
+        return place.to_match(EntityKind.ORGANISATION, 1)
     if cues.BEFORE_PLACE.search(place.before):
-        return None if _is_personal(words, lexicon) else place.named(EntityKind.PLACE, 1)
+        return None if _is_personal(words, lexicon) else place.to_match(EntityKind.PLACE, 1)
     if _is_personal(words, lexicon) and not _ABBREVIATED.search(place.name):
-        return place.named(EntityKind.PERSON, 2)
+        return place.to_match(EntityKind.PERSON, 2)
     if place.opens or not _may_be_thing(place, words, lexicon):
         return None
     personal = _may_be_personal(words, lexicon) and not _ABBREVIATED.search(place.name)
-    return place.named(EntityKind.PERSON if personal else EntityKind.THING, 0)
+    return place.to_match(EntityKind.PERSON if personal else EntityKind.THING, 0)
 
 
 def _kind_by_own_words(place: _Place, words: list[str], plain: list[bool], lexicon: Lexicon) -> EntityKind | None:
@@ -204,7 +204,7 @@ def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
     """What a name of one word is; one that the words beside it do not explain is none."""
     if place.name.isupper() and len(key) < 7:
         works = cues.BEFORE_ORGANISATION.search(place.before) and _AT.search(place.before)
-        return place.named(EntityKind.ORGANISATION, 1) if works else None
+        return place.to_match(EntityKind.ORGANISATION, 1) if works else None
     plain = lexicon.is_common(key)
     camel = cues.CAMEL.fullmatch(place.name) is not None
     if key in lexicon.first_names and not plain:
@@ -213,7 +213,7 @@ def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
             and _WITHIN.search(place.before)
             and not place.after.startswith(("'", "’"))
         ):
-            return place.named(EntityKind.PLACE, 1)
+            return place.to_match(EntityKind.PLACE, 1)
         # Places that the lists lack share their names with people, and people are seldom "in" anything.
         if _IN.search(place.before) and not place.after.startswith(("'", "’")):
             return None
@@ -223,19 +223,19 @@ def _of_one_word(place: _Place, key: str, lexicon: Lexicon) -> NameMatch | None:
             or place.after[:1] in ("!", ",", "'", "’")
             or is_wide(place.after[:1])
         )
-        return place.named(EntityKind.PERSON, 2) if said else None
+        return place.to_match(EntityKind.PERSON, 2) if said else None
     if plain and (place.opens or key not in lexicon.first_names):
         return None
     if cues.GREETING.search(place.before) and place.after[:1] in ("!", ",", ".", "?"):
-        return None if camel else place.named(EntityKind.PERSON, 1)
+        return None if camel else place.to_match(EntityKind.PERSON, 1)
     if cues.BEFORE_ORGANISATION.search(place.before):
-        return place.named(EntityKind.ORGANISATION, 1)
+        return place.to_match(EntityKind.ORGANISATION, 1)
     if plain:
         return None
     if cues.BEFORE_PLACE.search(place.before):
-        return place.named(EntityKind.PLACE, 1)
+        return place.to_match(EntityKind.PLACE, 1)
     if camel:
-        return None if cues.NO_THING.search(place.name) else place.named(EntityKind.THING, 1)
+        return None if cues.NO_THING.search(place.name) else place.to_match(EntityKind.THING, 1)
     return None
 
 

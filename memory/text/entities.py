@@ -38,7 +38,7 @@ _LINE_END = re.compile(r"\n")
 def find_entities(text: str, lexicon: Lexicon, *, speaker: str = "") -> list[NameMatch]:
     """The names in `text` in reading order, not overlapping, the speaker's before them."""
     text = text[:MAX_CHARS]
-    plain = _blanked(_blanked(text, _CODE), _LABEL)
+    plain = _blank_out(_blank_out(text, _CODE), _LABEL)
     found: list[NameMatch] = []
     for start, end in _sentences(plain):
         found.extend(find_english_names(plain, start, end, lexicon))
@@ -57,7 +57,7 @@ def is_speaker_name(speaker: str) -> bool:
     return len(key) > 1 and len(speaker) <= MAX_NAME_CHARS and bare not in NO_NAMES and len(bare) > 1
 
 
-def _blanked(text: str, pattern: re.Pattern[str]) -> str:
+def _blank_out(text: str, pattern: re.Pattern[str]) -> str:
     """`text` with spaces for what `pattern` matches: places in it stay what they are."""
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 

@@ -41,12 +41,12 @@ def add_dates(sentence: str, said: datetime) -> str:
 def relative_spans(sentence: str, said: datetime) -> dict[str, Span]:
     """The relative phrases of time of `sentence` that mean one time, in order, with it. `said`: see above."""
     found: dict[str, list[Span]] = {}
-    for span in spans_when_said(sentence, said):
+    for span in list_spans(sentence, said):
         found.setdefault(span.phrase, []).append(span)
     return {phrase: meant[0] for phrase, meant in found.items() if len(meant) == 1 and _RELATIVE.search(phrase)}
 
 
-def spans_when_said(sentence: str, said: datetime) -> list[Span]:
+def list_spans(sentence: str, said: datetime) -> list[Span]:
     """All times that `sentence` names, in order. `said`: see above."""
     # Whole days are the same at noon, and what was read of a day is remembered.
     moment = said.replace(hour=12, minute=0, second=0, microsecond=0, tzinfo=said.tzinfo or UTC)
@@ -72,16 +72,16 @@ def interval(span: Span) -> str | None:
     last = end - DAY
     if start.day == 1 and end.day == 1:
         if start.month == end.month == 1:
-            return _joined(f"{start.year}", f"{last.year}")
-        return _joined(f"{start:%Y-%m}", f"{last:%Y-%m}")
-    return _joined(f"{start:%Y-%m-%d}", f"{last:%Y-%m-%d}") if end - start <= 7 * DAY else None
+            return _join_dates(f"{start.year}", f"{last.year}")
+        return _join_dates(f"{start:%Y-%m}", f"{last:%Y-%m}")
+    return _join_dates(f"{start:%Y-%m-%d}", f"{last:%Y-%m-%d}") if end - start <= 7 * DAY else None
 
 
 def _time(moment: datetime) -> timedelta:
     return moment - moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _joined(first: str, last: str) -> str:
+def _join_dates(first: str, last: str) -> str:
     """`first/last`, of which `last` leaves out the leading parts that it shares with `first`."""
     if first == last:
         return first

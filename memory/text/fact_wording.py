@@ -122,14 +122,14 @@ def _reads_alike(fact: Wording, claim: Claim, sentence: str, turn: Turn, asked: 
         whole = _words(sentence[clause.start :], fact, claim, turn)
     else:
         whole = told
-    said = _words(_undated(fact.text), fact, claim, turn)
+    said = _words(_strip_dates(fact.text), fact, claim, turn)
     near = {word for one in asked if one is not turn for word in _words(one.text, fact, claim, turn)}
     while said and said[0] in near and said[:1] != told[:1]:
         said = said[1:]
     return bool(said) and any(words[: len(said)] == said for words in (told, whole))
 
 
-def _undated(text: str) -> str:
+def _strip_dates(text: str) -> str:
     return _DATED.sub("", text)
 
 

@@ -92,7 +92,7 @@ def bears(text: str, value: str, turn: Turn) -> bool:
     return not find_own_words(text, [turn])
 
 
-def still_told(holder: str, value: str, text: str, turns: Sequence[Turn]) -> bool:
+def is_still_told(holder: str, value: str, text: str, turns: Sequence[Turn]) -> bool:
     """Whether what is left of the turns that a fact rests on still says it."""
     if find_invented(text, turns) or find_invented(value, turns):
         return False

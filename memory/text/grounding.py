@@ -90,7 +90,7 @@ def find_invented(text: str, sources: Sequence[Turn], conversation: Sequence[Tur
     told = [_normal(f"{turn.speaker or turn.role}: {turn.text}") for turn in sources]
     if any(_TO_OTHERS.search(words) for words in told):
         told.extend(_normal(turn.speaker) for turn in conversation if turn.speaker)
-    meant = [span for turn in sources for span in _meant(turn)]
+    meant = [span for turn in sources for span in _list_spans(turn)]
     days = [(span.start.date(), (span.end - DAY).date()) for span in meant]
     rest = _without_dates(text, meant, days)
     weekdays = {day for words in told for day in _weekdays(words)} | {first.weekday() for first, _ in days}
@@ -109,7 +109,7 @@ def _normal(text: str) -> str:
     return unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
-def _meant(turn: Turn) -> Iterator[Span]:
+def _list_spans(turn: Turn) -> Iterator[Span]:
     """The day on which a turn was said, and the times that it names."""
     said = turn.occurred_at
     if said is None:
@@ -165,7 +165,7 @@ def _numbers(text: str, *, all_han: bool) -> Iterator[tuple[float, str]]:
             yield value, match.group()
     for match in _WORDS.finditer(text):
         words = [word for word in re.split(r"[\s-]+", match.group().lower()) if word != "and"]
-        for value in _spoken(words):
+        for value in _read_number_words(words):
             if value != 1 or all_han:
                 yield value, match.group()
     for match in (_HAN_NUMBER if all_han else _HAN_COUNT).finditer(text):
@@ -182,7 +182,7 @@ def _scale_behind(text: str, end: int) -> int:
     return scales[found.group(1).lower()]
 
 
-def _spoken(words: Sequence[str]) -> Iterator[float]:
+def _read_number_words(words: Sequence[str]) -> Iterator[float]:
     """The values of number words in a row: "two hundred and five" is one, "two three" are two."""
     total = current = 0
     last = ""

@@ -43,7 +43,7 @@ _LINE_PART = re.compile(
 )
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a word-piece model makes of `text`: four ASCII characters a token, any other character one.
 
     For English and Chinese that is rather more than it makes.
@@ -56,7 +56,7 @@ def estimated_tokens(text: str) -> int:
 
 def passages(text: str) -> list[str]:
     """What is embedded of `text`: the text itself when it is no longer than one passage, else its passages in order."""
-    if len(text) <= PASSAGE_TOKENS or estimated_tokens(text) <= PASSAGE_TOKENS:
+    if len(text) <= PASSAGE_TOKENS or estimate_tokens(text) <= PASSAGE_TOKENS:
         return [text]
     return [text[start:end] for start, end in spans(text)] or [text]
 
@@ -88,7 +88,7 @@ def spans(
 @cache
 def _splitter(markdown: bool, tokens: int, overlap: int) -> TextSplitter | MarkdownSplitter:
     kind = MarkdownSplitter if markdown else TextSplitter
-    return kind.from_callback(estimated_tokens, tokens, overlap)
+    return kind.from_callback(estimate_tokens, tokens, overlap)
 
 
 class _Plain:
@@ -127,7 +127,7 @@ class _Plain:
         begin, until = (
             self._places[part] - self._starts[part] + place for part, place in ((first, start), (last, end))
         )
-        if first == last or estimated_tokens(self._whole[begin:until]) <= tokens:
+        if first == last or estimate_tokens(self._whole[begin:until]) <= tokens:
             return [(begin, until)]
         # Parts begin and end with the white space that is kept of a run.
         parts = [begin, *self._places[first + 1 : last + 1], until]

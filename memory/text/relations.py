@@ -185,7 +185,7 @@ _BRACKETED = re.compile(rf"(?P<s>{_X})[》”\"]? ?[(（](?P<o>{_X})[)）]")
 def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]:
     """The relations that the sentences of `text` state between the names in them, each once."""
     stated: dict[tuple[int, Predicate, int], RelationMatch] = {}
-    for sentence in _signed_sentences(text, found):
+    for sentence in _sign_sentences(text, found):
         if is_question(sentence):
             continue
         for predicate, pattern in _PATTERNS:
@@ -205,7 +205,7 @@ def find_relations(text: str, found: Sequence[NameMatch]) -> list[RelationMatch]
 def find_aliases(text: str, found: Sequence[NameMatch]) -> list[Alias]:
     """The names that `text` says are one entity's. Two full names of people never are."""
     aliases: list[Alias] = []
-    for sentence in _signed_sentences(text, found):
+    for sentence in _sign_sentences(text, found):
         for pattern in _ALIASES:
             for match in pattern.finditer(sentence):
                 aliases.append(Alias(_index(match.group("o"), found), _index(match.groupdict().get("s"), found)))
@@ -227,7 +227,7 @@ def _may_be_one(alias: Alias, found: Sequence[NameMatch]) -> bool:
     return name_key(one.name) != name_key(other.name) and not (full and is_wide(one.name) == is_wide(other.name))
 
 
-def _signed_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
+def _sign_sentences(text: str, found: Sequence[NameMatch]) -> Iterator[str]:
     """The sentences that hold names, with a sign for each."""
     parts: list[str] = []
     ends = {*sentence_ends(text), *(match.end() for match in re.finditer("\n", text)), len(text)}

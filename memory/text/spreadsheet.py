@@ -17,7 +17,7 @@ class Echo:
         return line
 
 
-def guarded(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """The value as a spreadsheet shows it: a text that it would take for a formula begins with an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA) else value
 
@@ -28,4 +28,4 @@ def lines_of(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[
     # The mark by which spreadsheets know UTF-8.
     yield "\ufeff" + writer.writerow(headers)
     for row in rows:
-        yield writer.writerow([guarded(value) for value in row])
+        yield writer.writerow([escape_formula(value) for value in row])

@@ -76,7 +76,7 @@ def spans(text: str, now: datetime, zone: tzinfo = UTC) -> list[Span]:
             if parts := _READERS[name](match.groupdict(), here):
                 found.append((begin, end, parts))
     found.sort(key=lambda entry: entry[0])
-    return [span for begin, end, parts in found for span in _widened(text, (begin, end), parts, now.astimezone(zone))]
+    return [span for begin, end, parts in found for span in _widen(text, (begin, end), parts, now.astimezone(zone))]
 
 
 def asks_when(text: str) -> bool:
@@ -90,7 +90,7 @@ _ZH_SINCE = re.compile(r"\s?(?:以来|[之以](后))")
 _ZH_UNTIL = re.compile(r"\s?[之以]前")
 
 
-def _widened(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: datetime) -> Iterator[Span]:
+def _widen(text: str, place: tuple[int, int], parts: list[CalendarSpan], now: datetime) -> Iterator[Span]:
     """The parts as spans; "since" and "before", beside the phrase, make them longer."""
     begin, end = place
     before, after = text[max(0, begin - 20) : begin], text[end : end + 4]
@@ -132,7 +132,7 @@ def _yearless(phrase: str, now: datetime) -> list[CalendarSpan]:
     return in_latest_years(found[0].month, found[0].day, now) if found else []
 
 
-def _dated(groups: _Groups, now: datetime) -> list[CalendarSpan]:
+def _resolve_date(groups: _Groups, now: datetime) -> list[CalendarSpan]:
     """A day and a month, with or without a year."""
     month, phrase = groups["month"] or "", groups["phrase"] or ""
     if groups["year"]:
@@ -300,7 +300,7 @@ def _ups(groups: _Groups) -> int:
 _READERS: dict[str, Callable[[_Groups, datetime], list[CalendarSpan]]] = {
     "exact": _library,
     "library": _library,
-    "dated": _dated,
+    "dated": _resolve_date,
     "monthly": _monthly,
     "months": _range,
     "season": _season,

@@ -220,7 +220,7 @@ def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurre
     return NewMemory(
         session=session,
         role=roles[speaker].value,
-        text=_checked_text(text),
+        text=_check_text(text),
         speaker=speaker,
         metadata={"dia_id": str(entry["dia_id"])} if entry.get("dia_id") else {},
         occurred_at=occurred_at,
@@ -237,9 +237,9 @@ def _turn(entry: Mapping[str, Any], *, session: str) -> NewMemory:
     return NewMemory(
         session=_name(entry, "session_id", "session", default=session),
         role=Role(_ROLE_NAMES.get(role, role)).value,
-        text=_checked_text(entry[key]),
+        text=_check_text(entry[key]),
         speaker=_name(entry, "speaker", default=""),
-        metadata=_checked_metadata(entry.get("metadata")),
+        metadata=_check_metadata(entry.get("metadata")),
         occurred_at=_moment(entry),
     )
 
@@ -262,7 +262,7 @@ def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
     return default
 
 
-def _checked_text(text: Any) -> str:
+def _check_text(text: Any) -> str:
     if not isinstance(text, str):
         raise _Unreadable("the text is not a string")
     if not text.strip():
@@ -274,7 +274,7 @@ def _checked_text(text: Any) -> str:
     return text
 
 
-def _checked_metadata(value: Any) -> dict[str, Any]:
+def _check_metadata(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):

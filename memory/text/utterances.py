@@ -72,7 +72,7 @@ def live_statements(
             found.append(one)
             continue
         kept = [place for place in range(one.start, one.end) if not any(first <= place < last for first, last in gone)]
-        words = _evened(text, kept)
+        words = _even_out(text, kept)
         if any(text[place].isalnum() for place in words):
             read = "".join(" " if text[place].isspace() else text[place] for place in words)
             found.append(replace(one, text=read, start=words[0], end=words[-1] + 1, places=tuple(words)))
@@ -84,11 +84,11 @@ def _statement(text: str, first: int, last: int, *, turn: int, speaker: str, by_
     read = evened[:MAX_READ_CHARS]
     if len(evened) == last - first:
         return Statement(read, first, last, turn, speaker, by_agent)
-    places = tuple(_evened(text, range(first, last)))
+    places = tuple(_even_out(text, range(first, last)))
     return Statement(read, first, last, turn, speaker, by_agent, places[:MAX_READ_CHARS])
 
 
-def _evened(text: str, places: Iterable[int]) -> list[int]:
+def _even_out(text: str, places: Iterable[int]) -> list[int]:
     """The places whose characters make the text with its white space evened out."""
     found: list[int] = []
     for place in places:

@@ -24,7 +24,7 @@ from memory.types import ChangeTerms
 from ops.access import reads_text, request_id, staff_access
 from ops.admin.lists import COUNT_CAP
 from ops.admin.memory_page import difference
-from ops.admin.scope import masked
+from ops.admin.scope import render_mask
 
 SETTLED = {"newer": "The newer holds.", "older": "The older holds.", "both": "Both are right."}
 
@@ -39,7 +39,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
     if request.method == "POST":
         if not may_decide:
             raise PermissionDenied
-        return _settled(request)
+        return _settle(request)
     rows = waiting(request).select_related("namespace")
     after = request.GET.get("after", "")
     memory = (rows.filter(pk__gt=after).first() if _is_id(after) else None) or rows.first()
@@ -47,7 +47,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
     if memory is not None:
         readable = reads_text(request)
         others = _others(memory)
-        before, total = _capped(rows.filter(pk__lt=memory.pk)), _capped(rows)
+        before, total = _count_capped(rows.filter(pk__lt=memory.pk)), _count_capped(rows)
         shown |= {
             "place": f"{before + 1:,}", "total": f"{COUNT_CAP:,}+" if total > COUNT_CAP else f"{total:,}",
             "done": before, "of": total,
@@ -78,14 +78,14 @@ def _others(memory: Memory) -> list[Memory]:
 
 
 def _side(memory: Memory, *, readable: bool) -> dict[str, Any]:
-    return {"memory": memory, "text": memory.text if readable else masked(len(memory.text))}
+    return {"memory": memory, "text": memory.text if readable else render_mask(len(memory.text))}
 
 
 def _when(memory: Memory) -> tuple[Any, uuid.UUID]:
     return memory.occurred_at, memory.pk
 
 
-def _settled(request: HttpRequest) -> HttpResponse:
+def _settle(request: HttpRequest) -> HttpResponse:
     """Has one supersede the other, or both hold; the review flag of each is taken off."""
     here = reverse("admin:memory_memory_contradictions")
     decision, ids = request.POST.get("decision", ""), [request.POST.get(name, "") for name in ("memory", "other")]
@@ -123,5 +123,5 @@ def _is_id(value: str) -> bool:
     return True
 
 
-def _capped(rows: QuerySet) -> int:
+def _count_capped(rows: QuerySet) -> int:
     return int(rows.order_by().values("pk")[: COUNT_CAP + 1].count())

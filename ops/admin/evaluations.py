@@ -12,7 +12,7 @@ from memory.models import EvaluationRun, RelevanceJudgement
 from ops.admin.filters import ActorFilter, NamespaceFilter
 from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import excerpt, memory_link, pretty_json
-from ops.admin.scope import masked
+from ops.admin.scope import render_mask
 from ops.admin.texts import TextAdmin
 
 
@@ -81,7 +81,7 @@ class RelevanceJudgementAdmin(TextAdmin):
 
     @admin.display(description=gettext_lazy("question"))
     def hidden_question(self, row: RelevanceJudgement) -> str:
-        return masked(len(row.query_text))
+        return render_mask(len(row.query_text))
 
     @admin.display(description=gettext_lazy("memory"))
     def marked_memory(self, row: RelevanceJudgement) -> SafeString:

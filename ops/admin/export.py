@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memory.models import Memory
 from memory.services.memories.view_log import note_exported
-from memory.text.spreadsheet import Echo, guarded
+from memory.text.spreadsheet import Echo, escape_formula
 from memory.types import Access
 from ops.access import request_id, staff_access
 
@@ -77,7 +77,7 @@ def _csv(records: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield "\ufeff" + writer.writerow(COLUMNS)
     for record in records:
         cells = {**record, "metadata": json.dumps(record["metadata"], ensure_ascii=False)}
-        yield writer.writerow([guarded(cells[name]) for name in COLUMNS])
+        yield writer.writerow([escape_formula(cells[name]) for name in COLUMNS])
 
 
 def _json_lines(records: Iterator[dict[str, Any]]) -> Iterator[str]:

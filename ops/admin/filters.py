@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from memory.models import Namespace
 from memory.types import Access
 from ops.access import staff_access
-from ops.admin.scope import reached
+from ops.admin.scope import narrow_to_reach
 from ops.words import Words
 
 SUGGESTIONS = 50
@@ -88,25 +88,25 @@ class NamespaceFilter(TypedFilter):
     placeholder = gettext_lazy("name or its beginning")
 
     def options(self) -> list[str]:
-        rows = reached(Namespace.objects.order_by("name"), self.access)
+        rows = narrow_to_reach(Namespace.objects.order_by("name"), self.access)
         return list(rows.values_list("name", flat=True)[:SUGGESTIONS])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        ids = namespaces_named(self.value, self.access)
+        ids = find_namespaces(self.value, self.access)
         if ids is None:
             return queryset
         # One namespace as an equality, so that its index gives the rows in order.
         return queryset.filter(namespace_id=ids[0]) if len(ids) == 1 else queryset.filter(namespace_id__in=ids)
 
 
-def namespaces_named(value: str, access: Access) -> list[int] | None:
+def find_namespaces(value: str, access: Access) -> list[int] | None:
     """The ids of the namespace of that name, else of (at most SUGGESTIONS) that begin with it; None for no name.
 
     Only of those that `access` reaches.
     """
     if not value:
         return None
-    within = reached(Namespace.objects.all(), access)
+    within = narrow_to_reach(Namespace.objects.all(), access)
     exact = within.filter(name=value).values_list("pk", flat=True).first()
     if exact is not None:
         return [exact]

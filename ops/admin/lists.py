@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from psycopg.errors import QueryCanceled
 
 from ops.access import staff_access
-from ops.admin.scope import reached, reached_field
+from ops.admin.scope import narrow_choices, narrow_to_reach
 
 COUNT_CAP = 10_000
 MAX_PAGES = 200
@@ -36,7 +36,7 @@ class CappedPaginator(Paginator):
     def count(self) -> int:
         """The rows, COUNT_CAP + 1 for more than that, or the estimate."""
         if not self.object_list.query.where:
-            estimate = _estimated_rows(self.object_list.model)
+            estimate = _estimate_rows(self.object_list.model)
             if estimate > COUNT_CAP:
                 self.estimated = True
                 return estimate
@@ -55,7 +55,7 @@ class CappedPaginator(Paginator):
         return min(super().num_pages, MAX_PAGES)
 
 
-def _estimated_rows(model: type[Model]) -> int:
+def _estimate_rows(model: type[Model]) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
         return int(cursor.fetchone()[0])
@@ -106,7 +106,7 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         """The rows of the namespaces that this member of staff reaches: lists, pages and actions see no other."""
-        return reached(super().get_queryset(request), staff_access(request))
+        return narrow_to_reach(super().get_queryset(request), staff_access(request))
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Only what the list offers. Django allows any field of the row: who may not read texts, or a key's hash, could
@@ -122,7 +122,7 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
 
     def get_field_queryset(self, db: str | None, db_field: Any, request: HttpRequest) -> QuerySet | None:
         """What a row may be tied to: what this member of staff reaches."""
-        return reached_field(super().get_field_queryset(db, db_field, request), db_field, staff_access(request))
+        return narrow_choices(super().get_field_queryset(db, db_field, request), db_field, staff_access(request))
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str | None) -> HttpResponse:
         """What is out of reach is not found, like what does not exist."""

@@ -41,7 +41,7 @@ from ops.admin.memory_page import MemoryPage, difference
 from ops.admin.picked import PickedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
 from ops.admin.saved_views import BuiltIn, SavedViewsMixin
-from ops.admin.scope import masked, member
+from ops.admin.scope import member, render_mask
 from ops.admin.search import Asking, search
 from ops.admin.texts import note_opened
 
@@ -234,7 +234,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
             {
                 "memory": near.memory,
                 "score": f"{near.score:.2f}",
-                "text": difference(memory.text, near.memory.text) if readable else masked(len(near.memory.text)),
+                "text": difference(memory.text, near.memory.text) if readable else render_mask(len(near.memory.text)),
             }
             for near in found
         ]
@@ -252,7 +252,7 @@ class MemoryAdmin(SavedViewsMixin, MemoryPage, CurationActions):
     @admin.display(description=gettext_lazy("text"))
     def start_of_text(self, memory: Memory) -> str:
         if hasattr(memory, "characters"):
-            return masked(memory.characters)
+            return render_mask(memory.characters)
         return excerpt(memory.start)  # type: ignore[attr-defined]
 
     @admin.display(description=gettext_lazy("session, namespace"))

@@ -26,7 +26,7 @@ from ops.admin import export
 from ops.admin.lists import LargeTableAdmin
 from ops.admin.memory_forms import CurationForm, EraseForm, MergeForm, TagForm
 from ops.admin.rendering import EXCERPT_CHARS, excerpt
-from ops.admin.scope import masked, member
+from ops.admin.scope import member, render_mask
 from ops.models import BulkVerb
 
 MAX_SELECTED = bulk.MAX_SELECTED
@@ -219,7 +219,7 @@ def _sample(rows: QuerySet, *, readable: bool) -> list[dict[str, Any]]:
         {
             "id": str(row.pk),
             "who": (row.speaker if readable else "") or row.role,
-            "text": excerpt(row.start) if readable else masked(row.characters),
+            "text": excerpt(row.start) if readable else render_mask(row.characters),
             "row": row,
         }
         for row in found

@@ -31,7 +31,7 @@ from memory.models import (
 from memory.services.retention.importance import rate_by_policy
 from ops.access import MASK
 from ops.admin.rendering import memory_link, moment
-from ops.admin.scope import masked_box
+from ops.admin.scope import render_mask_box
 
 SHOWN = 20
 SUMMARIES = 50
@@ -46,7 +46,7 @@ class MemoryPage:
 
     @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, memory: Memory) -> SafeString:
-        return masked_box(len(memory.text))
+        return render_mask_box(len(memory.text))
 
     @admin.display(description=gettext_lazy("vectors"))
     def vectors(self, memory: Memory) -> SafeString | str:
@@ -120,7 +120,7 @@ class MemoryPage:
             ("both_hold", True): _("holds beside"), ("both_hold", False): _("holds beside"),
             ("derived_from", True): _("rests on"), ("derived_from", False): _("bears"),
         }  # fmt: skip
-        lines = _judged_to_hold(memory, readable=readable)
+        lines = _list_judged_to_hold(memory, readable=readable)
         for row in rows[:SHOWN]:
             own = row.memory_id == memory.pk
             other = str(row.other_id if own else row.memory_id)
@@ -198,7 +198,7 @@ class MemoryPage:
         )
 
 
-def _judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
+def _list_judged_to_hold(memory: Memory, *, readable: bool) -> list[tuple[Any, ...]]:
     """A line of the links for each memory of which a language model judged that it holds beside this one."""
     rows = UnsurePair.objects.filter(
         Q(newer_id=memory.pk) | Q(older_id=memory.pk),

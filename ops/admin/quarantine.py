@@ -28,7 +28,7 @@ from ops.admin import review
 from ops.admin.filters import NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.rendering import EXCERPT_CHARS, excerpt, pretty_json
 from ops.admin.saved_views import BuiltIn, SavedViewsMixin
-from ops.admin.scope import masked, masked_box
+from ops.admin.scope import render_mask, render_mask_box
 from ops.admin.texts import TextAdmin
 
 # One action decides so many items; each is a transaction of its own.
@@ -134,12 +134,12 @@ class QuarantineAdmin(SavedViewsMixin, TextAdmin):
     @admin.display(description=gettext_lazy("text"))
     def start_of_text(self, item: QuarantinedItem) -> str:
         if not hasattr(item, "start"):
-            return masked(len(item.text))
+            return render_mask(len(item.text))
         return excerpt(item.start) or _("(emptied)")
 
     @admin.display(description=gettext_lazy("text"))
     def hidden_text(self, item: QuarantinedItem) -> SafeString:
-        return masked_box(len(item.text))
+        return render_mask_box(len(item.text))
 
     @admin.display(description=gettext_lazy("speaker"))
     def hidden_speaker(self, item: QuarantinedItem) -> str:

@@ -17,11 +17,11 @@ from django.utils.translation import gettext_lazy
 from memory.enums import AuditEvent
 from memory.models import AuditLog, Condensation, ContextPack, ModelCall
 from memory.models.keys import first_id_of
-from ops.access import masked_details, reads_text
+from ops.access import mask_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
 from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import card, excerpt, pretty_json
-from ops.admin.scope import masked, masked_box
+from ops.admin.scope import render_mask, render_mask_box
 from ops.admin.texts import TextAdmin
 
 # The end of an id tells events apart; the whole of it is on the event's page.
@@ -60,7 +60,7 @@ class CondensationAdmin(TextAdmin):
 
     @admin.display(description=gettext_lazy("card"))
     def hidden_card(self, row: Condensation) -> SafeString:
-        return masked_box(len(row.condensed_text))
+        return render_mask_box(len(row.condensed_text))
 
     @admin.display(description=gettext_lazy("trigger details"))
     def trigger(self, row: Condensation) -> SafeString:
@@ -97,11 +97,11 @@ class ContextPackAdmin(TextAdmin):
 
     @admin.display(description=gettext_lazy("question"))
     def hidden_question(self, row: ContextPack) -> str:
-        return masked(len(row.query_text))
+        return render_mask(len(row.query_text))
 
     @admin.display(description=gettext_lazy("pack"))
     def hidden_pack(self, row: ContextPack) -> SafeString:
-        return masked_box(len(json.dumps(row.pack, ensure_ascii=False)))
+        return render_mask_box(len(json.dumps(row.pack, ensure_ascii=False)))
 
     @admin.display(description=gettext_lazy("pack"))
     def shown_pack(self, row: ContextPack) -> SafeString:
@@ -194,4 +194,4 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("details"))
     def masked_details(self, event: AuditLog) -> SafeString:
-        return pretty_json(masked_details(event.details))
+        return pretty_json(mask_details(event.details))

@@ -27,7 +27,7 @@ from memory.services.memories.retired import Pair
 from memory.types import ChangeTerms
 from ops.access import MASK, reads_text, request_id, staff_access
 from ops.admin.rendering import excerpt, memory_link
-from ops.admin.scope import masked
+from ops.admin.scope import render_mask
 
 HOLDS = "It holds."
 
@@ -55,7 +55,7 @@ def parts(request: HttpRequest, memory: Memory) -> dict[str, Any] | None:
         return None
     return {
         "parts": found,
-        "text": struck_out(memory.text, pairs) if pairs and readable else "",
+        "text": strike_out(memory.text, pairs) if pairs and readable else "",
         "many": len(found) > 1,
     }
 
@@ -81,7 +81,7 @@ def hold(request: HttpRequest, memory: Memory) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:memory_memory_change", args=[memory.pk]))
 
 
-def struck_out(text: str, pairs: Iterable[Pair]) -> SafeString:
+def strike_out(text: str, pairs: Iterable[Pair]) -> SafeString:
     """A text with the parts of `pairs`, which are in their order, struck out."""
     pieces, at = [], 0
     for pair in pairs:
@@ -94,7 +94,7 @@ def struck_out(text: str, pairs: Iterable[Pair]) -> SafeString:
 def _part(pair: Pair, *, readable: bool) -> RetiredPart:
     return RetiredPart(
         start=pair.start,
-        old=pair.old_words if readable else masked(len(pair.old_words)),
+        old=pair.old_words if readable else render_mask(len(pair.old_words)),
         new=_newer(pair.newer, pair.new_words, readable=readable),
         reason=_why(pair.reason, pair.confidence, pair.explanation if readable else ""),
         at=pair.at,
@@ -131,7 +131,7 @@ def _whole_reason(link: MemoryLink, *, readable: bool) -> str:
 def _newer(newer: Memory | None, words: str, *, readable: bool) -> SafeString | str:
     if newer is None:
         return _("The newer memory is gone.")
-    return memory_link(str(newer.pk), excerpt(words) if readable else masked(len(words)))
+    return memory_link(str(newer.pk), excerpt(words) if readable else render_mask(len(words)))
 
 
 def _why(reason: str, confidence: float, explanation: str = "") -> str:

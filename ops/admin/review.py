@@ -22,7 +22,7 @@ from memory.models import QuarantinedItem
 from memory.services.ingestion import quarantine
 from memory.services.memories.view_log import note_viewed
 from ops.access import reads_text, request_id, staff_access
-from ops.admin.filters import namespaces_named
+from ops.admin.filters import find_namespaces
 from ops.admin.lists import COUNT_CAP
 
 DECISIONS = {"release": quarantine.release, "discard": quarantine.discard}
@@ -39,7 +39,7 @@ class Piece:
 def waiting(request: HttpRequest) -> QuerySet[QuarantinedItem]:
     """What this member of staff may decide on, the oldest first, of the namespace and rule in the address."""
     rows = QuarantinedItem.objects.reachable_by(staff_access(request)).pending()
-    namespace_ids = namespaces_named(request.GET.get("namespace", "").strip(), staff_access(request))
+    namespace_ids = find_namespaces(request.GET.get("namespace", "").strip(), staff_access(request))
     if namespace_ids is not None:
         rows = rows.filter(namespace_id__in=namespace_ids)
     if rule := request.GET.get("rule", "").strip():
@@ -52,13 +52,13 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
     if request.method == "POST":
         if not may_decide:
             raise PermissionDenied
-        return _decided(request)
+        return _decide(request)
     rows = waiting(request)
     item = _item_at(rows, request.GET.get("at", ""))
-    kept = _kept(request)
+    kept = _read_filters(request)
     shown: dict[str, Any] = {"title": _("Review queue"), "item": item, "kept": kept, "may_decide": may_decide}
     if item is not None:
-        before, total = _capped(rows.filter(pk__lt=item.pk)), _capped(rows)
+        before, total = _count_capped(rows.filter(pk__lt=item.pk)), _count_capped(rows)
         shown |= {
             "place": f"{before + 1:,}",
             "total": f"{COUNT_CAP:,}+" if total > COUNT_CAP else f"{total:,}",
@@ -67,7 +67,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
             "previous": _url(kept, rows.filter(pk__lt=item.pk).order_by("-pk").values_list("pk", flat=True).first()),
             "next": _url(kept, rows.filter(pk__gt=item.pk).values_list("pk", flat=True).first()),
             "readable": reads_text(request),
-            "pieces": highlighted(item) if reads_text(request) else [],
+            "pieces": highlight(item) if reads_text(request) else [],
         }
         if reads_text(request):
             note_viewed(
@@ -82,7 +82,7 @@ def review(request: HttpRequest, context: dict[str, Any], *, may_decide: bool) -
     return TemplateResponse(request, "admin/memory/quarantineditem/review.html", {**context, **shown})
 
 
-def highlighted(item: QuarantinedItem) -> list[Piece]:
+def highlight(item: QuarantinedItem) -> list[Piece]:
     """The text in pieces: what the rules that kept it apart find today, and the rest between."""
     return pieces_of(item.text, quarantine.find_places(item))
 
@@ -104,9 +104,9 @@ def pieces_of(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:
     return pieces
 
 
-def _decided(request: HttpRequest) -> HttpResponse:
+def _decide(request: HttpRequest) -> HttpResponse:
     """Decides, and goes to the item after it; what cannot be decided stays and says why."""
-    kept, decision = _kept(request), request.POST.get("decision", "")
+    kept, decision = _read_filters(request), request.POST.get("decision", "")
     try:
         item_id = uuid.UUID(request.POST.get("item", ""))
     except ValueError:
@@ -143,11 +143,11 @@ def _item_at(rows: QuerySet[QuarantinedItem], at: str) -> QuarantinedItem | None
     return rows.filter(pk__gte=wanted).first() or rows.first()
 
 
-def _capped(rows: QuerySet) -> int:
+def _count_capped(rows: QuerySet) -> int:
     return int(rows.order_by().values("pk")[: COUNT_CAP + 1].count())
 
 
-def _kept(request: HttpRequest) -> dict[str, str]:
+def _read_filters(request: HttpRequest) -> dict[str, str]:
     return {name: value for name in ("namespace", "rule") if (value := request.GET.get(name, "").strip())}
 
 

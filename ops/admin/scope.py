@@ -24,7 +24,7 @@ def member(request: HttpRequest) -> User:
     return request.user
 
 
-def reached(rows: QuerySet, access: Access) -> QuerySet:
+def narrow_to_reach(rows: QuerySet, access: Access) -> QuerySet:
     """Those of the namespaces that `access` reaches; rows of no namespace only for who reaches all.
 
     Tables without a namespace (embedding models) are the server's, and hold nothing of a tenant.
@@ -38,23 +38,23 @@ def reached(rows: QuerySet, access: Access) -> QuerySet:
     return rows
 
 
-def reached_field(rows: QuerySet | None, db_field: Field, access: Access) -> QuerySet | None:
+def narrow_choices(rows: QuerySet | None, db_field: Field, access: Access) -> QuerySet | None:
     """The choices of a relation, narrowed alike; `rows` is what the admin would offer, None for all."""
     related: Any = db_field.related_model
     if not hasattr(related, "_default_manager"):
         return rows
-    return reached(related._default_manager.all() if rows is None else rows, access)
+    return narrow_to_reach(related._default_manager.all() if rows is None else rows, access)
 
 
-def masked(characters: int) -> str:
+def render_mask(characters: int) -> str:
     """What stands in place of a text that this member of staff may not read."""
     return f"{MASK} ({ngettext('%(count)d character', '%(count)d characters', characters) % {'count': characters}})"
 
 
-def masked_box(characters: int) -> SafeString:
+def render_mask_box(characters: int) -> SafeString:
     """The same on a page of its own, with how to get the permission."""
     return format_html(
         '<p class="mos-masked">{}<span class="mos-quiet">{}</span></p>',
-        masked(characters),
+        render_mask(characters),
         _("It is hidden: ask an administrator for the permission “Can read what memories, summaries and packs say”."),
     )

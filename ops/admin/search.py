@@ -17,7 +17,7 @@ from memory.models import Namespace, Session
 from memory.services.index.neighbours import MAX_NAMESPACES, near_text
 from memory.text.analysis import terms
 from memory.types import Access, Scope
-from ops.admin.filters import namespaces_named
+from ops.admin.filters import find_namespaces
 
 CAP = 10_000
 MAX_TERMS = 32
@@ -50,7 +50,7 @@ class Asking:
 
     def namespace_ids(self) -> list[int] | None:
         """The namespaces to search; None for all."""
-        named = namespaces_named(self.namespace, self.access)
+        named = find_namespaces(self.namespace, self.access)
         if named is None and not self.access.all_namespaces:
             return sorted(self.access.namespace_ids)
         return named

@@ -22,10 +22,10 @@ class TextAdmin(ReadOnlyAdmin):
     what: ClassVar[str] = ""
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        return self._shown(request, super().get_list_display(request))
+        return self._choose_fields(request, super().get_list_display(request))
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
-        return self._shown(request, super().get_fields(request, obj))
+        return self._choose_fields(request, super().get_fields(request, obj))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -34,7 +34,7 @@ class TextAdmin(ReadOnlyAdmin):
         note_opened(request, response, self.what)
         return response
 
-    def _shown(self, request: HttpRequest, names: Sequence[Any]) -> list[Any]:
+    def _choose_fields(self, request: HttpRequest, names: Sequence[Any]) -> list[Any]:
         if reads_text(request):
             return list(names)
         return list(dict.fromkeys(self.hidden.get(name, name) for name in names))

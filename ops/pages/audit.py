@@ -23,9 +23,9 @@ from memory.services.audit.trail import COUNTED_AT_MOST, AuditFilter
 from memory.services.jobs import schedules
 from memory.services.monitoring import request_stats
 from memory.services.monitoring.request_stats import RecentRequest
-from memory.text.spreadsheet import Echo, guarded
+from memory.text.spreadsheet import Echo, escape_formula
 from memory.types import Access
-from ops.access import masked_details
+from ops.access import mask_details
 from ops.charts import Histogram, histogram
 from ops.moments import read_moment
 from ops.pages.overview import VERIFY
@@ -107,7 +107,7 @@ def window_of(query: QueryDict) -> TimeWindow:
     return next((one for one in AUDIT_WINDOWS if one.name == query.get("window")), WINDOWS[2])
 
 
-def wanted_of(query: QueryDict, *, now: datetime) -> AuditFilter:
+def read_filter(query: QueryDict, *, now: datetime) -> AuditFilter:
     """What the address narrows the log to. Raises ValueError for a moment that is none."""
     texts = {field: query.get(name, "").strip()[:200] for name, field in TEXTS.items()}
     window = window_of(query)
@@ -126,13 +126,13 @@ def filters(query: QueryDict) -> list[Filter]:
         "request": _("Request"), "from": _("From"), "to": _("Until"),
     }  # fmt: skip
     return [
-        Filter(title, _shown(name, query[name][:200]), _without(query, name))
+        Filter(title, _format_value(name, query[name][:200]), _without(query, name))
         for name, title in titles.items()
         if query.get(name)
     ]  # fmt: skip
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     return str(value).replace("T", " ") if name in ("from", "to") else value
 
 
@@ -150,7 +150,7 @@ def _without(query: QueryDict, *names: str) -> str:
     return f"?{left.urlencode()}"
 
 
-def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[EventGroup]:
+def group_events(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, readable: bool) -> list[EventGroup]:
     """The page's events; `by_request`: those of one request together, where its newest stands.
 
     Without `readable` what people typed is masked.
@@ -167,7 +167,7 @@ def grouped(rows: Sequence[AuditLog], query: QueryDict, *, by_request: bool, rea
 def event_row(event: AuditLog, query: QueryDict, *, readable: bool) -> EventRow:
     kept = {"ns": query["ns"]} if query.get("ns") else {}
     link = f"{reverse('ops:audit_event')}?{urlencode({**kept, 'id': str(event.pk)})}"
-    shown = event.details if readable else masked_details(event.details)
+    shown = event.details if readable else mask_details(event.details)
     return EventRow(event, tone_of(event.event_type), brief(shown), link)
 
 
@@ -192,7 +192,7 @@ def _short(value: Any) -> str:
     return str(value)[:80]
 
 
-def compared(details: dict[str, Any]) -> list[FieldComparison]:
+def compare_fields(details: dict[str, Any]) -> list[FieldComparison]:
     """`before` and `after` of an event side by side, as far as it tells them."""
     before, after = details.get("before"), details.get("after")
     if not isinstance(before, dict) and not isinstance(after, dict):
@@ -208,7 +208,7 @@ def compared(details: dict[str, Any]) -> list[FieldComparison]:
 
 def plain_details(details: dict[str, Any]) -> list[tuple[str, str]]:
     """The details besides `before` and `after`."""
-    hidden = ("before", "after") if compared(details) else ()
+    hidden = ("before", "after") if compare_fields(details) else ()
     return [(name, _text(value)) for name, value in details.items() if name not in hidden]
 
 
@@ -244,7 +244,7 @@ def over_time(access: Access, wanted: AuditFilter, query: QueryDict, *, now: dat
     )
     pattern = "%m-%d %H:%M" if step < timedelta(days=1) else "%Y-%m-%d"
     pattern = "%H:%M" if step * len(steps) <= timedelta(hours=24) else pattern
-    links = [_narrowed(query, one.at, one.at + step) if one.count else "" for one in steps]
+    links = [_narrow_to_step(query, one.at, one.at + step) if one.count else "" for one in steps]
     return (
         histogram(
             _("Events over time"),
@@ -276,7 +276,7 @@ def _floor(moment: datetime, step: timedelta) -> datetime:
     return begin + (moment - begin) // step * step
 
 
-def _narrowed(query: QueryDict, since: datetime, until: datetime) -> str:
+def _narrow_to_step(query: QueryDict, since: datetime, until: datetime) -> str:
     kept = query.copy()
     for name in ("cursor", "v"):
         kept.pop(name, None)
@@ -312,10 +312,10 @@ def requests(access: Access, *, kept: str, route: str, before: str) -> tuple[lis
     """One page of the API's newest requests and the cursor of the page after. Raises RedisAway."""
     statuses = CLASSES.get(kept)
 
-    def wanted(one: RecentRequest) -> bool:
+    def matches(one: RecentRequest) -> bool:
         return (statuses is None or one.status in statuses) and (not route or route in one.route)
 
-    found = request_stats.recent(access, limit=PAGE + 1, before=before, wanted=wanted)
+    found = request_stats.recent(access, limit=PAGE + 1, before=before, wanted=matches)
     names = names_of({one.namespace_id for one in found})
     rows = [_request_row(one, names) for one in found[:PAGE]]
     return rows, found[PAGE - 1].cursor if len(found) > PAGE else ""
@@ -341,7 +341,7 @@ def as_csv(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
     for event in events:
         record = _record(event, readable=readable)
         record["details"] = json.dumps(record["details"], ensure_ascii=False)
-        yield writer.writerow([guarded(str(record[name])) for name in FIELDS])
+        yield writer.writerow([escape_formula(str(record[name])) for name in FIELDS])
 
 
 def as_json_lines(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str]:
@@ -352,5 +352,5 @@ def as_json_lines(events: Iterator[AuditLog], *, readable: bool) -> Iterator[str
 
 def _record(event: AuditLog, *, readable: bool) -> dict[str, Any]:
     own = {name: getattr(event, name) for name in FIELDS}
-    details = event.details if readable else masked_details(event.details)
+    details = event.details if readable else mask_details(event.details)
     return {**own, "id": str(event.pk), "created_at": event.created_at.isoformat(), "details": details}

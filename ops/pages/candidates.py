@@ -207,7 +207,7 @@ class PlaceChange:
         return abs((self.before or 0) - (self.after or 0))
 
 
-def compared(before: Sequence[CandidateRow], after: Sequence[CandidateRow]) -> list[PlaceChange]:
+def compare_places(before: Sequence[CandidateRow], after: Sequence[CandidateRow]) -> list[PlaceChange]:
     """What two settings bring back: those of the second in their order, then those that only the first has."""
     first = {row.id: row for row in before if row.returned}
     second = {row.id: row for row in after if row.returned}

@@ -30,7 +30,7 @@ from ops.charts import LineChart, Series, line_chart
 from ops.pages.pipeline import STATES
 from ops.pages.policies import refusal
 from ops.pages.tiles import Tile
-from ops.what_if import FIELDS, policy_with, read_changes, wanted_with
+from ops.what_if import FIELDS, merge_overrides, policy_with, read_changes
 from ops.words import Words
 
 LISTED = 20
@@ -170,7 +170,7 @@ def what_if(scope: Scope, given: Mapping[str, str], *, now: datetime) -> WhatIf:
     changed = read_changes(governs, given)
     url = _policies_url(scope, changed)
     try:
-        seen = preview(scope, wanted=wanted_with(governs, changed), now=now)
+        seen = preview(scope, wanted=merge_overrides(governs, changed), now=now)
     except InvalidInput as error:
         return WhatIf(True, 0, 0, 0.0, 0, "", [], url, problem=refusal(error))
     named = [
@@ -228,11 +228,11 @@ def curve(scope: Scope, given: Mapping[str, str], *, kind: MemoryKind) -> LineCh
         description=_("importance × 2^(−age ÷ half-life) × use, for an importance of %(importance)s")
         % {"importance": USUAL_IMPORTANCE},
         show=lambda value: f"{value:.2f}",
-        csv=f"{reverse('ops:decay')}?{urlencode({**_kept(scope, given), 'kind': str(kind), 'csv': 'strength'})}",
+        csv=f"{reverse('ops:decay')}?{urlencode({**_keep_values(scope, given), 'kind': str(kind), 'csv': 'strength'})}",
     )
 
 
-def _kept(scope: Scope, given: Mapping[str, str]) -> dict[str, str]:
+def _keep_values(scope: Scope, given: Mapping[str, str]) -> dict[str, str]:
     """The namespace and the tried values, as an address has them."""
     return {"ns": scope.namespace, **{name: given[name] for name in FIELDS if given.get(name)}}
 

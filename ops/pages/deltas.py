@@ -26,11 +26,11 @@ def more(came: Came, window: TimeWindow) -> Delta | None:
     if not came.now:
         return None
     words = _("%(now)s came in the last %(window)s, %(before)s in the same time before")
-    values = {"now": _capped(came.now), "before": _capped(came.before), "window": window.title}
-    return Delta(_capped(came.now), "off", True, words % values)
+    values = {"now": _format_capped(came.now), "before": _format_capped(came.before), "window": window.title}
+    return Delta(_format_capped(came.now), "off", True, words % values)
 
 
-def saved_more(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
+def compare_saved(now: stats.Tokens, moved: TotalsMovement) -> Delta | None:
     gain = now.saved - _former(now, moved).saved
     if not gain:
         return None
@@ -82,5 +82,5 @@ def _before(value: str, window: TimeWindow) -> str:
     return _("it was %(value)s in the %(window)s before") % {"value": value, "window": window.title}
 
 
-def _capped(count: int) -> str:
+def _format_capped(count: int) -> str:
     return f"{count:,}+" if count >= deltas.COUNTED_AT_MOST else f"{count:,}"

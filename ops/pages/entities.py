@@ -23,7 +23,7 @@ from memory.services.entities.listing import MENTIONED_WITH, Cursor, Edge
 from memory.services.memories.retired import count_parts
 from memory.types import Access, Scope
 from ops.charts import Histogram, histogram
-from ops.pages.entity_graph import Drawing, Neighbour, drawn
+from ops.pages.entity_graph import Drawing, Neighbour, draw
 from ops.pages.rows import Staff, mask_text, row_link
 from ops.words import Words
 
@@ -183,7 +183,7 @@ def listing(
     following: uuid.UUID | Rank | None
     if by_mentions:
         rank = cursor if isinstance(cursor, Rank) else None
-        found, following = browse.most_mentioned(scope, kind=kind, begins=begins, cursor=rank, limit=limit)
+        found, following = browse.list_most_mentioned(scope, kind=kind, begins=begins, cursor=rank, limit=limit)
     else:
         newest = cursor if isinstance(cursor, uuid.UUID) else None
         found, following = entity_listing.entities(
@@ -238,8 +238,8 @@ def build_entity(
         mentions=sum(count for _month, count in months),
         aliases=_aliases(scope, aliases, entity, user=user, readable=readable),
         drawings=[
-            ("graph-wide", drawn(middle, neighbours, width=1000, height=560, most=NEIGHBOURS, label_chars=20)),
-            ("graph-narrow", drawn(middle, neighbours, width=360, height=420, most=8, label_chars=12)),
+            ("graph-wide", draw(middle, neighbours, width=1000, height=560, most=NEIGHBOURS, label_chars=20)),
+            ("graph-narrow", draw(middle, neighbours, width=360, height=420, most=8, label_chars=12)),
         ]
         if neighbours
         else [],
@@ -323,7 +323,7 @@ def _neighbours(
     neighbours = []
     for identity, edges in by_other.items():
         stated = [edge for _number, edge in edges if edge.predicate != MENTIONED_WITH]
-        words = ", ".join(dict.fromkeys(_arrowed(edge, entity.id) for edge in stated[:2]))
+        words = ", ".join(dict.fromkeys(_add_arrow(edge, entity.id) for edge in stated[:2]))
         neighbours.append(
             Neighbour(
                 entity_id=identity,
@@ -339,7 +339,7 @@ def _neighbours(
     return sorted(neighbours, key=lambda one: (not one.stated, -one.strength, one.name))
 
 
-def _arrowed(edge: Edge, entity_id: uuid.UUID) -> str:
+def _add_arrow(edge: Edge, entity_id: uuid.UUID) -> str:
     word = str(PREDICATES.get(edge.predicate, edge.predicate))
     return f"{word} →" if edge.source == entity_id else f"← {word}"
 

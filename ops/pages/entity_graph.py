@@ -56,7 +56,7 @@ class Drawing:
     left_out: int
 
 
-def drawn(
+def draw(
     name: str, neighbours: Sequence[Neighbour], *, width: int, height: int, most: int, label_chars: int
 ) -> Drawing:
     """At most `most` neighbours on an ellipse around the middle, in the order given, from the top clockwise.

@@ -231,8 +231,8 @@ def build_comparison(found: Comparison, *, ns: str, readable: bool) -> RunCompar
         same_content=found.same_content,
         figures=[_figure(name, one, reach) for name, one in found.figures.items()],
         reach=reach,
-        better=[_moved(one, texts, readable) for one in better[:MOVED]],
-        worse=[_moved(one, texts, readable) for one in worse[:MOVED]],
+        better=[_build_question_row(one, texts, readable) for one in better[:MOVED]],
+        worse=[_build_question_row(one, texts, readable) for one in worse[:MOVED]],
         better_count=len(better),
         worse_count=len(worse),
     )
@@ -395,7 +395,7 @@ def _says(identity: str, texts: Mapping[str, str], readable: bool) -> tuple[str,
     return (identity[:12] if len(identity) == HASH_CHARS else identity), False
 
 
-def _moved(one: QuestionMovement, texts: Mapping[str, str], readable: bool) -> QuestionRow:
+def _build_question_row(one: QuestionMovement, texts: Mapping[str, str], readable: bool) -> QuestionRow:
     return QuestionRow(*_says(one.query_id, texts, readable), one.type, one.base, one.run, better=one.run > one.base)
 
 

@@ -51,7 +51,7 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
         ),
         FirstStep(
             _("Store a memory"),
-            _stored(access),
+            _has_stored(access),
             _("The key must reach the namespace demo and have the write scope."),
             command=f"curl -sS {server}/v1/ingest {header} \\\n  "
             '-d \'{"namespace": "demo", "session_id": "first", "role": "user", "text": "Ann prefers window seats."}\'',
@@ -80,17 +80,21 @@ def steps(access: Access, user: AbstractUser | AnonymousUser, *, server: str, no
     return [
         *found,
         FirstStep(
-            _("See why it came back"), asked and _looked(access, now), text, link=radar, link_text=_("Open the radar")
+            _("See why it came back"),
+            asked and _has_looked(access, now),
+            text,
+            link=radar,
+            link_text=_("Open the radar"),
         ),
     ]
 
 
-def _stored(access: Access) -> bool:
+def _has_stored(access: Access) -> bool:
     """Whether there is a memory that the demo did not bring: what the next step asks for."""
     return Memory.objects.reachable_by(access).exclude(metadata__has_key="demo").exists()
 
 
-def _looked(access: Access, now: datetime) -> bool:
+def _has_looked(access: Access, now: datetime) -> bool:
     """Whether a probe is among the newest events. Who has asked for over an hour needs no first steps."""
     if ContextPack.objects.reachable_by(access).filter(created_at__lt=now - SETTLED_AFTER).exists():
         return True

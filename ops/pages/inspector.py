@@ -21,7 +21,7 @@ from memory.services.recall.replay import Replay, hit_ids
 from memory.text.card import SECTIONS, card_of, section_items
 from memory.types import Outcome, Scope
 from ops.charts import Slice as Bar
-from ops.charts import StackedBar, stacked_bar
+from ops.charts import StackedBar, bar_of_parts
 from ops.pages.candidates import PlaceChange, ScoreShare, parts_of
 from ops.pages.links import Staff, page_link, row_link
 from ops.words import Words
@@ -177,7 +177,7 @@ def list_packs(rows: ScopedQuerySet[ContextPack], *, session: str, cursor: str) 
     return PackList(shown, f"-{shown[0].pk}" if newer else "", str(shown[-1].pk) if older else "")
 
 
-def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
+def build_pack_of_row(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
     """A kept pack."""
     return _pack(
         row.pack, sources, question=row.query_text, namespace=row.namespace.name, session=row.session,
@@ -185,7 +185,7 @@ def stored(row: ContextPack, sources: Mapping[str, Sequence[Sequence[str]]]) -> 
     )  # fmt: skip
 
 
-def answered(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
+def build_pack_of_answer(answer: QueryAnswer, sources: Mapping[str, Sequence[Sequence[str]]]) -> Pack:
     """The pack that a dry run would hand over, with the parts of each score."""
     explained = {entry["id"]: entry for entry in answer.explanations}
     pack = answer.pack
@@ -221,7 +221,7 @@ def became(scope: Scope, stored: str, *, user: Staff) -> Became | None:
     return None
 
 
-def refused(outcome: Outcome) -> str:
+def explain_refusal(outcome: Outcome) -> str:
     """Why a question was not stored."""
     why = outcome.reasons[0]["says"] if outcome.reasons else ""
     return _("The question was not stored: the gate refused it. %(why)s") % {"why": why}
@@ -260,7 +260,7 @@ def differences(row: ContextPack, replayed: Replay, sources: Mapping[uuid.UUID, 
     return found
 
 
-def named(row: ContextPack, replayed: Replay) -> list[uuid.UUID]:
+def list_compared_ids(row: ContextPack, replayed: Replay) -> list[uuid.UUID]:
     """All memories that a comparison names."""
     return [*(uuid.UUID(one) for one in hit_ids(row.pack)), *(hit.id for hit in replayed.answer.retrieval.hits)]
 
@@ -279,7 +279,7 @@ def _pack(
 ) -> Pack:
     manifest = pack.get("manifest") or {}
     kept = {
-        (section["section"], item["id"]): _kept(item)
+        (section["section"], item["id"]): _describe_item(item)
         for section in manifest.get("sections") or ()
         for item in section["items"]
     }
@@ -317,7 +317,7 @@ def _budget(manifest: Mapping[str, Any]) -> StackedBar | None:
     limit, used = manifest.get("max_tokens"), int(manifest.get("tokens") or 0)
     if limit:
         bars.append(Bar(_("Left over"), max(0, limit - used), "grey"))
-    return stacked_bar(
+    return bar_of_parts(
         _("Budget of %(limit)s tokens") % {"limit": f"{limit:,}"}
         if limit
         else _("Tokens handed over, without a limit"),
@@ -403,7 +403,7 @@ def _card(
     return sections
 
 
-def _kept(item: Mapping[str, Any]) -> ItemStatus:
+def _describe_item(item: Mapping[str, Any]) -> ItemStatus:
     status = str(item["status"])
     word, tone = _STATUS.get(status, (status, "off"))
     return ItemStatus(_CUT.get(str(item.get("reason")), word), tone, item.get("tokens"))

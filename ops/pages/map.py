@@ -57,7 +57,7 @@ class Map:
         return self.chart is not None and self.chart.shown < self.chart.memories
 
 
-def drawn(scope: Scope, *, readable: bool) -> Map:
+def build_map(scope: Scope, *, readable: bool) -> Map:
     """The map as it was drawn last; `readable`: whoever looks may read what memories say."""
     chart = fit.chart(scope)
     clusters = sorted(chart.clusters, key=lambda one: -one.size) if chart else []
@@ -105,7 +105,7 @@ class Looked:
     problem: str = ""
 
 
-def looked_at(access: Access, memory: Memory, *, now: datetime) -> Looked:
+def look_at(access: Access, memory: Memory, *, now: datetime) -> Looked:
     try:
         return Looked(memory, near_memory(access, memory_id=memory.pk, limit=NEIGHBOURS, now=now))
     except MemosError as error:

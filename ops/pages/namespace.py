@@ -15,7 +15,7 @@ from memory.services.monitoring import namespaces
 from memory.services.monitoring.namespaces import Held, Used
 from memory.services.sessions import listing
 from memory.services.tenancy import policy
-from ops.charts import Histogram, Slice, StackedBar, histogram, stacked_bar
+from ops.charts import Histogram, Slice, StackedBar, bar_of_parts, histogram
 from ops.navigation import GROUPS
 from ops.pages.links import Staff, list_link, page_link, row_link
 from ops.pages.tiles import Tile
@@ -148,7 +148,7 @@ def _tiles(held: Held, user: Staff, ns: str) -> list[Tile]:
 
 
 def _states(held: Held, user: Staff, ns: str) -> StackedBar:
-    return stacked_bar(
+    return bar_of_parts(
         _("Memories by state"),
         [
             Slice(_("Active"), held.active, "green", list_link(user, "memory", ns, state__exact=MemoryState.ACTIVE)),

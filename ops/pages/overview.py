@@ -71,7 +71,7 @@ def board(access: Access, user: Staff, *, ns: str, window: TimeWindow, now: date
     waiting, since = standing.waiting(access, now=now), window.since(now)
     moments = request_stats.by_step(access, since=since, until=now, step=window.step)
     before = request_stats.by_step(access, since=since - window.length, until=since, step=window.length)
-    condensed = standing.condensed_by_step(access, since=since, until=now, step=window.step)
+    condensed = standing.list_condensed(access, since=since, until=now, step=window.step)
     memories = stats.searchable_memories(access)
     backlog = stats.recent_backlog(access)
     return OverviewBoard(
@@ -143,7 +143,7 @@ def _tiles(
             )
             % {"count": f"{summaries.sessions:,}"},
             condensations,
-            delta=deltas.saved_more(summaries, moved),
+            delta=deltas.compare_saved(summaries, moved),
         ),
         Tile(
             _("Compression"),
@@ -254,6 +254,17 @@ def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]
             _("Review"),
         ),
         (
+            waiting.disabled_webhooks,
+            "bad",
+            ngettext(
+                "%(count)s webhook was disabled after failures",
+                "%(count)s webhooks were disabled after failures",
+                waiting.disabled_webhooks,
+            ),
+            page_link("ops:webhooks", ns=ns),
+            _("Look at it"),
+        ),
+        (
             backlog.pending_embeddings,
             "weak",
             ngettext(
@@ -274,7 +285,7 @@ def _of_rows(ns: str, waiting: Waiting, backlog: stats.Backlog) -> list[Concern]
 
 def _of_quotas(access: Access, now: datetime) -> list[Concern]:
     found = []
-    for one in quota.nearly_used(access, limit=QUOTAS_NAMED, now=now):
+    for one in quota.list_nearly_used(access, limit=QUOTAS_NAMED, now=now):
         values = {
             "namespace": one.namespace,
             "quota": QUOTAS[one.key],

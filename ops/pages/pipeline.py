@@ -204,10 +204,13 @@ def arguments(job: Job) -> str:
 
 def results(job: Job, user: Staff, namespace: str) -> list[ResultLink]:
     """The rows that came of it, with their pages."""
-    return [ResultLink(_named(one), one.at, _result_link(one, user, namespace)) for one in job_results.results(job)]
+    return [
+        ResultLink(_describe_result(one), one.at, _result_link(one, user, namespace))
+        for one in job_results.results(job)
+    ]
 
 
-def _named(one: job_results.JobResult) -> str:
+def _describe_result(one: job_results.JobResult) -> str:
     words = {
         "condensation": _("Summary %(what)s of “%(session)s”"),
         "evaluation": _("Evaluation (%(what)s)"),
@@ -232,10 +235,10 @@ def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime
     else:
         found, count = stages.waiting_rows(access, stage, limit=ROWS_SHOWN)
     names = names_of({row.namespace_id for row in found})
-    return [_found(row, names.get(row.namespace_id, ""), user) for row in found], count
+    return [_link_row(row, names.get(row.namespace_id, ""), user) for row in found], count
 
 
-def _found(row: stages.CountedRow, namespace: str, user: Staff) -> LinkedRow:
+def _link_row(row: stages.CountedRow, namespace: str, user: Staff) -> LinkedRow:
     note = row.session
     if row.kind == "session":
         title, kind = row.session, _("Session")

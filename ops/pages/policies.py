@@ -174,7 +174,7 @@ class Preview:
     examples: list[Example]
 
 
-def typed(values: QueryDict) -> dict[str, Any]:
+def read_overrides(values: QueryDict) -> dict[str, Any]:
     """The overrides that a form has typed, by key; what is no number stays as it is typed, for the check to name."""
     wanted: dict[str, Any] = {}
     for knob in KNOBS:
@@ -184,9 +184,9 @@ def typed(values: QueryDict) -> dict[str, Any]:
     return wanted
 
 
-def as_typed(overrides: Mapping[str, Value]) -> dict[str, str]:
+def format_overrides(overrides: Mapping[str, Value]) -> dict[str, str]:
     """Overrides as the form shows them."""
-    return {key: _written(value) for key, value in overrides.items()}
+    return {key: _format_for_form(value) for key, value in overrides.items()}
 
 
 def groups(
@@ -237,7 +237,7 @@ def history(versions: list[VersionOfPolicy], *, current: int) -> list[PolicyVers
         PolicyVersionRow(
             one.number,
             [
-                PolicyDifference(LABELS.get(key, key), key, _worded(before), _worded(after))
+                PolicyDifference(LABELS.get(key, key), key, _put_in_words(before), _put_in_words(after))
                 for key, (before, after) in one.changed.items()
             ],
             one.reason,
@@ -249,7 +249,7 @@ def history(versions: list[VersionOfPolicy], *, current: int) -> list[PolicyVers
     ]
 
 
-def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, *, user: Staff) -> Preview:
+def build_preview(scope: Scope, found: Mapping[str, Any], governing: Governing, *, user: Staff) -> Preview:
     """The preview of `services.preview` for people: differences, numbers, and some of the memories."""
     after = _flat(found["policy"])
     now, would = found["without_change"], found["would"]
@@ -265,7 +265,7 @@ def preview_shown(scope: Scope, found: Mapping[str, Any], governing: Governing, 
     active = found["active_memories"]
     return Preview(
         differences=[
-            PolicyDifference(LABELS[key], key, _worded(before[key]), _worded(after[key]))
+            PolicyDifference(LABELS[key], key, _put_in_words(before[key]), _put_in_words(after[key]))
             for key in BY_KEY
             if before[key] != after[key]
         ],
@@ -315,8 +315,8 @@ def _field(knob: Knob, governing: Governing, inherited: Value, text: str, proble
         range=_range(knob),
         unit=translate(knob.unit),
         setting=knob.setting if governing.effective.origins[knob.key] == PolicyOrigin.ENVIRONMENT else "",
-        value=_worded(governing.effective.values[knob.key]),
-        inherited=_worded(inherited),
+        value=_put_in_words(governing.effective.values[knob.key]),
+        inherited=_put_in_words(inherited),
         tone=tone,
         origin=origin,
         typed=text,
@@ -344,16 +344,16 @@ def _read(knob: Knob, text: str) -> Any:
     return text
 
 
-def _worded(value: Value | None) -> str:
+def _put_in_words(value: Value | None) -> str:
     """A value for people to read."""
     if value is None:
         return "–"
     if isinstance(value, bool):
         return _("Yes") if value else _("No")
-    return str(CHOICES[value]) if value in CHOICES else _written(value)
+    return str(CHOICES[value]) if value in CHOICES else _format_for_form(value)
 
 
-def _written(value: Value) -> str:
+def _format_for_form(value: Value) -> str:
     """A value as the form sends it."""
     if isinstance(value, bool):
         return "true" if value else "false"

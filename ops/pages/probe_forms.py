@@ -58,7 +58,7 @@ class _FilterField(forms.CharField):
             check_filter(data)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
-        if not self.readable and (name := next(_hidden_names(data), "")):
+        if not self.readable and (name := next(_find_hidden_names(data), "")):
             raise forms.ValidationError(
                 _("Filtering by %(name)s needs the permission to read what memories say."), params={"name": name}
             )
@@ -68,16 +68,16 @@ class _FilterField(forms.CharField):
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
 
 
-def _hidden_names(data: Any) -> Iterator[str]:
+def _find_hidden_names(data: Any) -> Iterator[str]:
     """The fields in a filter that only those may filter by who read texts."""
     if isinstance(data, list):
         for one in data:
-            yield from _hidden_names(one)
+            yield from _find_hidden_names(one)
     elif isinstance(data, dict):
         for name, value in data.items():
             if name.startswith("metadata.") or name == "speaker":
                 yield name
-            yield from _hidden_names(value)
+            yield from _find_hidden_names(value)
 
 
 class QuestionForm(forms.Form):

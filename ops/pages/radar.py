@@ -17,7 +17,7 @@ from memory.services.recall.why import Diagnosis
 from ops.access import MASK
 from ops.charts import BarChart, bar_chart
 from ops.charts import Slice as Bar
-from ops.pages.candidates import PART_WORDS, VERDICTS, CandidateRow, PlaceChange, candidates, compared, parts_of
+from ops.pages.candidates import PART_WORDS, VERDICTS, CandidateRow, PlaceChange, candidates, compare_places, parts_of
 from ops.pages.candidates import ScoreShare as ScorePart
 from ops.pages.polar import Dot, Point, Polar, polar, top_of
 from ops.words import Words
@@ -108,7 +108,7 @@ def radar(seen: Sequence[Seen], marks: Mapping[uuid.UUID, bool], *, by: str, rea
     shapes = dict.fromkeys((row.word, row.colour, row.shape) for rows in listed for row in rows)
     return Radar(
         answers=answers,
-        moved=compared(*listed) if len(listed) > 1 else [],
+        moved=compare_places(*listed) if len(listed) > 1 else [],
         legend=list(shapes),
     )
 

@@ -114,7 +114,7 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
     return Closely(
         session=session,
         figures=[
-            LinkedNumber(_("Messages"), session.message_count, _covered(session), "#turns"),
+            LinkedNumber(_("Messages"), session.message_count, _describe_coverage(session), "#turns"),
             LinkedNumber(_("Tokens"), counts.tokens, _("of all turns"), ""),
             LinkedNumber(
                 _("Summaries"), counts.summaries, _("versions"), page_link("ops:pipeline_condensations", **where)
@@ -137,7 +137,7 @@ def closely(namespace: Namespace, session: Session, user: Staff, *, before: int 
     )
 
 
-def _covered(session: Session) -> str:
+def _describe_coverage(session: Session) -> str:
     if not session.unsummarised:
         return _("all in the summary")
     return _("%(count)s not in the summary yet") % {"count": f"{session.unsummarised:,}"}
@@ -166,17 +166,17 @@ STORES: tuple[tuple[str, Words, Words], ...] = (
 )
 
 
-def counted(deleted: Deleted, *, audit: bool) -> list[StoreCount]:
+def count_by_store(deleted: Deleted, *, audit: bool) -> list[StoreCount]:
     """What a reset takes (or took) from every store; of audit events only when they are hidden."""
     return [StoreCount(store, what, getattr(deleted, name)) for name, store, what in STORES if audit or name != "audit"]
 
 
-def encoded(cursor: Cursor | None) -> str:
+def encode_cursor(cursor: Cursor | None) -> str:
     """A place in the list as it stands in an address."""
     return f"{cursor[0].isoformat()}~{cursor[1]}~{cursor[2]}" if cursor else ""
 
 
-def decoded(text: str) -> Cursor | None:
+def decode_cursor(text: str) -> Cursor | None:
     """The place that an address names. Raises ValueError."""
     if not text:
         return None

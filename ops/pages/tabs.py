@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from ops.navigation import kept_query
+from ops.navigation import keep_query
 from ops.words import Words
 
 
@@ -41,5 +41,5 @@ def audit_tabs(request: HttpRequest, current: str) -> list[Tab]:
 
 
 def _tabs(request: HttpRequest, current: str, *tabs: tuple[str, Words, str]) -> list[Tab]:
-    query = kept_query(request)
+    query = keep_query(request)
     return [Tab(title, reverse(url) + query, name == current) for name, title, url in tabs]

@@ -131,7 +131,7 @@ def board(access: Access, window: UsageWindow, *, ns: str, now: datetime) -> Usa
     by_day = {total.groups["day"]: total for total in _totals(access, window, UsageGroup.DAY, now=now)}
     days = [filter_of(window, (), now=now).since + timedelta(days=number) for number in range(window.days)]
     begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC)
-    packs = saved.handed_over_by_day(access, since=begin)
+    packs = saved.count_handed_over_by_day(access, since=begin)
     labels, keys = [date_format(day, "j M") for day in days], [day.isoformat() for day in days]
     whole = _whole(list(by_day.values()))
     uses = budgets.list_uses(access, most=BUDGETS, now=now)
@@ -163,7 +163,7 @@ def board(access: Access, window: UsageWindow, *, ns: str, now: datetime) -> Usa
             _("Tokens that packs saved, by day"),
             labels=labels,
             keys=keys,
-            series=_saved_series(days, packs),
+            series=_build_saved_series(days, packs),
             csv=_file(ns, window, "saved"),
         ),
         tables=[table for table in _tables(access, window, now=now) if table.rows],
@@ -236,7 +236,7 @@ def _tiles(whole: UsageTotal, packs: HandedOver) -> list[Tile]:
     ]
 
 
-def _saved_series(days: Sequence[date], packs: dict[date, HandedOver]) -> list[Series]:
+def _build_saved_series(days: Sequence[date], packs: dict[date, HandedOver]) -> list[Series]:
     found = [packs.get(day, HandedOver()) for day in days]
     return [
         Series(_("Everything they stand for"), [one.original for one in found], "grey", dashed=True),

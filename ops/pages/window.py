@@ -36,7 +36,7 @@ WINDOWS = (
 )
 
 
-def chosen_window(request: HttpRequest) -> TimeWindow:
+def choose_window(request: HttpRequest) -> TimeWindow:
     """The window that the address names; an unknown name counts as none: 24 hours."""
     name = request.GET.get("window", "")
     return next((window for window in WINDOWS if window.name == name), WINDOWS[1])

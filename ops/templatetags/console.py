@@ -22,7 +22,7 @@ from memory.models import Memory
 from memory.models.memory import spans_of
 from ops.access import MASK, permission_title, reachable_namespaces, reads_text
 from ops.charts import milliseconds
-from ops.navigation import groups, kept_query
+from ops.navigation import groups, keep_query
 
 register = template.Library()
 
@@ -225,7 +225,7 @@ def pager(
 @register.simple_tag(takes_context=True)
 def ns_url(context: RequestContext, name: str, *args: Any, **kwargs: Any) -> str:
     """`{% ns_url "ops:audit" %}`: the url of that name, with the `ns` and `window` of this page."""
-    return reverse(name, args=args, kwargs=kwargs) + kept_query(context["request"])
+    return reverse(name, args=args, kwargs=kwargs) + keep_query(context["request"])
 
 
 @register.inclusion_tag("ops/parts/sidebar.html", takes_context=True)

@@ -40,14 +40,14 @@ def _for_staff(view: View) -> View:
     """Every member of staff has an account, also without the permission to open the console."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def respond_to_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not (request.user.is_active and request.user.is_staff):
             return to_login(request)
         response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"
         return response
 
-    return guarded
+    return respond_to_staff
 
 
 @require_safe
@@ -140,14 +140,14 @@ def second_factor_remove(request: HttpRequest, user_id: int) -> HttpResponse:
 
 def _page(request: HttpRequest, user: User, *, codes: list[str] | None = None) -> HttpResponse:
     own = user.pk == request.user.pk
-    begun = second_factor.begun(user) if own else None
+    begun = second_factor.find_begun(user) if own else None
     context = {
         "account": user,
         "own": own,
         "logins": [_build_login(request, row) for row in logins_of(user, now=timezone.now())],
         "set_up": second_factor.is_set_up(user),
         "required": settings.MEMOS_STAFF_SECOND_FACTOR == "required",
-        "codes_left": second_factor.backup_codes_left(user),
+        "codes_left": second_factor.count_backup_codes_left(user),
         "codes": codes or [],
         "qr": mark_safe(second_factor.qr_code(begun)) if begun else "",  # noqa: S308 - segno's own drawing
         "key": second_factor.key_in_words(begun) if begun else "",

@@ -17,7 +17,7 @@ from memory.enums import AuditEvent
 from memory.errors import RedisAway
 from memory.services.audit import trail
 from memory.services.audit.trail import AuditFilter
-from ops.access import masked_details, page_access, reads_text, request_id, staff_access
+from ops.access import mask_details, page_access, reads_text, request_id, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import audit as page
 from ops.pages.tabs import audit_tabs
@@ -36,7 +36,7 @@ _PLACE = re.compile(r"[0-9]{1,15}(?:-[0-9]{1,15})?")
 @console_page
 def audit(request: HttpRequest) -> HttpResponse:
     """The list of events."""
-    access, now, wanted = page_access(request), timezone.now(), _wanted(request.GET)
+    access, now, wanted = page_access(request), timezone.now(), _read_filter(request.GET)
     if not access.all_namespaces and not access.namespace_ids:
         raise PermissionDenied
     rows, older = trail.page(access, wanted, before=_uuid(request.GET.get("cursor", "")), limit=page.PAGE)
@@ -49,7 +49,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         new_query["than"] = str(rows[0].pk)
     context = {
         "tabs": audit_tabs(request, "audit"),
-        "groups": page.grouped(rows, request.GET, by_request=by_request, readable=reads_text(request)),
+        "groups": page.group_events(rows, request.GET, by_request=by_request, readable=reads_text(request)),
         "by_request": by_request,
         "picture": picture,
         "count": count,
@@ -75,7 +75,7 @@ def audit_new(request: HttpRequest) -> HttpResponse:
     than = _uuid(request.GET.get("than", ""))
     if than is None:
         raise Http404
-    count = trail.newer(page_access(request), _wanted(request.GET), than=than, at_most=page.NEW_AT_MOST)
+    count = trail.newer(page_access(request), _read_filter(request.GET), than=than, at_most=page.NEW_AT_MOST)
     query = request.GET.copy()
     for name in ("than", "v", "cursor"):
         query.pop(name, None)
@@ -90,12 +90,12 @@ def audit_event(request: HttpRequest) -> HttpResponse:
     event = trail.find(staff_access(request), event_id=identity) if identity else None
     if event is None:
         raise Http404(_("There is no such event."))
-    kept = event.details if reads_text(request) else masked_details(event.details)
+    kept = event.details if reads_text(request) else mask_details(event.details)
     details = kept if isinstance(kept, dict) else {}
     context = {
         "event": event,
         "tone": page.tone_of(event.event_type),
-        "compared": page.compared(details),
+        "compared": page.compare_fields(details),
         "details": page.plain_details(details),
         "pretty": page.pretty(kept),
     }
@@ -127,7 +127,7 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     kind, lines = FORMS[form]
     now = timezone.now()
     events = trail.export_events(
-        page_access(request), _wanted(request.GET), form=form, now=now, request_id=request_id(request)
+        page_access(request), _read_filter(request.GET), form=form, now=now, request_id=request_id(request)
     )
     response = StreamingHttpResponse(lines(events, readable=reads_text(request)), content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="audit-{now:%Y%m%d-%H%M%S}.{form}"'
@@ -135,9 +135,9 @@ def audit_export(request: HttpRequest) -> HttpResponse:
     return cast(HttpResponse, response)
 
 
-def _wanted(query: QueryDict) -> AuditFilter:
+def _read_filter(query: QueryDict) -> AuditFilter:
     try:
-        return page.wanted_of(query, now=timezone.now())
+        return page.read_filter(query, now=timezone.now())
     except ValueError:
         raise Http404(_("A moment in the address is none.")) from None
 

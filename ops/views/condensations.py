@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from memory.services.sessions import listing
 from memory.types import Scope
-from ops.access import chosen_namespace, page_access, reads_text, request_id, staff_actor
+from ops.access import find_chosen_namespace, page_access, reads_text, request_id, staff_actor
 from ops.pages import condensations as page
 from ops.pages.tabs import pipeline_tabs
 from ops.views.page import console_page
@@ -21,7 +21,7 @@ from ops.views.page import console_page
 @console_page
 def condensations(request: HttpRequest) -> HttpResponse:
     """All versions, newest first; with a namespace and a session the chain of that session's."""
-    namespace, session = chosen_namespace(request), request.GET.get("session", "")
+    namespace, session = find_chosen_namespace(request), request.GET.get("session", "")
     context: dict[str, Any] = {
         "tabs": pipeline_tabs(request, "condensations"),
         "session": session,

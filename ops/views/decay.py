@@ -25,7 +25,7 @@ from memory.types import ChangeTerms, Scope
 from ops.access import staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.charts import LineChart
-from ops.one_namespace import choices, scope_chosen, scope_named, scope_of
+from ops.one_namespace import choices, find_chosen_scope, find_scope, scope_of
 from ops.pages import decay as pages
 from ops.views.page import back, console_action, console_page
 from ops.what_if import FIELDS
@@ -47,7 +47,7 @@ def decay(request: HttpRequest) -> HttpResponse:
         return render(request, "ops/decay.html", {"scope": scope, "page": page, **rest})
     # Each memory's strength is computed for it: seconds, which the page does not wait for.
     kept = None if "again" in request.GET else strength_counts.read_kept(scope, _policy(scope))
-    context = {"scope": scope, "query": _asked(request), "large": True}
+    context = {"scope": scope, "query": _keep_query(request), "large": True}
     if kept is not None:
         context["page"] = pages.decay(scope, kept, is_kept=True)
     return render(request, "ops/decay.html", context)
@@ -56,7 +56,7 @@ def decay(request: HttpRequest) -> HttpResponse:
 @console_page
 def decay_figures(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for once it stands, if nothing is kept that it can show."""
-    scope = scope_chosen(request)
+    scope = find_chosen_scope(request)
     counted = strength_counts.count_and_keep(scope, _policy(scope), now=timezone.now())
     context = {"scope": scope, "page": pages.decay(scope, counted, is_kept=False)}
     return render(request, "ops/decay/_figures.html", context)
@@ -65,15 +65,17 @@ def decay_figures(request: HttpRequest) -> HttpResponse:
 @console_page
 def decay_rest(request: HttpRequest) -> HttpResponse:
     """What the page of a large namespace asks for besides: what would be, and what leaves soon."""
-    scope = scope_chosen(request)
+    scope = find_chosen_scope(request)
     return render(request, "ops/decay/_rest.html", {"scope": scope, **_rest(request, scope, now=timezone.now())})
 
 
 @console_page
 def what_if(request: HttpRequest) -> HttpResponse:
     """What the tried values would do. The address of the page then has them, so that it can be shared."""
-    scope = scope_chosen(request)
-    response = render(request, "ops/decay/_what_if.html", {"scope": scope, **_tried(request, scope, timezone.now())})
+    scope = find_chosen_scope(request)
+    response = render(
+        request, "ops/decay/_what_if.html", {"scope": scope, **_try_values(request, scope, timezone.now())}
+    )
     kept = {name: request.GET[name] for name in ("ns", *FIELDS, "kind") if request.GET.get(name)}
     response["HX-Replace-Url"] = f"{reverse('ops:decay')}?{urlencode(kept)}"
     return response
@@ -82,7 +84,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
 @console_action(permission="memory.change_memory")
 def curate(request: HttpRequest) -> HttpResponse:
     """Pins, extends or archives what leaves soon."""
-    scope = scope_named(request, request.POST.get("namespace", ""))
+    scope = find_scope(request, request.POST.get("namespace", ""))
     if scope is None:
         raise Http404("There is no such namespace.")
     try:
@@ -94,7 +96,7 @@ def curate(request: HttpRequest) -> HttpResponse:
         messages.error(request, error.message)
     else:
         strength_counts.forget(scope)
-        messages.success(request, _said(request.POST.get("verb", ""), count))
+        messages.success(request, _report_change(request.POST.get("verb", ""), count))
     return back(request, "ops:decay")
 
 
@@ -115,7 +117,7 @@ def _carry_out(request: HttpRequest, scope: Scope, ids: list[uuid.UUID], *, now:
     return exemptions.exempt(scope, memory_ids=ids, reason=reason, expires_at=now + timedelta(days=int(days)), now=now)
 
 
-def _said(verb: str, count: int) -> str:
+def _report_change(verb: str, count: int) -> str:
     words = {
         "archive": ngettext("%(n)s memory was archived.", "%(n)s memories were archived.", count),
         "pin": ngettext("%(n)s memory was pinned.", "%(n)s memories were pinned.", count),
@@ -128,17 +130,21 @@ def _policy(scope: Scope) -> Policy:
     return governing(scope.namespace_id).effective.policy
 
 
-def _asked(request: HttpRequest) -> str:
+def _keep_query(request: HttpRequest) -> str:
     """What the address says, without that it be counted again."""
     return urlencode({name: value for name, value in request.GET.items() if name != "again"})
 
 
 def _rest(request: HttpRequest, scope: Scope, *, now: datetime, counted: DueCounts | None = None) -> dict[str, object]:
     leaving = pages.leaving_soon(scope, now=now, counted=counted)
-    return {"leaving": leaving, "here": f"{reverse('ops:decay')}?{_asked(request)}", **_tried(request, scope, now)}
+    return {
+        "leaving": leaving,
+        "here": f"{reverse('ops:decay')}?{_keep_query(request)}",
+        **_try_values(request, scope, now),
+    }
 
 
-def _tried(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:
+def _try_values(request: HttpRequest, scope: Scope, now: datetime) -> dict[str, object]:
     given = request.GET.dict()
     return {
         "what_if": pages.what_if(scope, given, now=now),

@@ -18,7 +18,7 @@ from memory.models import Entity, Namespace
 from memory.services.entities import browse, curate
 from memory.services.entities.browse import Rank
 from memory.services.entities.listing import Cursor
-from ops.access import chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
+from ops.access import find_chosen_namespace, page_access, permission_title, reads_text, scope_in, staff_access
 from ops.chart_files import PARAMETER, chart_file
 from ops.moments import read_moment
 from ops.pages import entities as page
@@ -33,26 +33,26 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 @console_page
 def entities(request: HttpRequest) -> HttpResponse:
     """The entities of the chosen namespace; without one, the namespaces that have some."""
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     if namespace is None:
         return _namespaces(request)
-    return _listed(request, namespace, begins="", cursor=request.GET.get("cursor", ""))
+    return _respond_list(request, namespace, begins="", cursor=request.GET.get("cursor", ""))
 
 
 @console_action(permission=READ_TEXT)
 def entities_search(request: HttpRequest) -> HttpResponse:
     """The same by how a name begins, which is memory content: it comes by POST and stays out of addresses and logs."""
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:entities")
     begins = request.POST.get("begins", "").strip()[:MAX_BEGINS_CHARS].replace("\0", "")
-    return _listed(request, namespace, begins=begins, cursor=request.POST.get("cursor", ""))
+    return _respond_list(request, namespace, begins=begins, cursor=request.POST.get("cursor", ""))
 
 
 @console_page
 def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     """One entity; of a merged one, what it was merged into."""
-    found = _found(request, entity_id)
+    found = _get_entity(request, entity_id)
     if found.merged_into is not None:
         return redirect(page.entity_url(found.merged_into, found.namespace.name))
     shown = page.build_entity(
@@ -77,7 +77,7 @@ def entity(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
 @console_action(permission=CHANGE)
 def entity_candidates(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     """Entities whose names begin as typed: a fragment of the form that merges."""
-    found = _found(request, entity_id)
+    found = _get_entity(request, entity_id)
     begins = request.POST.get("begins", "").strip()[:MAX_BEGINS_CHARS].replace("\0", "")
     rows = []
     if begins and reads_text(request):
@@ -88,7 +88,7 @@ def entity_candidates(request: HttpRequest, entity_id: uuid.UUID) -> HttpRespons
 @console_action(permission=CHANGE)
 def entity_merge(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     """Lets this entity's names stand for another one, whose page follows."""
-    found, target = _found(request, entity_id), _uuid(request.POST.get("target", ""))
+    found, target = _get_entity(request, entity_id), _uuid(request.POST.get("target", ""))
     if target is None:
         messages.error(request, _("Choose the entity that this one is merged into."))
         return redirect(page.entity_url(found.id, found.namespace.name))
@@ -110,7 +110,7 @@ def entity_merge(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
 @console_action(permission=CHANGE)
 def entity_split(request: HttpRequest, entity_id: uuid.UUID) -> HttpResponse:
     """Takes the marked names off the entity."""
-    found = _found(request, entity_id)
+    found = _get_entity(request, entity_id)
     names = [one for value in request.POST.getlist("alias") if (one := _uuid(value))]
     try:
         apart = curate.split(
@@ -133,7 +133,7 @@ def _namespaces(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/entities.html", {"namespaces": page.namespaces(staff_access(request))})
 
 
-def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: str) -> HttpResponse:
+def _respond_list(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: str) -> HttpResponse:
     kind = request.GET.get("kind", "")
     kind = kind if kind in EntityKind.values else ""
     readable = reads_text(request)
@@ -161,7 +161,7 @@ def _listed(request: HttpRequest, namespace: Namespace, *, begins: str, cursor: 
     return render(request, "ops/entities.html", context)
 
 
-def _found(request: HttpRequest, entity_id: uuid.UUID) -> Entity:
+def _get_entity(request: HttpRequest, entity_id: uuid.UUID) -> Entity:
     """Raises Http404 for one out of reach, as for one that does not exist."""
     found = browse.find_entity(page_access(request), entity_id=entity_id)
     if found is None:

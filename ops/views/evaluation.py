@@ -50,7 +50,7 @@ def evaluation(request: HttpRequest) -> HttpResponse:
 @console_page
 def evaluation_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """One run."""
-    run = _found(request, run_id)
+    run = _get_run(request, run_id)
     shown = page.build_run(staff_access(request), run, ns=request.GET.get("ns", ""), readable=reads_text(request))
     if PARAMETER in request.GET:
         return chart_file(request, [shown.type_chart, shown.arms_chart, shown.weights])
@@ -113,7 +113,7 @@ def evaluation_start(request: HttpRequest) -> HttpResponse:
     return redirect("ops:evaluation_run", run_id=run.pk)
 
 
-def _found(request: HttpRequest, run_id: uuid.UUID) -> EvaluationRun:
+def _get_run(request: HttpRequest, run_id: uuid.UUID) -> EvaluationRun:
     try:
         return runs.find(page_access(request), run_id=run_id)
     except NotFound as error:

@@ -20,12 +20,12 @@ from memory.services.recall.probe import ProbeSetting
 from memory.services.recall.query import query
 from memory.types import Scope
 from ops.access import page_access, reads_text, request_id, staff_access, staff_actor
-from ops.navigation import kept_query
+from ops.navigation import keep_query
 from ops.pages import inspector as page
 from ops.pages.probe_forms import STORE, TryForm
 from ops.pages.snippets import Snippets, snippets
 from ops.views.page import console_action, console_page, forbidden
-from ops.views.radar import RUN_PROBE, UNAVAILABLE, kept_probe, may_quote
+from ops.views.radar import RUN_PROBE, UNAVAILABLE, get_kept_probe, may_quote
 
 
 @console_page
@@ -56,12 +56,12 @@ def ask(request: HttpRequest) -> HttpResponse:
         ingested = ingest(form.scope(), memory=turn, now=timezone.now()) if turn else None
     except MemosError as error:
         return _list(request, form, problem=error.message, status=UNAVAILABLE)
-    query = QueryDict(kept_query(request).removeprefix("?"), mutable=True)
+    query = QueryDict(keep_query(request).removeprefix("?"), mutable=True)
     if ingested is not None:
         if identity := ingested.outcomes[0].memory_id:
             query["stored"] = str(identity)
         else:
-            messages.warning(request, page.refused(ingested.outcomes[0]))
+            messages.warning(request, page.explain_refusal(ingested.outcomes[0]))
     url = reverse("ops:inspector_try", args=[probe.id])
     return HttpResponseRedirect(f"{url}?{query.urlencode()}" if query else url, status=303)
 
@@ -74,7 +74,7 @@ def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
     """
     now = timezone.now()
     try:
-        probe = kept_probe(request, probe_id)
+        probe = get_kept_probe(request, probe_id)
         setting = probe.settings[0]
         answer = query(
             probe.scope, setting.ask(probe.text, now=now), session=probe.session, max_tokens=probe.max_tokens
@@ -89,7 +89,7 @@ def inspector_try(request: HttpRequest, probe_id: str) -> HttpResponse:
     code = _snippets(request, body) if quote else None
     stored = page.became(probe.scope, request.GET.get("stored", ""), user=request.user)
     reset = page.reset_link(probe.scope, probe.session, user=request.user)
-    pack = page.answered(answer, sources)
+    pack = page.build_pack_of_answer(answer, sources)
     return _detail(request, pack=pack, probe=probe, quote=quote, snippets=code, stored=stored, reset_link=reset)
 
 
@@ -100,7 +100,7 @@ def inspector_pack(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     reads = reads_text(request)
     if reads:
         replay.record_read(scope, row, now=timezone.now())
-    shown = page.stored(row, replay.card_sources(scope, row.session_summary_id))
+    shown = page.build_pack_of_row(row, replay.card_sources(scope, row.session_summary_id))
     terms = replay.terms_of(scope, row)
     setting = ProbeSetting(top_k=terms.top_k, as_of=terms.as_of, valid_at=terms.valid_at)
     body = _body(scope, row.session, row.query_text, setting, terms.max_tokens)
@@ -123,12 +123,12 @@ def inspector_replay(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
     about = {"page": "replay", "context_pack_id": str(row.pk)}
     answers = [(setting, replayed.answer.retrieval)]
     probing.record(scope, text=row.query_text, about=about, answers=answers, now=now)
-    moved = page.differences(row, replayed, probing.sources(scope, page.named(row, replayed)))
+    moved = page.differences(row, replayed, probing.sources(scope, page.list_compared_ids(row, replayed)))
     kinds = {kind: sum(one.kind == kind for one in moved) for kind in ("came", "went", "up", "down", "same")}
     context |= {"moved": moved, "kinds": kinds, "terms": replayed.terms}
     summary_id = replayed.answer.pack["working_memory"]["session_summary_id"]
-    before = page.stored(row, {})
-    after = page.answered(replayed.answer, replay.card_sources(scope, summary_id))
+    before = page.build_pack_of_row(row, {})
+    after = page.build_pack_of_answer(replayed.answer, replay.card_sources(scope, summary_id))
     return _detail(request, "ops/inspector/replay.html", before=before, pack=after, **context)
 
 
@@ -144,7 +144,7 @@ def open_in_radar(request: HttpRequest, pack_id: uuid.UUID) -> HttpResponse:
         probe = probing.keep(asked, text=row.query_text, settings=[setting], now=timezone.now())
     except MemosError as error:
         return _list(request, TryForm(request), problem=error.message, status=UNAVAILABLE)
-    return HttpResponseRedirect(reverse("ops:radar_probe", args=[probe.id]) + kept_query(request), status=303)
+    return HttpResponseRedirect(reverse("ops:radar_probe", args=[probe.id]) + keep_query(request), status=303)
 
 
 def _row(request: HttpRequest, pack_id: uuid.UUID) -> tuple[ContextPack, Scope]:

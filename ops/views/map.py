@@ -20,8 +20,8 @@ from memory.services.projection import fit, read
 from memory.types import Scope
 from ops import picked
 from ops.access import page_access, reads_text, request_id, staff_access
-from ops.navigation import kept_query
-from ops.one_namespace import choices, scope_chosen, scope_named, scope_of
+from ops.navigation import keep_query
+from ops.one_namespace import choices, find_chosen_scope, find_scope, scope_of
 from ops.pages import map as pages
 from ops.views.live import live, version_of
 from ops.views.page import back, console_action, console_page
@@ -33,7 +33,7 @@ def memory_map(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     if scope is None:
         return render(request, "ops/map.html", {"choices": choices(request)})
-    found = pages.drawn(scope, readable=reads_text(request))
+    found = pages.build_map(scope, readable=reads_text(request))
     metadata = pages.metadata(found, read.sessions(scope)) if found.chart else {}
     context = {"scope": scope, "map": found, "metadata": metadata, **_making(request, found)}
     return render(request, "ops/map.html", context)
@@ -42,13 +42,13 @@ def memory_map(request: HttpRequest) -> HttpResponse:
 @console_page
 def points(request: HttpRequest) -> HttpResponse:
     """The points, as `ops.pages.map.binary` writes them. No text is among them."""
-    return HttpResponse(pages.binary(read.points(scope_chosen(request))), content_type="application/octet-stream")
+    return HttpResponse(pages.binary(read.points(find_chosen_scope(request))), content_type="application/octet-stream")
 
 
 @console_page
 def making(request: HttpRequest) -> HttpResponse:
     """How far the drawing is; when it has ended, the page is loaded anew."""
-    found = pages.drawn(scope_chosen(request), readable=False)
+    found = pages.build_map(find_chosen_scope(request), readable=False)
     context = _making(request, found)
     response = live(request, "ops/map/_making.html", {"map": found, **context}, str(context["making_version"]))
     if found.job is None:
@@ -66,14 +66,14 @@ def memory(request: HttpRequest, memory_id: uuid.UUID) -> HttpResponse:
             staff_access(request), what="memory", namespace_id=row.namespace_id, subject=row.pk, session=row.session,
             now=timezone.now(), request_id=request_id(request),
         )  # fmt: skip
-    looked = pages.looked_at(staff_access(request), row, now=timezone.now())
+    looked = pages.look_at(staff_access(request), row, now=timezone.now())
     return render(request, "ops/map/_memory.html", {"looked": looked})
 
 
 @console_action(permission="ops.view_memory_text")
 def find(request: HttpRequest) -> HttpResponse:
     """The ids of the points whose memories have all of the words. By POST: words stay out of addresses and logs."""
-    found = read.saying(_named(request), words=request.POST.get("words", "")[:500])
+    found = read.saying(_get_scope(request), words=request.POST.get("words", "")[:500])
     return JsonResponse({"ids": [one.hex for one in found]})
 
 
@@ -109,14 +109,14 @@ def archive(request: HttpRequest) -> HttpResponse:
 @console_action(permission="ops.operate_jobs")
 def draw(request: HttpRequest) -> HttpResponse:
     """Has the worker draw the map, or bring it up to date."""
-    fit.ask(_named(request), anew="anew" in request.POST)
+    fit.ask(_get_scope(request), anew="anew" in request.POST)
     return back(request, "ops:map")
 
 
 def _making(request: HttpRequest, found: pages.Map) -> dict[str, object]:
     job = found.job
     version = version_of(None if job is None else (job.state, job.done, job.total))
-    return {"making_version": version, "making_url": reverse("ops:map_making") + kept_query(request)}
+    return {"making_version": version, "making_url": reverse("ops:map_making") + keep_query(request)}
 
 
 def _ids(request: HttpRequest) -> list[uuid.UUID]:
@@ -126,8 +126,8 @@ def _ids(request: HttpRequest) -> list[uuid.UUID]:
         raise Http404("The selection is damaged.") from error
 
 
-def _named(request: HttpRequest) -> Scope:
-    scope = scope_named(request, request.POST.get("namespace", ""))
+def _get_scope(request: HttpRequest) -> Scope:
+    scope = find_scope(request, request.POST.get("namespace", ""))
     if scope is None:
         raise Http404("There is no such namespace.")
     return scope

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory.services.monitoring import namespaces as tenant_figures
-from ops.access import chosen_namespace, reachable_namespaces
+from ops.access import find_chosen_namespace, reachable_namespaces
 from ops.chart_files import PARAMETER, chart_file
 from ops.pages import namespace as page
 from ops.pages.links import page_link
@@ -20,7 +20,7 @@ PAGE = 50
 @console_page
 def namespaces(request: HttpRequest) -> HttpResponse:
     """The list by name; with `?ns=` the page of that one."""
-    chosen = chosen_namespace(request)
+    chosen = find_chosen_namespace(request)
     if chosen is not None:
         tenant = page.tenant(chosen, request, now=timezone.now())
         if PARAMETER in request.GET:
@@ -41,7 +41,7 @@ def namespaces(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
-def namespace_named(request: HttpRequest, name: str) -> HttpResponse:
+def redirect_to_namespace(request: HttpRequest, name: str) -> HttpResponse:
     """`/ops/ns/NAME/` leads to the page of that namespace, whatever its name is made of."""
     if not reachable_namespaces(request).filter(name=name).exists():
         raise Http404(_("There is no such namespace."))

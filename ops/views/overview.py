@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from ops.access import page_access, staff_access
 from ops.chart_files import PARAMETER, chart_file
-from ops.navigation import kept_query
+from ops.navigation import keep_query
 from ops.pages.first_steps import steps
 from ops.pages.overview import OverviewBoard, board
-from ops.pages.window import WINDOWS, TimeWindow, chosen_window
+from ops.pages.window import WINDOWS, TimeWindow, choose_window
 from ops.views.live import Fragment, live_part
 from ops.views.page import console_page
-from ops.views.shared import Look, shared_part
+from ops.views.shared import Look, share_part
 
 # How long the board is good for others who look at the same: tabs that poll together cost what one does. Of the short
 # windows less than the five seconds between two polls, so that a tab alone sees each time what is there now.
@@ -25,7 +25,7 @@ SHARED_SECONDS = {"1h": 4.5, "24h": 4.5, "7d": 15.0, "30d": 60.0}
 @console_page
 def overview(request: HttpRequest) -> HttpResponse:
     """The whole page, as it is now."""
-    window, now = chosen_window(request), timezone.now()
+    window, now = choose_window(request), timezone.now()
     if PARAMETER in request.GET:
         return chart_file(request, _board(request, window).charts)
     part = _part(request, window, anew=True)
@@ -35,7 +35,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "part": part,
         "window": window,
         "windows": WINDOWS,
-        "fragment_url": reverse("ops:overview_live") + kept_query(request),
+        "fragment_url": reverse("ops:overview_live") + keep_query(request),
         "steps": first,
         "steps_done": sum(step.done for step in first),
     }
@@ -45,7 +45,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @console_page
 def overview_live(request: HttpRequest) -> HttpResponse:
     """What of it changes while one looks."""
-    return live_part(request, _part(request, chosen_window(request)))
+    return live_part(request, _part(request, choose_window(request)))
 
 
 def _part(request: HttpRequest, window: TimeWindow, *, anew: bool = False) -> Fragment:
@@ -53,7 +53,7 @@ def _part(request: HttpRequest, window: TimeWindow, *, anew: bool = False) -> Fr
         shown = _board(asked, window)
         return Look({"board": shown}, repr(shown))
 
-    return shared_part(
+    return share_part(
         request,
         "ops/overview/_fragment.html",
         look,

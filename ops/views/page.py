@@ -38,7 +38,7 @@ def console_page(view: View | None = None, /, *, permission: str = "") -> View |
     """
 
     def wrap(inner: View) -> View:
-        return require_safe(_guarded(inner, permission))
+        return require_safe(_guard(inner, permission))
 
     return wrap if view is None else wrap(view)
 
@@ -50,7 +50,7 @@ def console_action(*, permission: str) -> Callable[[View], View]:
     """
 
     def wrap(inner: View) -> View:
-        return require_POST(csrf_protect(_guarded(inner, permission)))
+        return require_POST(csrf_protect(_guard(inner, permission)))
 
     return wrap
 
@@ -64,9 +64,9 @@ def back(request: HttpRequest, to: str) -> HttpResponse:
     return response
 
 
-def _guarded(view: View, permission: str) -> View:
+def _guard(view: View, permission: str) -> View:
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def respond_if_allowed(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         user = request.user
         if not (user.is_active and user.is_staff):
             response = to_login(request)
@@ -79,7 +79,7 @@ def _guarded(view: View, permission: str) -> View:
         response["Cache-Control"] = "no-store"
         return response
 
-    return guarded
+    return respond_if_allowed
 
 
 def to_login(request: HttpRequest) -> HttpResponse:

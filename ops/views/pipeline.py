@@ -26,7 +26,7 @@ from ops.pages.links import list_link
 from ops.pages.tabs import pipeline_tabs
 from ops.views.live import Fragment, live_parts, versions
 from ops.views.page import back, console_action, console_page, is_fragment
-from ops.views.shared import Look, shared_part
+from ops.views.shared import Look, share_part
 
 # How long the parts are good for others who look at the same: tabs that poll together cost what one does. Less than
 # the two seconds between two polls, so that a tab alone sees each time what is there now.
@@ -130,7 +130,7 @@ def _job(request: HttpRequest) -> Job:
 
 def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Fragment]:
     """By the ids of their elements."""
-    shared = partial(shared_part, request, seconds=SHARED_SECONDS, anew=anew)
+    shared = partial(share_part, request, seconds=SHARED_SECONDS, anew=anew)
     return {
         "stages": shared("ops/pipeline/_columns.html", _columns, parameters=("ns",)),
         "jobs": shared("ops/pipeline/_jobs.html", _jobs, parameters=("ns", "window", "state", "kind", "cursor")),

@@ -22,7 +22,7 @@ from memory.services.retention.policy_preview import preview
 from memory.services.tenancy import policy
 from memory.text.translatable import translate
 from ops import what_if
-from ops.access import chosen_namespace, permission_title, reads_text, scope_in, staff_access
+from ops.access import find_chosen_namespace, permission_title, reads_text, scope_in, staff_access
 from ops.pages import policies as page
 from ops.views.live import version_of
 from ops.views.page import console_action, console_page
@@ -51,25 +51,25 @@ def policies(request: HttpRequest) -> HttpResponse:
 
     Values that the address tries (`ops.what_if`) stand in the form, with what they would do; nothing is saved.
     """
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     if namespace is None:
         standings = policy_history.standings(staff_access(request), limit=NAMESPACES)
         return render(request, "ops/policies.html", {"standings": standings})
     governing = policy.governing(namespace.pk)
     tried = what_if.read_changes(governing, request.GET.dict()) if request.user.has_perm(CHANGE) else {}
     wanted = {**governing.overrides, **tried}
-    draft = _Draft(page.as_typed(wanted), governing.version)
-    return _previewed(request, namespace, draft, wanted) if tried else _shown(request, namespace, draft)
+    draft = _Draft(page.format_overrides(wanted), governing.version)
+    return _respond_preview(request, namespace, draft, wanted) if tried else _respond_form(request, namespace, draft)
 
 
 @console_action(permission=CHANGE)
 def policy_change(request: HttpRequest) -> HttpResponse:
     """Shows what the typed policy would do; saves it when exactly that has been shown."""
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     if namespace is None:
         return redirect("ops:policies")
     draft = _draft(request)
-    wanted = page.typed(request.POST)
+    wanted = page.read_overrides(request.POST)
     if request.POST.get("do") == "save" and request.POST.get("digest") == (_digest(wanted) or None):
         try:
             after = policy.put_policy(
@@ -80,16 +80,16 @@ def policy_change(request: HttpRequest) -> HttpResponse:
                 now=timezone.now(),
             )
         except (InvalidInput, PreconditionFailed) as error:
-            return _refused(request, namespace, draft, error)
+            return _respond_refusal(request, namespace, draft, error)
         messages.success(request, _("Saved: version %(number)s is in force.") % {"number": after.version})
         return redirect(_url(namespace))
-    return _previewed(request, namespace, draft, wanted)
+    return _respond_preview(request, namespace, draft, wanted)
 
 
 @console_action(permission=CHANGE)
 def policy_put_back(request: HttpRequest) -> HttpResponse:
     """Fills the form with a former version and shows what saving it would do."""
-    namespace = chosen_namespace(request)
+    namespace = find_chosen_namespace(request)
     number = request.POST.get("number", "")
     if namespace is None or not number.isdecimal() or len(number) > 9:
         return redirect("ops:policies")
@@ -99,8 +99,8 @@ def policy_put_back(request: HttpRequest) -> HttpResponse:
         messages.error(request, error.message)
         return redirect(_url(namespace))
     reason = _("Version %(number)s put back") % {"number": number}
-    draft = _Draft(page.as_typed(former.overrides), policy.governing(namespace.pk).version, reason=reason)
-    return _previewed(request, namespace, draft, dict(former.overrides))
+    draft = _Draft(page.format_overrides(former.overrides), policy.governing(namespace.pk).version, reason=reason)
+    return _respond_preview(request, namespace, draft, dict(former.overrides))
 
 
 def _digest(wanted: dict[str, Any]) -> str:
@@ -120,23 +120,23 @@ def _draft(request: HttpRequest) -> _Draft:
     return _Draft(texts, number, reason=request.POST.get("reason", ""))
 
 
-def _previewed(request: HttpRequest, namespace: Namespace, draft: _Draft, wanted: dict[str, Any]) -> HttpResponse:
+def _respond_preview(request: HttpRequest, namespace: Namespace, draft: _Draft, wanted: dict[str, Any]) -> HttpResponse:
     scope = scope_in(request, namespace)
     try:
         found = preview(scope, wanted=nest(wanted), now=timezone.now())
     except InvalidInput as error:
-        return _refused(request, namespace, draft, error)
-    shown = page.preview_shown(scope, found, policy.governing(namespace.pk), user=request.user)
+        return _respond_refusal(request, namespace, draft, error)
+    shown = page.build_preview(scope, found, policy.governing(namespace.pk), user=request.user)
     notice = ""
     if request.POST.get("do") == "save":
         notice = _("Values were changed after the preview. This is what saving them would do.")
     draft = _Draft(
         draft.texts, draft.version, reason=draft.reason, notice=notice, preview=shown, digest=_digest(wanted)
     )
-    return _shown(request, namespace, draft)
+    return _respond_form(request, namespace, draft)
 
 
-def _refused(request: HttpRequest, namespace: Namespace, draft: _Draft, error: MemosError) -> HttpResponse:
+def _respond_refusal(request: HttpRequest, namespace: Namespace, draft: _Draft, error: MemosError) -> HttpResponse:
     """The form again, as it was typed, with what is wrong; nothing was saved."""
     if isinstance(error, PreconditionFailed):
         now = policy.governing(namespace.pk)
@@ -149,12 +149,12 @@ def _refused(request: HttpRequest, namespace: Namespace, draft: _Draft, error: M
         problems, reason = page.problems_of(error) if isinstance(error, InvalidInput) else ({}, "")
         notice = page.refusal(error) if isinstance(error, InvalidInput) else error.message
         refused = _Draft(draft.texts, draft.version, problems, draft.reason, reason, notice)
-    response = _shown(request, namespace, refused)
+    response = _respond_form(request, namespace, refused)
     response.status_code = error.status
     return response
 
 
-def _shown(request: HttpRequest, namespace: Namespace, draft: _Draft) -> HttpResponse:
+def _respond_form(request: HttpRequest, namespace: Namespace, draft: _Draft) -> HttpResponse:
     scope, now = scope_in(request, namespace), timezone.now()
     governing = policy.governing(namespace.pk)
     sweep = policy_history.last_sweep(scope, now=now)

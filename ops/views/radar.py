@@ -18,8 +18,8 @@ from memory.services.evaluation import judgements
 from memory.services.recall import probe as probing
 from memory.services.recall.probe import Probe
 from memory.services.recall.why import why
-from ops.access import chosen_namespace, reads_text, request_id, staff_access, staff_actor
-from ops.navigation import kept_query
+from ops.access import find_chosen_namespace, reads_text, request_id, staff_access, staff_actor
+from ops.navigation import keep_query
 from ops.pages import radar as page
 from ops.pages.probe_forms import RadarForm, SettingForm, radar_forms
 from ops.pages.snippets import snippets
@@ -33,7 +33,7 @@ UNAVAILABLE = 503
 @console_page(permission=RUN_PROBE)
 def radar(request: HttpRequest) -> HttpResponse:
     """The form. Raises Http404 for a chosen namespace out of reach."""
-    chosen_namespace(request)
+    find_chosen_namespace(request)
     return _page(request, radar_forms(request))
 
 
@@ -53,7 +53,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         probe = probing.keep(question.scope(), text=given["text"], settings=settings, now=timezone.now())
     except MemosError as error:
         return _page(request, [question, first, second], problem=error.message, status=UNAVAILABLE)
-    query = kept_query(request)
+    query = keep_query(request)
     return HttpResponseRedirect(reverse("ops:radar_probe", args=[probe.id]) + query, status=303)
 
 
@@ -61,7 +61,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 def radar_probe(request: HttpRequest, probe_id: str) -> HttpResponse:
     """A question's answer, as it is now. One audit event says that someone looked."""
     try:
-        probe, now = kept_probe(request, probe_id), timezone.now()
+        probe, now = get_kept_probe(request, probe_id), timezone.now()
     except MemosError as error:
         return _page(request, radar_forms(request), problem=error.message, status=UNAVAILABLE)
     quote = may_quote(request, probe)
@@ -92,7 +92,7 @@ def radar_mark(request: HttpRequest, probe_id: str) -> HttpResponse:
     if not request.user.has_perm(RUN_PROBE):
         raise Http404("There is no such question.")
     try:
-        probe = kept_probe(request, probe_id)
+        probe = get_kept_probe(request, probe_id)
         mark = judgements.Mark(uuid.UUID(request.POST.get("memory_id", "")), request.POST.get("relevant") == "1")
         judgements.judge(probe.scope, query_text=probe.text, marks=[mark], now=timezone.now())
     except (ValueError, NotFound) as error:
@@ -105,7 +105,7 @@ def radar_mark(request: HttpRequest, probe_id: str) -> HttpResponse:
     return back(request, "ops:radar")
 
 
-def kept_probe(request: HttpRequest, probe_id: str) -> Probe:
+def get_kept_probe(request: HttpRequest, probe_id: str) -> Probe:
     """The question of that id.
 
     Raises Http404 for one that is out of reach, expired or never was, WindowUnavailable while Redis is away.

@@ -28,7 +28,7 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @console_page
-def retired(request: HttpRequest) -> HttpResponse:
+def list_retired(request: HttpRequest) -> HttpResponse:
     """The pairs of the last days, or with `?all=1` all that is retired still."""
     everything = request.GET.get("all") == "1"
     try:
@@ -50,14 +50,14 @@ def retired(request: HttpRequest) -> HttpResponse:
 
 
 @console_action(permission=CHANGE)
-def retired_hold(request: HttpRequest) -> HttpResponse:
+def let_both_hold(request: HttpRequest) -> HttpResponse:
     """Has both hold: what was retired, or superseded by the machine, counts again for good."""
     try:
         memory_id, start = page.read_key(request.POST.get("pair", ""))
     except ValueError:
         messages.error(request, _("The form was damaged. Decide again."))
         return back(request, "ops:retired")
-    by = _superseded_by(request, memory_id) if start is None else None
+    by = _find_superseding(request, memory_id) if start is None else None
     try:
         answer = reinstate.reinstate(
             staff_access(request),
@@ -79,8 +79,8 @@ def retired_hold(request: HttpRequest) -> HttpResponse:
 
 
 @console_action(permission=CHANGE)
-def retired_again(request: HttpRequest) -> HttpResponse:
-    """Undoes `retired_hold`."""
+def retire_again(request: HttpRequest) -> HttpResponse:
+    """Undoes `let_both_hold`."""
     try:
         memory_id, start = page.read_key(request.POST.get("pair", ""))
         by = uuid.UUID(request.POST["by"]) if start is None else None
@@ -104,7 +104,7 @@ def retired_again(request: HttpRequest) -> HttpResponse:
     return back(request, "ops:retired")
 
 
-def _superseded_by(request: HttpRequest, memory_id: uuid.UUID) -> str | None:
+def _find_superseding(request: HttpRequest, memory_id: uuid.UUID) -> str | None:
     rows = Memory.objects.reachable_by(staff_access(request)).filter(pk=memory_id)
     by = rows.values_list("superseded_by", flat=True).first()
     return str(by) if by else None

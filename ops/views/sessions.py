@@ -17,7 +17,7 @@ from memory.errors import WindowUnavailable
 from memory.models import Namespace, Session
 from memory.services.sessions import listing, reset
 from memory.types import Scope
-from ops.access import chosen_namespace, page_access, reachable_namespaces, reads_text, request_id, staff_actor
+from ops.access import find_chosen_namespace, page_access, reachable_namespaces, reads_text, request_id, staff_actor
 from ops.pages import sessions as page
 from ops.pages.links import page_link
 from ops.views.page import console_action, console_page
@@ -29,12 +29,12 @@ _TURN = re.compile(r"-?[0-9]{1,9}")
 def sessions(request: HttpRequest) -> HttpResponse:
     """The list."""
     try:
-        cursor = page.decoded(request.GET.get("cursor", ""))
+        cursor = page.decode_cursor(request.GET.get("cursor", ""))
     except ValueError:
         raise Http404(_("There is no such page.")) from None
     prefix = request.GET.get("q", "").strip()[:128]
     rows, older = page.list_sessions(page_access(request), prefix=prefix, cursor=cursor)
-    context = {"rows": rows, "older": page.encoded(older), "newer": "first" if cursor else "", "q": prefix}
+    context = {"rows": rows, "older": page.encode_cursor(older), "newer": "first" if cursor else "", "q": prefix}
     return render(request, "ops/sessions.html", context)
 
 
@@ -82,7 +82,7 @@ def session_reset_now(request: HttpRequest) -> HttpResponse:
         )
     except WindowUnavailable:
         return _reset_form(request, namespace, row, error=_("Redis does not answer: nothing was deleted."))
-    context = {"counts": page.counted(deleted, audit=clear_audit), "namespace": namespace, "session": row.name}
+    context = {"counts": page.count_by_store(deleted, audit=clear_audit), "namespace": namespace, "session": row.name}
     return render(request, "ops/sessions/receipt.html", context)
 
 
@@ -92,7 +92,7 @@ def _reset_form(request: HttpRequest, namespace: Namespace, row: Session, *, err
         would = reset.reset_session(
             _scope(request, namespace), session=row.name, dry_run=True, clear_audit=True, now=timezone.now()
         )
-        context |= {"counts": page.counted(would, audit=False), "events": would.audit}
+        context |= {"counts": page.count_by_store(would, audit=False), "events": would.audit}
     except WindowUnavailable:
         context["error"] = _("Redis does not answer, so the session cannot be reset now.")
         return render(request, "ops/sessions/reset.html", context, status=503)
@@ -102,7 +102,7 @@ def _reset_form(request: HttpRequest, namespace: Namespace, row: Session, *, err
 def _session(request: HttpRequest, named: Any) -> tuple[Namespace, Session]:
     """The session that the address or the form names. Raises Http404, also for one out of reach."""
     if named is request.GET:
-        namespace = chosen_namespace(request)
+        namespace = find_chosen_namespace(request)
     else:
         namespace = reachable_namespaces(request).filter(name=named.get("ns", "")).first()
     row = Session.objects.filter(namespace=namespace, name=named.get("session", "")).first() if namespace else None

@@ -61,7 +61,7 @@ _kept: dict[str, _Kept] = {}
 _lock = threading.Lock()
 
 
-def shared_part(
+def share_part(
     request: HttpRequest,
     template: str,
     look: Callable[[HttpRequest], Look],
@@ -85,7 +85,7 @@ def shared_part(
         if newest is not None:
             _keep(key, newest)
             return newest.part
-    asked = _narrowed(request, parameters)
+    asked = _narrow(request, parameters)
     found = look(asked)
     version = version_of(found.news)
     if not anew and mine is not None and mine.part.version == version:
@@ -113,7 +113,7 @@ def _key(request: HttpRequest, template: str, parameters: Sequence[str]) -> str:
     return f"memos:part:1:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
 
 
-def _narrowed(request: HttpRequest, parameters: Sequence[str]) -> HttpRequest:
+def _narrow(request: HttpRequest, parameters: Sequence[str]) -> HttpRequest:
     narrowed = copy(request)
     narrowed.GET = QueryDict(urlencode({name: request.GET[name] for name in parameters if name in request.GET}))
     return narrowed

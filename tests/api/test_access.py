@@ -36,7 +36,12 @@ CALLS = [
     ("get", "/v1/judgements", None),
 ]
 # What needs no key; everything else of the URL conf does.
-PUBLIC = {"health", "health/live", "health/ready", "metrics", "openapi.json", "docs"}
+PUBLIC = {
+    "health", "health/live", "health/ready", "metrics", "openapi.json", "docs", ".well-known/oauth-protected-resource",
+    ".well-known/oauth-protected-resource/mcp",
+}  # fmt: skip
+# What every key may ask: each of its tools needs a scope of its own (tests/api/mcp).
+OPEN_TO_ALL = {"post mcp"}
 # The routes that read by POST, and what a key that may not administer cannot do.
 READ_BY_POST = {
     "v1/query",
@@ -148,7 +153,8 @@ def test_a_scope_opens_its_routes_and_no_other(make_tenant, method, route):
 
     name = f"{method} {route}"
     reads = (method == "get" and name not in SEEN_BY_WRITERS) or route in READ_BY_POST
-    assert opened == {"admin" if name in ADMIN else "read" if reads else "write"}
+    expected = {"admin" if name in ADMIN else "read" if reads else "write"}
+    assert opened == ({"read", "write", "admin"} if name in OPEN_TO_ALL else expected)
 
 
 def test_another_tenants_namespace_is_not_there(alice, bob, remember):

@@ -11,7 +11,7 @@ from memory.enums import Review
 from memory.models import ContextPack, Memory
 from memory.retrieval.render import NOTHING_FITS, QUOTED
 from memory.services.answers.write import CUT_OFF
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 SAID = datetime(2024, 5, 8, 9, tzinfo=UTC)
 QUESTION = {"namespace": "alice", "session_id": "s9", "query": "Who reviews the migration before the release?"}
@@ -26,12 +26,7 @@ PERSON = {"type": "object", "required": ["who"], "properties": {"who": {"type": 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
     """The model that is configured for answers."""
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+    with scripted_model(settings) as chat:
         yield chat
 
 
@@ -185,6 +180,7 @@ def test_a_schema_is_followed_and_its_values_are_looked_for_in_the_sources(alice
     assert body["structured_output"] == {"who": "Priya", "when": "next Tuesday"}
     assert [(one["memory_id"], one["at"], one["supported"]) for one in body["citations"]] == [(told[1], None, True)]
     assert body["uncited"] == ["next Tuesday"]
+    assert body["usage"] == {"prompt": 90, "completion": 12, "cached": 64}
     assert model.asked[0]["response_format"]["json_schema"]["schema"] == PERSON
 
 

@@ -11,7 +11,7 @@ from memory.enums import AuditEvent, Role
 from memory.models import AuditLog, ContextPack, Memory
 from memory.retrieval.render import NOTHING_FITS
 from memory.stores import window
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 from tests.threads import together
 
 MESSAGE = {"namespace": "alice", "session_id": "s1", "message": "Who reviews the migration before the release?"}
@@ -23,13 +23,7 @@ SAID = "Priya reviews the migration before the release"
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
     """The model that is configured for answers."""
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
-        chat.pieces = [SAID, " [1]", "."]
+    with scripted_model(settings, SAID, " [1]", ".") as chat:
         yield chat
 
 

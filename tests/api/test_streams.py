@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from memory.api import event_stream
-from memory.enums import Role
+from memory.enums import ModelCallStatus, Role
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory
+from memory.providers.calls import call_ended
 from memory.services.index.embedding import ActiveModel
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 FACTS = (
     "The launch moved from the 21st to the 28th.",
@@ -29,13 +31,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
     """The model that is configured for answers."""
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
-        chat.pieces = ["Priya reviews ", "the migration [", "9]", "[1", "].", " She is ", "on holiday."]
+    with scripted_model(
+        settings, "Priya reviews ", "the migration [", "9]", "[1", "].", " She is ", "on holiday."
+    ) as chat:
         yield chat
 
 
@@ -162,6 +160,26 @@ def test_a_client_that_leaves_ends_the_call_and_leaves_no_half_answer(alice, mod
     assert event_stream._open == {}
 
 
+def test_a_client_that_leaves_a_model_that_says_nothing_more_ends_the_call(alice, model, told):
+    model.waits = True
+    response = alice.post("/v1/answer/stream", QUESTION)
+    stream = iter(response.streaming_content)
+    [next(stream), next(stream)]
+    statuses: list[ModelCallStatus] = []
+    has_ended = threading.Event()
+
+    def note(**signal: Any) -> None:
+        statuses.append(signal["call"].status)
+        has_ended.set()
+
+    call_ended.connect(note)
+    response.close()
+
+    assert model.left.wait(10)
+    assert has_ended.wait(10)
+    assert statuses == [ModelCallStatus.CANCELLED]
+
+
 def test_while_the_model_is_waited_for_the_stream_says_that_it_lives(alice, model, told, monkeypatch):
     monkeypatch.setattr(event_stream, "PING_SECONDS", 0.0)
     model.waits = True
@@ -208,10 +226,22 @@ def test_a_key_has_so_many_streams_at_once(alice, bob, told, settings):
     assert refused.headers["Retry-After"] == "1"
     other = bob.post("/v1/answer/stream", QUESTION | {"namespace": "bob"})
     assert other.status_code == 200
+    assert alice.post("/v1/answer", QUESTION).status_code == 200
     for response in (*both, other):
         response.close()
         response.close()
     assert read_events(alice.post("/v1/answer/stream", QUESTION))[-1][0] == "done"
+
+
+def test_answers_of_a_model_count_as_streams_do(alice, model, told, settings):
+    settings.MEMOS_STREAMS_PER_KEY = 1
+    stream = alice.post("/v1/answer/stream", QUESTION)
+
+    refused = alice.post("/v1/answer", QUESTION)
+    stream.close()
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "too_many_streams")
+    assert alice.post("/v1/answer", QUESTION).json()["mode"] == "model"
 
 
 def test_the_deadline_of_requests_does_not_end_a_stream(alice, model, told, settings):

@@ -68,11 +68,11 @@ def test_a_card_is_counted_as_it_is_handed_over(bench, case):
 
 def test_what_is_kept_and_how_precisely(bench, case):
     told = bench.Told(frozenset({2, 3}), "", case.tokens // 2)
-    assert bench.kept(case, told)[:2] == [0.5, 0.5]
+    assert bench.score_kept(case, told)[:2] == [0.5, 0.5]
 
 
 def test_the_card_keeps_more_than_the_turns_do(bench, case):
-    rows = bench.measured([case], 0.4, 2, bench.kept)
+    rows = bench.measure([case], 0.4, 2, bench.score_kept)
     assert rows["card"][0] > rows["first turns"][0]
 
 

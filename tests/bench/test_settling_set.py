@@ -15,7 +15,7 @@ from bench.settling.cases import KINDS, LANGUAGES, Case, Frame, Kept, Message, Q
 from bench.settling.halves import FRAMED, FREE, HALVES, LEARN, REPORT, cases_of
 from bench.settling.outcome import After
 from bench.settling.pairs import FRESH, PAIRS, lines_of
-from bench.settling.score import judged
+from bench.settling.score import judge_case
 
 CASES = {half: cases_of(half) for half in HALVES}
 EVERY = [case for cases in CASES.values() for case in cases]
@@ -126,15 +126,15 @@ AS_IT_WAS = [After("I live in Leeds.", superseded=False), After("I moved from Le
 def test_the_new_value_counts_as_first_only_at_the_top():
     case = _case(questions=(Question("Where?", ("York",), "Leeds"),))
     newer, older = (1, "I moved from Leeds to York."), (0, "I live in Leeds.")
-    assert judged(case, AS_IT_WAS, [[newer, older]]).noted("first") == [True]
-    assert judged(case, AS_IT_WAS, [[older, newer]]).noted("first") == [False]
-    assert judged(case, AS_IT_WAS, [[]]).noted("first") == [False]
+    assert judge_case(case, AS_IT_WAS, [[newer, older]]).list_noted("first") == [True]
+    assert judge_case(case, AS_IT_WAS, [[older, newer]]).list_noted("first") == [False]
+    assert judge_case(case, AS_IT_WAS, [[]]).list_noted("first") == [False]
 
 
 def test_a_fact_is_kept_when_one_hit_says_all_of_it():
     case = _case(kept=(Kept("Where?", ("I", "Leeds")),))
-    assert judged(case, AS_IT_WAS, [[(1, "Hm."), (0, "I live in Leeds.")]]).noted("kept") == [True]
-    assert judged(case, AS_IT_WAS, [[(1, "Hm."), (0, "live in Leeds.")]]).noted("kept") == [False]
+    assert judge_case(case, AS_IT_WAS, [[(1, "Hm."), (0, "I live in Leeds.")]]).list_noted("kept") == [True]
+    assert judge_case(case, AS_IT_WAS, [[(1, "Hm."), (0, "live in Leeds.")]]).list_noted("kept") == [False]
 
 
 def test_replaced_is_superseded_or_without_the_old_value_and_linked_counts_apart():
@@ -145,16 +145,16 @@ def test_replaced_is_superseded_or_without_the_old_value_and_linked_counts_apart
         (After("I live in Leeds.", superseded=False, linked="newer"), False, True),
         (AS_IT_WAS[0], False, False),
     ):
-        outcome = judged(case, [after, AS_IT_WAS[1]], [])
-        assert outcome.noted("replaced") == [recognised]
-        assert outcome.noted("linked only") == [linked]
+        outcome = judge_case(case, [after, AS_IT_WAS[1]], [])
+        assert outcome.list_noted("replaced") == [recognised]
+        assert outcome.list_noted("linked only") == [linked]
 
 
 @pytest.mark.parametrize("change", [{"superseded": True}, {"retired": ("x",)}, {"linked": "newer"}])
 def test_whatever_is_done_to_it_touches_a_message(change: dict):
     case = _case(untouched=(0,))
-    assert judged(case, AS_IT_WAS, []).noted("untouched") == [True]
+    assert judge_case(case, AS_IT_WAS, []).list_noted("untouched") == [True]
     touched = After("I live in Leeds.", **{"superseded": False, **change})
-    outcome = judged(case, [touched, AS_IT_WAS[1]], [])
-    assert outcome.noted("untouched") == [False]
+    outcome = judge_case(case, [touched, AS_IT_WAS[1]], [])
+    assert outcome.list_noted("untouched") == [False]
     assert "touched: [0]" in outcome.describe()

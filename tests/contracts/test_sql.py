@@ -121,7 +121,7 @@ def test_erasures_have_the_index_clear_its_tables():
 
 def _is_statement(way: object) -> bool:
     """Whether a holder is cleared by a statement of `holders`, and not by a function."""
-    return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_batched.")
+    return isinstance(way, partial) or getattr(way, "__qualname__", "").startswith("_clear_with.")
 
 
 def test_what_writes_and_reads_memories_by_sql_is_named():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.evaluation.answer_metrics import chosen_letter, containment, token_f1
+from memory.evaluation.answer_metrics import containment, find_letter, token_f1
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_containment(gold, answer, share):
     [("(b)", "b"), ("I would say (B).", "b"), ("c", "c"), ("(a) or (b)", ""), ("none of them", ""), ("", "")],
 )
 def test_chosen_letter(answer, letter):
-    assert chosen_letter(answer) == letter
+    assert find_letter(answer) == letter

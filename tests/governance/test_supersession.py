@@ -5,7 +5,7 @@ import pytest
 from memory.governance.comparison import LEAST_CONFIDENCE, Settled
 from memory.governance.likelihood import Nearness
 from memory.governance.replacements import LEAST_LIKELY, may_stand
-from memory.governance.supersession import settle, wanted_terms
+from memory.governance.supersession import list_search_terms, settle
 from memory.text.changes import object_terms
 from memory.text.utterances import live_text, statements
 
@@ -171,8 +171,8 @@ def test_chinese() -> None:
 
 
 def test_wanted_terms_find_the_candidates() -> None:
-    assert object_terms("live in Paris") in wanted_terms(statements("I no longer live in Paris. Hello."))
-    assert wanted_terms(statements("Hello.")) == []
+    assert object_terms("live in Paris") in list_search_terms(statements("I no longer live in Paris. Hello."))
+    assert list_search_terms(statements("Hello.")) == []
 
 
 def test_live_text_takes_spans_in_any_order_and_overlapping() -> None:

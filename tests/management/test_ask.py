@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memory.demo.seed import seed_demo_namespace
-from memory.management.commands.ask import _columns, _wrapped
+from memory.management.commands.ask import _columns, _wrap
 from memory.models import EmbeddingModel, Namespace
 from memory.services.ingestion.ingest import ingest
 from memory.types import NewMemory, Scope, system_access
@@ -101,7 +101,7 @@ def test_a_memory_cannot_steer_the_terminal(db: None) -> None:
 @pytest.mark.parametrize("width", [10, 24, 60])
 def test_lines_fit_the_terminal_and_lose_nothing(width: int) -> None:
     text = "短句，混合 English words，以及一个 " + "very" * 20 + " long word。\nA second paragraph."
-    lines = list(_wrapped(text, width))
+    lines = list(_wrap(text, width))
     assert max(map(_columns, lines)) <= width
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert not any(line.startswith(("，", "。")) for line in lines)

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from memory.models import ContextPack, Memory, Namespace
 from tests.evaluation.test_published import LOCOMO, personamem, write
-from tests.providers.chat_endpoint import ScriptedChat, scripted_chat
+from tests.providers.chat_endpoint import ScriptedChat, scripted_model
 
 pytestmark = pytest.mark.django_db
 
@@ -49,12 +49,7 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(settings) -> Iterator[ScriptedChat]:
-    with scripted_chat() as chat:
-        settings.MEMOS_LLM_ENABLED = True
-        settings.MEMOS_LLM_PROVIDER = "llamacpp"
-        settings.MEMOS_LLM_BASE_URL = chat.url
-        settings.MEMOS_LLM_MODEL = "scripted"
-        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+    with scripted_model(settings) as chat:
         yield chat
 
 

@@ -13,6 +13,8 @@ from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
 from memory.services.projection import fit
 from memory.services.recall import probe
+from memory.services.webhooks import endpoints
+from memory.types import system_access
 from ops import urls
 from tests.ops.conftest import NOW, World
 from tests.ops.test_evaluation_page import measured
@@ -47,6 +49,9 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "memory_id": world.ids[0],
         "name": "harbour",
         "user_id": User.objects.get_or_create(username="someone", is_staff=True)[0].pk,
+        "webhook_id": endpoints.create_webhook(
+            system_access("tests"), world.harbour, url="https://example.com/", now=NOW
+        )[0].pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

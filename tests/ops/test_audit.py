@@ -141,7 +141,7 @@ def test_a_file_holds_what_the_list_shows_and_is_an_event(events, staff):
     event = AuditLog.objects.across_namespaces().get(event_type="AUDIT_EXPORT")
     assert event.actor == "staff:ann"
     assert event.details["events"] == before
-    assert page_of_audit.guarded("=HYPERLINK(1)") == "'=HYPERLINK(1)"
+    assert page_of_audit.escape_formula("=HYPERLINK(1)") == "'=HYPERLINK(1)"
     response = staff.post(f"{URL}export/", {"form": "jsonl", "query": "window=all&ns=bakery"})
     lines = [json.loads(line) for line in b"".join(response.streaming_content).decode().splitlines()]
     assert {line["namespace"] for line in lines} == {"bakery"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.template import Context, Template
 
-from ops.charts import HEIGHT, Series, Slice, bar_chart, histogram, line_chart, nice_top, sparkline, stacked_bar
+from ops.charts import HEIGHT, Series, Slice, bar_chart, bar_of_parts, histogram, line_chart, nice_top, sparkline
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -43,7 +43,7 @@ def test_nothing_is_said_not_drawn():
 
 
 def test_parts_fill_their_whole():
-    figure = stacked_bar("Tokens", [Slice("a", 1), Slice("b", 3, "green"), Slice("c", 0)])
+    figure = bar_of_parts("Tokens", [Slice("a", 1), Slice("b", 3, "green"), Slice("c", 0)])
     assert [(one.x, one.width, one.share) for one in figure.segments] == [
         ("0.00%", "25.00%", "25%"),
         ("25.00%", "75.00%", "75%"),

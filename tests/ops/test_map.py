@@ -63,7 +63,7 @@ def test_the_sessions_that_points_number_are_known_without_them(drawn):
 
 
 def test_every_cluster_opens_so_many_memories(staff, drawn):
-    found = pages.drawn(drawn.harbour, readable=True)
+    found = pages.build_map(drawn.harbour, readable=True)
     assert sum(one.size for one in found.clumps) == found.chart.shown == 34
     page = staff.get(URL, {"ns": "harbour"}).content.decode()
     for one in found.clumps:
@@ -154,7 +154,7 @@ class TestOneMemory:
         whole = clerk.get(URL, {"ns": "harbour"}).content.decode()
         assert "Cluster 1" in whole
         assert "number" not in {
-            word for one in pages.drawn(drawn.harbour, readable=False).clumps for word in [one.name]
+            word for one in pages.build_map(drawn.harbour, readable=False).clumps for word in [one.name]
         }
         assert "cargo</th>" not in whole
 

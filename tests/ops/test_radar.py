@@ -67,7 +67,7 @@ class TestDryRun:
         }
         event = AuditLog.objects.across_namespaces().get(event_type="CONSOLE_PROBE")
         assert (event.actor, event.namespace) == ("staff:ann", "harbour")
-        assert event.subject == audit.keyed_hash(world.harbour, "question", QUESTION)
+        assert event.subject == audit.hash_words(world.harbour, "question", QUESTION)
         assert event.details["answers"][0]["hits"] == 2
         assert "pilot" not in str(event.details)
 

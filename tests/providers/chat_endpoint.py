@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,7 +72,7 @@ def scripted_chat() -> Iterator[ScriptedChat]:
             try:
                 for number, piece in enumerate(chat.pieces):
                     if number:
-                        chat.go_on.wait(30 if chat.waits else chat.pause)
+                        self._wait(30 if chat.waits else chat.pause)
                     self._chunk({"content": piece}, None)
                 if chat.breaks_off:
                     self.connection.close()
@@ -80,6 +82,13 @@ def scripted_chat() -> Iterator[ScriptedChat]:
                 self._write(b"data: [DONE]\n\n")
             except OSError:
                 chat.left.set()
+
+        def _wait(self, seconds: float) -> None:
+            until = time.monotonic() + seconds
+            while not chat.go_on.wait(min(0.02, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+                with contextlib.suppress(BlockingIOError):
+                    if not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                        raise OSError("the reader has left")
 
         def _chunk(self, delta: dict[str, str], finish: str | None) -> None:
             choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -108,3 +117,16 @@ def scripted_chat() -> Iterator[ScriptedChat]:
 
 def _completion(**fields: Any) -> dict[str, Any]:
     return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "scripted", **fields}
+
+
+@contextlib.contextmanager
+def scripted_model(settings: Any, *pieces: str) -> Iterator[ScriptedChat]:
+    """The same as the model that is configured; it says `pieces`."""
+    with scripted_chat() as chat:
+        settings.MEMOS_LLM_ENABLED = True
+        settings.MEMOS_LLM_PROVIDER = "llamacpp"
+        settings.MEMOS_LLM_BASE_URL = chat.url
+        settings.MEMOS_LLM_MODEL = "scripted"
+        settings.MEMOS_LLM_TIMEOUT_SECONDS = 5.0
+        chat.pieces = list(pieces)
+        yield chat

@@ -18,7 +18,7 @@ from memory.enums import ModelCallStatus, ModelPurpose
 from memory.errors import InvalidInput, LLMBusy, LLMContextTooLong, LLMRefused, LLMUnavailable
 from memory.providers.calls import EndedCall, call_ended, call_planned
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from tests.providers.endpoint import Endpoint, serving
 
 KEY = "sk-very-secret-0123456789"
@@ -74,7 +74,7 @@ def ended() -> Iterator[list[EndedCall]]:
 
 
 def model() -> ChatModel:
-    chat = configured_chat(ModelPurpose.ANSWER)
+    chat = find_chat_model(ModelPurpose.ANSWER)
     assert chat is not None
     return chat
 
@@ -273,7 +273,7 @@ class TestJson:
         replies = iter([says(first), says('```json\n{"colour": "red"}\n```')])
         endpoint.answer = lambda body: next(replies)
 
-        assert model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20) == {"colour": "red"}
+        assert model().complete_json(PROMPT, schema=SCHEMA, max_tokens=20).value == {"colour": "red"}
 
         assert [message["role"] for message in endpoint.asked[1].body["messages"]] == ["user", "assistant", "user"]
 
@@ -296,7 +296,7 @@ class TestJson:
         replies = iter([says('{"name": "A\\u0000nn"}'), says('{"name": "Ann"}')])
         endpoint.answer = lambda body: next(replies)
 
-        assert model().complete_json(PROMPT, schema={"type": "object"}, max_tokens=20) == {"name": "Ann"}
+        assert model().complete_json(PROMPT, schema={"type": "object"}, max_tokens=20).value == {"name": "Ann"}
 
     def test_an_answer_that_is_cut_off_says_so(self, endpoint):
         endpoint.answer = lambda body: says('{"colour": "r', "length")

@@ -15,7 +15,7 @@ from memory.enums import ModelPurpose
 from memory.errors import LLMContextTooLong
 from memory.providers import llm_cards
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.services.diagnosis import language
 from memory.text.statements import Turn
 from tests.providers.llama import Llama
@@ -29,7 +29,7 @@ QUESTION = [
 @pytest.fixture
 def chat(llama: Llama, settings) -> ChatModel:
     llama.serve(settings)
-    chat = configured_chat(ModelPurpose.ANSWER)
+    chat = find_chat_model(ModelPurpose.ANSWER)
     assert chat is not None
     return chat
 
@@ -64,7 +64,7 @@ def test_json_follows_the_schema(chat):
         "required": ["colour", "sure"],
         "additionalProperties": False,
     }
-    said = chat.complete_json(QUESTION, schema=schema, max_tokens=40)
+    said = chat.complete_json(QUESTION, schema=schema, max_tokens=40).value
     assert set(said) == {"colour", "sure"}
     assert said["colour"] in {"blue", "green"}
 

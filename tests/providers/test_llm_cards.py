@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memory.enums import ModelPurpose
 from memory.models import Condensation, Memory
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
 from memory.services.summaries.condense import condense_session
@@ -278,11 +278,11 @@ def test_neither_ingest_nor_query_asks_the_model(alice, told, endpoint):
 def test_without_being_switched_on_with_a_key_there_is_no_model(settings, enabled, key):
     settings.MEMOS_LLM_ENABLED = enabled
     settings.MEMOS_LLM_API_KEY = key
-    assert configured_chat(ModelPurpose.SUMMARISE) is None
+    assert find_chat_model(ModelPurpose.SUMMARISE) is None
 
 
 def test_a_change_of_the_settings_makes_another_client(endpoint, settings):
-    first = configured_chat(ModelPurpose.SUMMARISE)
-    assert configured_chat(ModelPurpose.SUMMARISE) is first
+    first = find_chat_model(ModelPurpose.SUMMARISE)
+    assert find_chat_model(ModelPurpose.SUMMARISE) is first
     settings.MEMOS_LLM_MODEL = "other"
-    assert configured_chat(ModelPurpose.SUMMARISE).name == "other"
+    assert find_chat_model(ModelPurpose.SUMMARISE).name == "other"

@@ -12,7 +12,7 @@ from django.test import override_settings
 from memory.errors import EmbeddingUnavailable
 from memory.models import Memory, MemoryVector
 from memory.providers.embedding.openai import BATCH, OpenAIEmbedding
-from memory.providers.embedding.registry import configured_model, provider_for
+from memory.providers.embedding.registry import provider_for, read_configured_model
 from memory.services.index.embedding import active_model, embed_pending
 from tests.providers.endpoint import Endpoint, serving
 
@@ -166,15 +166,15 @@ def test_the_settings_make_the_provider_and_a_change_makes_another(endpoint):
         "MEMOS_EMBEDDING_API_KEY": "k-2",
     }
     with override_settings(**options):
-        assert configured_model() == ("openai", "local-model")
-        provider = provider_for(*configured_model())
-        assert provider_for(*configured_model()) is provider
+        assert read_configured_model() == ("openai", "local-model")
+        provider = provider_for(*read_configured_model())
+        assert provider_for(*read_configured_model()) is provider
         assert provider.dimensions == WIDTH
         assert provider.familiarity("限流") == 1.0
     assert endpoint.asked[0].headers["authorization"] == "Bearer k-2"
-    assert configured_model() == ("hash", "hash-256")
+    assert read_configured_model() == ("hash", "hash-256")
     with override_settings(**options):
-        assert provider_for(*configured_model()) is not provider
+        assert provider_for(*read_configured_model()) is not provider
 
 
 def test_every_provider_has_a_model_of_its_own(settings):
@@ -184,7 +184,7 @@ def test_every_provider_has_a_model_of_its_own(settings):
         ("hash", "hash-256"),
     ]:
         settings.MEMOS_EMBEDDING_PROVIDER = provider
-        assert configured_model() == (provider, name)
+        assert read_configured_model() == (provider, name)
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones():

@@ -61,9 +61,9 @@ def test_an_unknown_embedding_provider_is_refused_with_the_known_ones():
 @pytest.mark.parametrize("name", embedding.PROVIDERS)
 def test_a_provider_is_used_with_its_own_model_where_the_settings_name_none(settings, name):
     settings.MEMOS_EMBEDDING_PROVIDER, settings.MEMOS_EMBEDDING_MODEL = name, ""
-    assert embeddings.configured_model() == (name, embeddings.find_kind(name).default_model)
+    assert embeddings.read_configured_model() == (name, embeddings.find_kind(name).default_model)
     settings.MEMOS_EMBEDDING_MODEL = "mine"
-    assert embeddings.configured_model() == (name, "mine")
+    assert embeddings.read_configured_model() == (name, "mine")
 
 
 @pytest.mark.parametrize("name", rerank.PROVIDERS)
@@ -75,4 +75,4 @@ def test_a_reranker_without_what_it_needs_says_so_at_the_check_and_at_the_query(
     assert warning.id == "memos.W003"
     assert f"MEMOS_RERANK_PROVIDER={name} is set without {needs}" in warning.msg
     with pytest.raises(RerankUnavailable, match=f"={name} needs {needs}"):
-        rerankers.configured_reranker()
+        rerankers.find_reranker()

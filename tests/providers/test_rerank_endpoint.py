@@ -14,7 +14,7 @@ import pytest
 from memory.errors import RerankUnavailable
 from memory.providers.rerank import ENDPOINTS, tei
 from memory.providers.rerank.endpoint import EndpointReranker, Shape
-from memory.providers.rerank.registry import configured_reranker
+from memory.providers.rerank.registry import find_reranker
 from tests.providers.endpoint import Endpoint, serving
 
 TEXTS = ["short", "a longer text", "no"]
@@ -211,14 +211,14 @@ def test_a_long_text_is_cut_before_it_is_sent(endpoint):
 def test_the_settings_make_it_and_a_change_makes_another(endpoint, settings):
     settings.MEMOS_RERANK_PROVIDER = "tei"
     with pytest.raises(RerankUnavailable, match="needs MEMOS_RERANK_URL"):
-        configured_reranker()
+        find_reranker()
     settings.MEMOS_RERANK_URL = f"{endpoint.url}/rerank"
-    made = configured_reranker()
+    made = find_reranker()
     assert made is not None
-    assert made is configured_reranker()
+    assert made is find_reranker()
     assert (made.name, made.scores("?", TEXTS)) == ("tei", LENGTHS)
     settings.MEMOS_RERANK_MODEL = "other"
-    again = configured_reranker()
+    again = find_reranker()
     assert again is not made
     assert again is not None
     assert again.name == "tei/other"

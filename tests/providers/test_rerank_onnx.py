@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from memory.errors import RerankUnavailable
 from memory.providers.rerank.onnx import OnnxReranker
-from memory.providers.rerank.registry import configured_reranker
+from memory.providers.rerank.registry import find_reranker
 from tests.providers.cross_encoder import ADDED_TOKENS, build, tokenizer
 
 QUESTION = "when leaves the train to lyon"
@@ -139,14 +139,14 @@ def test_no_texts_have_no_scores_and_empty_ones_have_one(tmp_path):
 
 
 def test_the_settings_make_it_once_and_a_change_makes_another(settings, tmp_path):
-    assert configured_reranker() is None
+    assert find_reranker() is None
     settings.MEMOS_RERANK_PROVIDER = "onnx"
     with pytest.raises(RerankUnavailable, match="needs MEMOS_RERANK_MODEL_DIR"):
-        configured_reranker()
+        find_reranker()
     settings.MEMOS_RERANK_MODEL_DIR = str(build(tmp_path / "tiny"))
-    made = configured_reranker()
-    assert made is configured_reranker()
+    made = find_reranker()
+    assert made is find_reranker()
     assert made is not None
     assert (made.name, made.scores(QUESTION, TEXTS)) == ("onnx/tiny", SHARED)
     settings.MEMOS_RERANK_TIMEOUT_SECONDS = 5.0
-    assert configured_reranker() is not made
+    assert find_reranker() is not made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from memory.retrieval.facts import put_turns_first, told_by_turns
+from memory.retrieval.facts import match_facts_to_turns, put_turns_first
 
 
 @dataclass
@@ -29,39 +29,39 @@ def fact(name: str, *turns: Found) -> Found:
 def test_without_facts_nothing_changes():
     hits = [OTHER, TURN]
     assert put_turns_first(hits) is hits
-    assert told_by_turns(hits, {}) == {}
+    assert match_facts_to_turns(hits, {}) == {}
 
 
 def test_the_turn_takes_the_place_of_a_better_fact():
     hits = put_turns_first([fact("f", TURN), OTHER, TURN])
     assert names(hits) == "tof"
-    assert told_by_turns(hits, {}) == {2: 0}
+    assert match_facts_to_turns(hits, {}) == {2: 0}
 
 
 def test_a_fact_below_its_turn_stays_where_it_is():
     hits = put_turns_first([TURN, OTHER, fact("f", TURN)])
     assert names(hits) == "tof"
-    assert told_by_turns(hits, {}) == {2: 0}
+    assert match_facts_to_turns(hits, {}) == {2: 0}
 
 
 def test_a_fact_whose_turn_was_not_found_is_told():
     hits = put_turns_first([fact("f", Found("x")), OTHER])
     assert names(hits) == "fo"
-    assert told_by_turns(hits, {}) == {}
+    assert match_facts_to_turns(hits, {}) == {}
 
 
 def test_two_facts_of_one_turn_give_way_to_it_once():
     hits = put_turns_first([fact("f", TURN), fact("g", TURN), TURN])
     assert names(hits) == "tgf"
-    assert told_by_turns(hits, {}) == {1: 0, 2: 0}
+    assert match_facts_to_turns(hits, {}) == {1: 0, 2: 0}
 
 
 def test_a_fact_of_two_turns_gives_way_to_the_better_one():
     hits = put_turns_first([fact("f", OTHER, TURN), TURN, OTHER])
     assert names(hits) == "tfo"
-    assert told_by_turns(hits, {}) == {1: 0}
+    assert match_facts_to_turns(hits, {}) == {1: 0}
 
 
 def test_what_says_the_same_as_the_turn_tells_the_fact():
     hits = [OTHER, TURN, fact("f", TURN)]
-    assert told_by_turns(hits, {1: 0}) == {2: 0}
+    assert match_facts_to_turns(hits, {1: 0}) == {2: 0}

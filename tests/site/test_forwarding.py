@@ -7,18 +7,19 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from gunicorn.config import Config
 
-ROOT = Path(__file__).resolve().parents[2]
+from memos_site.web_worker import Connection
+from tests.site.gunicorn_server import run_gunicorn
+
 THREADS, STREAM_THREADS, WORKERS = 1, 6, 3
-START_SECONDS = 30
 
 # As the web server itself is configured, without what loads models and asks the database.
 CONFIG = """
@@ -35,42 +36,14 @@ graceful_timeout = 2
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """Its port, and its first process. Two web processes of THREADS threads, and one with STREAM_THREADS."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    folder = tmp_path_factory.mktemp("web")
-    conf = folder / "conf.py"
-    conf.write_text(CONFIG.format(port=port))
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "memos_site.settings",
-        "MEMOS_SECRET_KEY": "test",
-        "MEMOS_DATA_DIR": str(folder),
+    variables = {
         "MEMOS_WEB_WORKERS": str(WORKERS - 1),
         "MEMOS_WEB_THREADS": str(THREADS),
         "MEMOS_STREAM_THREADS": str(STREAM_THREADS),
         "MEMOS_RECEIVE_SECONDS": "5",
     }
-    log = (folder / "log").open("wb")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "tests.site.slow:application", "--config", str(conf)],
-        cwd=ROOT,
-        env=environment,
-        stdout=log,
-        stderr=log,
-    )
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            break
-        except OSError:
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    yield port, process
-    process.terminate()
-    assert process.wait(30) == 0
-    log.close()
+    with run_gunicorn("tests.site.slow:application", CONFIG, tmp_path_factory.mktemp("web"), **variables) as started:
+        yield started
 
 
 def connect(port: int) -> socket.socket:
@@ -117,6 +90,34 @@ def test_a_stream_is_one_however_its_route_is_written(server, target):
     port, _ = server
 
     assert process_of(port, target) == process_of(port, "/v1/answer/stream")
+
+
+def asked_for(port: int, target: str, method: str = "GET") -> int:
+    """The process that answers a request without a body."""
+    with connect(port) as client:
+        client.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        _, _, content = read_all(client).partition(b"\r\n\r\n")
+    return int(json.loads(content)["pid"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["wait=30", "namespace=a&wait=1", "wait=%205", "w%61it=5", "wait=0&wait=5", "wait=+5", "wait=٥"],
+)
+def test_who_may_wait_for_changes_is_answered_where_the_streams_are(server, query):
+    port, _ = server
+
+    assert asked_for(port, f"/v1/changes?{quote(query, safe='=&+%')}") == process_of(port, "/v1/answer/stream")
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/changes", "/v1/changes?wait=0", "/v1/changes?x=1&wait=00", "/v1/memories?wait=5"]
+)
+def test_who_does_not_wait_is_answered_by_the_others(server, target):
+    port, _ = server
+    of_streams = process_of(port, "/v1/answer/stream")
+
+    assert of_streams not in {asked_for(port, target) for _ in range(4)}
 
 
 @pytest.mark.parametrize("size", [0, 10, 200_000, 3_000_000])
@@ -204,3 +205,33 @@ def test_after_a_reload_one_process_has_the_streams(server):
 
     assert {process_of(port, "/v1/answer/stream") for _ in range(4)} == {after}
     assert after not in {process_of(port, "/v1/query") for _ in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "enabled", "takes_long"),
+    [
+        ("/mcp", b'{"method": "tools/call", "params": {"name" : "answer"}}', True, True),
+        ("/mcp?x", b'{"method": "tools/call", "params": {"name":"answer"}}', True, True),
+        ("/mcp", b'{"method": "tools/call", "params": {"name": "answer"}}', False, False),
+        (
+            "/mcp",
+            b'{"method": "tools/call", "params": {"name": "search", "arguments": {"query": "answer"}}}',
+            True,
+            False,
+        ),
+        ("/mcp", b'{"name": "answer"' + b" " * 200_000 + b"}", True, False),
+        ("/v1/query", b'{"name": "answer"}', True, False),
+    ],
+)
+def test_a_tool_that_a_model_answers_takes_long(settings, path, body, enabled, takes_long):
+    settings.MEMOS_LLM_ENABLED = enabled
+    ours, clients = socket.socketpair()
+    with ours, clients:
+        conn = Connection(Config(), ours, None, None)
+        conn.begin()
+        for piece in (request(path, body)[:40], request(path, body)[40:60], request(path, body)[60:]):
+            assert conn.take(piece) is None
+        assert conn.lacks == 0
+        assert conn.takes_long == takes_long
+        assert conn.buffered.chunk().startswith(b"POST")
+        conn.forget()

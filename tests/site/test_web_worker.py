@@ -7,21 +7,18 @@ import http.client
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.site.gunicorn_server import run_gunicorn
+
 THREADS = 2
 RECEIVE_SECONDS = 3
 MOST_BODY = 2_000_000
-START_SECONDS = 30
 
 # As the web server itself is configured, without what loads models and asks the database.
 CONFIG = """
@@ -37,47 +34,14 @@ keepalive = 20
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def port(tmp_path_factory) -> Iterator[int]:
     """A server of one process with THREADS threads."""
-    number = free_port()
+    variables = {"MEMOS_RECEIVE_SECONDS": str(RECEIVE_SECONDS), "MEMOS_MAX_BODY_BYTES": str(MOST_BODY)}
+    config = CONFIG.replace("{threads}", str(THREADS))
     folder = tmp_path_factory.mktemp("web")
-    conf = folder / "conf.py"
-    conf.write_text(CONFIG.format(port=number, threads=THREADS))
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "memos_site.settings",
-        "MEMOS_SECRET_KEY": "test",
-        "MEMOS_DATA_DIR": str(folder),
-        "MEMOS_RECEIVE_SECONDS": str(RECEIVE_SECONDS),
-        "MEMOS_MAX_BODY_BYTES": str(MOST_BODY),
-    }
-    log = (folder / "log").open("wb")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "tests.site.echo:application", "--config", str(conf)],
-        cwd=ROOT,
-        env=environment,
-        stdout=log,
-        stderr=log,
-    )
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", number), timeout=1).close()
-            break
-        except OSError:
-            assert process.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    yield number
-    process.terminate()
-    assert process.wait(30) == 0
-    log.close()
+    with run_gunicorn("tests.site.echo:application", config, folder, **variables) as (number, _):
+        yield number
     assert "Traceback" not in (folder / "log").read_text()
 
 

@@ -142,7 +142,7 @@ def test_another_namespace_refuses_nothing():
     window.refuse(NAMESPACE + 1, ["id-a"])
     window.append({(NAMESPACE, "s"): [message("a")]})
     assert texts("s") == ["a"]
-    redis_store.call(lambda client: client.delete(window._refused_key(NAMESPACE + 1)))
+    redis_store.call(lambda client: client.delete(window._key_of_refused(NAMESPACE + 1)))
 
 
 def test_messages_are_taken_out_by_their_memory():

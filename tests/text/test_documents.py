@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.text.documents import CHUNK_TOKENS, HEADING_SEPARATOR, MAX_HEADING_CHARS, chunks
-from memory.text.passages import estimated_tokens
+from memory.text.passages import estimate_tokens
 
 BODY = "Words of this section stand here, and they fill the line. " * 20
 
@@ -98,6 +98,6 @@ def test_chunks_lose_nothing_and_stay_near_their_length():
     seen = 0
     for start, end, _ in found:
         assert not text[seen:start].strip()
-        assert estimated_tokens(text[start:end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
+        assert estimate_tokens(text[start:end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
         seen = max(seen, end)
     assert not text[seen:].strip()

@@ -9,7 +9,7 @@ import pytest
 from bench.hostile_text import KINDS, make
 from memory.text import passages as module
 from memory.text.documents import CHUNK_TOKENS, MAX_HEADING_CHARS, chunks
-from memory.text.passages import PASSAGE_TOKENS, estimated_tokens, passages, spans
+from memory.text.passages import PASSAGE_TOKENS, estimate_tokens, passages, spans
 
 SHORT, LONG = 10_000, 80_000
 # Linear time would grow 8-fold, quadratic 64-fold.
@@ -46,7 +46,7 @@ def test_what_is_cut_is_exact_and_loses_nothing_but_white_space(kind, markdown):
     seen = 0
     for start, end in found:
         assert text[start:end] == text[start:end].strip()
-        assert 0 < estimated_tokens(text[start:end]) <= PASSAGE_TOKENS
+        assert 0 < estimate_tokens(text[start:end]) <= PASSAGE_TOKENS
         assert not text[seen:start].strip()
         assert end > seen
         seen = end
@@ -64,7 +64,7 @@ def test_words_on_both_sides_of_a_gap_keep_their_places(gap):
         assert all(f"Word{number} " in said for number in range(60))
         for chunk in found:
             assert text[chunk.start : chunk.end].strip() == text[chunk.start : chunk.end]
-            assert estimated_tokens(text[chunk.start : chunk.end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
+            assert estimate_tokens(text[chunk.start : chunk.end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
 
 
 def test_a_long_text_is_cut_at_its_sections_first(monkeypatch):
@@ -90,7 +90,7 @@ def test_a_panic_of_the_splitter_does_not_end_the_thread(monkeypatch):
     found = [text[start:end] for start, end in spans(text)]
 
     assert " ".join(found).split() == text.split()
-    assert all(estimated_tokens(part) <= PASSAGE_TOKENS for part in found)
+    assert all(estimate_tokens(part) <= PASSAGE_TOKENS for part in found)
 
 
 def test_wide_spaces_in_markdown_are_cut():

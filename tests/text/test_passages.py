@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.text.passages import MAX_LINE_CHARS, OVERLAP_TOKENS, PASSAGE_TOKENS, estimated_tokens, passages, spans
+from memory.text.passages import MAX_LINE_CHARS, OVERLAP_TOKENS, PASSAGE_TOKENS, estimate_tokens, passages, spans
 
 ENGLISH = " ".join(f"On day {n} Ann walked to the harbour, counted {n * 7} boats and wrote it down." for n in range(90))
 PARAGRAPHS = "\n\n".join(f"Section {n}. " + "The same words come again and again. " * 8 for n in range(20))
@@ -39,7 +39,7 @@ def test_spans_are_in_order_within_the_size_and_lose_nothing_but_white_space(tex
     for start, end in found:
         passage = text[start:end]
         assert passage == passage.strip()
-        assert 0 < estimated_tokens(passage) <= PASSAGE_TOKENS
+        assert 0 < estimate_tokens(passage) <= PASSAGE_TOKENS
     seen = 0
     for start, end in found:
         assert not text[seen:start].strip()
@@ -57,7 +57,7 @@ def test_neighbours_overlap_by_no_more_than_the_overlap(name):
     overlaps = [text[start:end] for (start, _), (_, end) in zip(found[1:], found[:-1], strict=True) if start < end]
     # At MAX_LINE_CHARS a part ends, and nothing overlaps.
     assert len(overlaps) >= len(found) - 1 - len(text) // (MAX_LINE_CHARS // 2)
-    assert all(estimated_tokens(overlap) <= OVERLAP_TOKENS for overlap in overlaps)
+    assert all(estimate_tokens(overlap) <= OVERLAP_TOKENS for overlap in overlaps)
 
 
 def test_a_cut_falls_between_sentences_where_it_can():

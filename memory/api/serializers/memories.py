@@ -46,7 +46,7 @@ class MemoryListingSerializer(serializers.Serializer):
     cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
 
     @staticmethod
-    def wanted_of(values: dict) -> MemoryFilter:
+    def to_filter(values: dict) -> MemoryFilter:
         """The validated parameters as services take them."""
         return MemoryFilter(
             session=values["session_id"] or None,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -48,14 +48,21 @@ _STREAMED = event_stream_of(
 class AnsweringViewSet(MemosViewSet):
     """What routes share that answer a question: at once, or as a stream of events."""
 
-    def answered(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
+    def respond_whole(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> Response:
         """The answer; `turns`, the question last, are remembered with it, if there are any."""
         prepared = self._prepare(values, turns, ask)
-        given = prepared if isinstance(prepared, Reply) else reply(*prepared)
+        if isinstance(prepared, Reply):
+            given = prepared
+        else:
+            sources, _ = prepared
+            with Slot(self.access.actor) if sources.terms.model else nullcontext():
+                given = reply(*prepared)
         self._note(given.answer)
         return Response(self._body(given))
 
-    def streamed(self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask) -> StreamingHttpResponse:
+    def respond_streaming(
+        self, values: Mapping[str, Any], turns: Sequence[NewMemory], ask: Ask
+    ) -> StreamingHttpResponse:
         """The same, while it is made."""
         slot = Slot(self.access.actor)
         try:
@@ -154,7 +161,7 @@ class AnswerViewSet(AnsweringViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        return self.answered(*self._asked(request))
+        return self.respond_whole(*self._read_question(request))
 
     @extend_schema(
         operation_id="answer_stream",
@@ -164,9 +171,9 @@ class AnswerViewSet(AnsweringViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def stream(self, request: Request) -> StreamingHttpResponse:
-        return self.streamed(*self._asked(request))
+        return self.respond_streaming(*self._read_question(request))
 
-    def _asked(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
+    def _read_question(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self.valid(QuestionSerializer, request.data)
         ask = build_answer_ask(values, values["query"])
         session = values.get("session_id") or session_of_day(ask.now)

@@ -85,14 +85,14 @@ class MemosViewSet(ViewSet):
 
     def scope(self, namespace: str, *, create: bool = True) -> Scope:
         """The caller's scope in `namespace`, which `create` may make. Raises NotFound."""
-        return self._seen(scope_for(self.access, name=namespace, request_id=self.request_id, create=create))
+        return self._note_namespace(scope_for(self.access, name=namespace, request_id=self.request_id, create=create))
 
     def scope_if_there(self, namespace: str) -> Scope | None:
         """The caller's scope in `namespace`; None when it is not there and the caller reaches all. Raises NotFound."""
         scope = existing_scope(self.access, name=namespace, request_id=self.request_id)
-        return self._seen(scope) if scope else None
+        return self._note_namespace(scope) if scope else None
 
-    def _seen(self, scope: Scope) -> Scope:
+    def _note_namespace(self, scope: Scope) -> Scope:
         self._namespace_ids.add(scope.namespace_id)
         reach.narrow(self._namespace_ids)
         # For the figures of requests; a batch for several namespaces is none's.

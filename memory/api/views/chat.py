@@ -30,7 +30,7 @@ class ChatViewSet(AnsweringViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        return self.answered(*self._said(request))
+        return self.respond_whole(*self._read_turns(request))
 
     @extend_schema(
         operation_id="chat_stream",
@@ -43,9 +43,9 @@ class ChatViewSet(AnsweringViewSet):
         parameters=[IDEMPOTENCY_KEY],
     )
     def stream(self, request: Request) -> StreamingHttpResponse:
-        return self.streamed(*self._said(request))
+        return self.respond_streaming(*self._read_turns(request))
 
-    def _said(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
+    def _read_turns(self, request: Request) -> tuple[dict[str, Any], list[NewMemory], Ask]:
         values = self.valid(ChatSerializer, request.data)
         session = values.get("session_id") or session_of_day(timezone.now())
         turns = ChatSerializer.to_turns(values, session=session)

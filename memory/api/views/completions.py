@@ -14,7 +14,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.event_stream import give_connection_back
+from memory.api.event_stream import Slot, give_connection_back
 from memory.api.openai_errors import openai_exception_handler
 from memory.api.relayed_stream import respond
 from memory.api.route_tags import OPENAI
@@ -83,15 +83,16 @@ class ChatCompletionViewSet(OpenAIViewSet):
         parameters=_HEADERS,
     )
     def create(self, request: Request) -> HttpResponse | StreamingHttpResponse:
-        asked = self._asked(request)
+        asked = self._read_completion(request)
         context = {CONTEXT_HEADER: _header(asked)}
         if asked.body.get("stream"):
             return respond(request._request, self.access.actor, lambda: stream(asked), headers=context)
-        give_connection_back()
-        content, content_type = complete(asked)
+        with Slot(self.access.actor):
+            give_connection_back()
+            content, content_type = complete(asked)
         return HttpResponse(content, content_type=content_type, headers=context)
 
-    def _asked(self, request: Request) -> ChatCompletion:
+    def _read_completion(self, request: Request) -> ChatCompletion:
         values = self.valid(ChatCompletionSerializer, request.data)
         if not self.access.may(AccessScope.READ):
             raise Forbidden("To recall and remember, the key needs the scope 'read' too.")
@@ -104,7 +105,7 @@ class ChatCompletionViewSet(OpenAIViewSet):
         turn = ChatTurn(scope, place.session, values["messages"], timezone.now)
         given = recall(turn)
         request._request.empty_recall = given is not None and not given.numbers  # type: ignore[attr-defined]
-        return ChatCompletion(turn, _passed_on(request.data), model, given)
+        return ChatCompletion(turn, _strip_own_metadata(request.data), model, given)
 
 
 @extend_schema(tags=[OPENAI.name])
@@ -134,11 +135,11 @@ class _Addressed:
 
 def _place(request: Request, values: Mapping[str, Any]) -> _Addressed:
     metadata = values["metadata"] or {}
-    session = _named(request, SESSION_HEADER, metadata, SESSION) or _session_of(values["user"])
-    return _Addressed(_named(request, NAMESPACE_HEADER, metadata, NAMESPACE), session)
+    session = _read_name(request, SESSION_HEADER, metadata, SESSION) or _session_of(values["user"])
+    return _Addressed(_read_name(request, NAMESPACE_HEADER, metadata, NAMESPACE), session)
 
 
-def _named(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
+def _read_name(request: Request, header: str, metadata: Mapping[str, Any], field: str) -> str | None:
     place, name = (header, request.headers[header]) if header in request.headers else (
         f"metadata.{field}", metadata.get(field)
     )  # fmt: skip
@@ -163,7 +164,7 @@ def _missing_namespace() -> str:
     )
 
 
-def _passed_on(data: Any) -> dict[str, Any]:
+def _strip_own_metadata(data: Any) -> dict[str, Any]:
     """The request without what is meant for MemOS alone."""
     metadata = data.get("metadata")
     if not isinstance(metadata, Mapping) or not {NAMESPACE, SESSION} & set(metadata):

@@ -57,7 +57,7 @@ class MemoryViewSet(MemosViewSet):
     def list(self, request: Request) -> Response:
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)
-        wanted = MemoryListingSerializer.wanted_of(values)
+        wanted = MemoryListingSerializer.to_filter(values)
         rows, cursor = read.list_memories(scope, wanted=wanted, now=timezone.now())
         return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
 

@@ -64,7 +64,7 @@ class PolicyViewSet(MemosViewSet):
     )
     def update(self, request: Request) -> Response:
         values = self.valid(PolicyPutSerializer, request.data)
-        expected = _expected(request)
+        expected = _read_if_match(request)
         policy.check_overrides(values["policy"])
         after = policy.put_policy(
             self.scope(values["namespace"]),
@@ -105,7 +105,7 @@ class PolicyViewSet(MemosViewSet):
         return Response({"changed": changed})
 
 
-def _expected(request: Request) -> int | None:
+def _read_if_match(request: Request) -> int | None:
     """The version that If-Match names. Raises ValidationError."""
     header = request.headers.get("If-Match")
     if header is None or header.strip() == "*":

@@ -63,7 +63,7 @@ class Command(BaseCommand):
                 + style.SUCCESS(f"{hit.score:.2f}")
                 + f"  {_pad(origin, max(map(len, origins)))}  {_plain(hit.session)}"
             )
-            lines = list(_wrapped(_plain(hit.text), width - 4))
+            lines = list(_wrap(_plain(hit.text), width - 4))
             for line in lines[:MAX_LINES]:
                 self.stdout.write(f"    {line}")
             if len(lines) > MAX_LINES:
@@ -112,7 +112,7 @@ def _cut(text: str, columns: int) -> str:
     return text + "…"
 
 
-def _wrapped(text: str, width: int) -> Iterator[str]:
+def _wrap(text: str, width: int) -> Iterator[str]:
     """`text` in lines of at most `width` columns; words are kept whole where they fit."""
     for paragraph in text.splitlines():
         line, used = "", 0
@@ -124,7 +124,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
                 if piece.isspace():
                     continue
             while size > width:
-                fitting = _cut_at(piece, width)
+                fitting = _find_cut(piece, width)
                 yield piece[:fitting]
                 piece = piece[fitting:]  # noqa: PLW2901 - what is left of a word longer than a line
                 size = _columns(piece)
@@ -133,7 +133,7 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
 
 
-def _cut_at(text: str, width: int) -> int:
+def _find_cut(text: str, width: int) -> int:
     """How many characters of `text` fit into `width` columns; at least one."""
     used = 0
     for position, character in enumerate(text):

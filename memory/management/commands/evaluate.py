@@ -69,7 +69,7 @@ class Command(BaseCommand):
             if compare:
                 find(access, run_id=compare)
             run = self._run(keep=keep, **options)
-            comparison = _compared(access, compare, run, tolerance) if compare else None
+            comparison = _compare_runs(access, compare, run, tolerance) if compare else None
         except KeyboardInterrupt:
             left = "Namespaces of finished groups are kept." if keep else "No namespace is left."
             raise CommandError(f"Interrupted. {left}", returncode=130) from None
@@ -161,7 +161,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(faults), returncode=NOT_GOOD_ENOUGH)
 
 
-def _compared(access: Any, base: uuid.UUID, run: EvaluationRun, tolerance: float) -> Comparison:
+def _compare_runs(access: Any, base: uuid.UUID, run: EvaluationRun, tolerance: float) -> Comparison:
     return compare(access, base_id=base, run_id=run.pk, tolerance=tolerance / 100)
 
 

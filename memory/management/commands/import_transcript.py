@@ -89,7 +89,7 @@ class Command(BaseCommand):
     def _summarise(self, namespace: str, turns: list[NewMemory], done: Imported, seconds: float) -> None:
         sessions = len({turn.session for turn in turns})
         self.stdout.write(
-            f"{namespace}: {_counted(len(turns), 'turn')} in {_counted(sessions, 'session')} "
+            f"{namespace}: {_pluralise(len(turns), 'turn')} in {_pluralise(sessions, 'session')} "
             f"({done.new} new, {done.present} there already), "
             f"{seconds:.1f} s, {done.new / max(seconds, 1e-3):.0f} new turns/s"
         )
@@ -112,13 +112,13 @@ class Command(BaseCommand):
         listed = "\n".join(f"  {file}: {fault}" for fault in transcript.faults[:SHOWN_FAULTS])
         if len(transcript.faults) > SHOWN_FAULTS:
             listed += f"\n  … and {len(transcript.faults) - SHOWN_FAULTS} more"
-        unread = _counted(sum(fault.turns for fault in transcript.faults), "turn")
+        unread = _pluralise(sum(fault.turns for fault in transcript.faults), "turn")
         if not skip_bad:
             raise CommandError(f"Nothing was imported, {unread} cannot be read (--skip-bad leaves them out):\n{listed}")
         self.stderr.write(f"Left out, {unread} that cannot be read:\n{listed}")
 
 
-def _counted(number: int, noun: str) -> str:
+def _pluralise(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

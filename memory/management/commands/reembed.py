@@ -11,7 +11,7 @@ from memory.enums import EmbeddingState
 from memory.errors import MemosError
 from memory.models import EmbeddingModel
 from memory.providers.embedding import PROVIDERS
-from memory.providers.embedding.registry import configured_model, find_kind
+from memory.providers.embedding.registry import find_kind, read_configured_model
 from memory.services.index.embedding import prune_retired, reembed
 
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--prune", action="store_true", help="delete the former models' vectors afterwards")
 
     def handle(self, *, provider: str | None, model: str | None, prune: bool, **_: Any) -> None:
-        wanted, wanted_model = configured_model()
+        wanted, wanted_model = read_configured_model()
         provider = provider or wanted
         model = model or (wanted_model if provider == wanted else find_kind(provider).default_model)
         active = _active()
@@ -61,7 +61,7 @@ class Command(BaseCommand):
                     f"{error.message}\nWhat is made so far is kept: run the same command again when that is repaired."
                 ) from error
         self.stdout.write(f"Search uses {target} now, {target.vectors.across_namespaces().count()} vectors.")
-        if (provider, model) != configured_model():
+        if (provider, model) != read_configured_model():
             self.stdout.write(
                 f"Set MEMOS_EMBEDDING_PROVIDER={provider} and MEMOS_EMBEDDING_MODEL={model}: the settings should agree."
             )

@@ -47,7 +47,7 @@ class Endpoint:
 
 
 @contextmanager
-def explained(endpoint: Endpoint, *, seconds: float, prompt_tokens: int) -> Iterator[None]:
+def explain_failures(endpoint: Endpoint, *, seconds: float, prompt_tokens: int) -> Iterator[None]:
     """Turns what a call inside raises into LLMUnavailable. `prompt_tokens` is an estimate of what was sent."""
     import httpx2  # noqa: PLC0415 - with openai, for those who use it
     import openai  # noqa: PLC0415 - half a second, for those who use it

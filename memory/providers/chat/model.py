@@ -14,15 +14,16 @@ from django.conf import settings
 from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
 from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
-from memory.providers.chat.faults import Endpoint, explained
+from memory.providers.chat.faults import Endpoint, explain_failures
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.presets import ChatPreset
 from memory.providers.chat.replies import (
     ChatReply,
     ChatStream,
+    JsonReply,
     check_finish,
-    elapsed_ms,
     estimate_completion,
+    ms_since,
     token_usage,
 )
 from memory.providers.chat.schemas import read_json, validator_of
@@ -78,7 +79,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
-                with self._explained(planned):
+                with self._explain_failures(planned):
                     chunks = self.client.chat.completions.create(
                         **request, stream=True, stream_options={"include_usage": True}
                     )
@@ -90,7 +91,7 @@ class ChatModel:
                 endpoint=self.endpoint,
                 preset=self._preset,
                 started=started,
-                explained=self._explained(planned),
+                explained=self._explain_failures(planned),
             )
             status = ModelCallStatus.CANCELLED
             try:
@@ -103,9 +104,7 @@ class ChatModel:
                 chunks.close()
                 self._end(planned, status, started, stream=stream)
 
-    def complete_json(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
-    ) -> dict[str, Any]:
+    def complete_json(self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
 
         Both answers together may take `timeout`. Raises InvalidInput when `schema` is none.
@@ -116,14 +115,16 @@ class ChatModel:
         if self._preset.structured != "schema":
             asked = [*asked, {"role": "system", "content": _SCHEMA_IN_WORDS + orjson.dumps(schema).decode()}]
         problem = ""
+        usage = TokenUsage(0, 0, 0)
         for _ in range(2):
             seconds = deadline - time.monotonic()
             if problem and seconds < _MIN_SECONDS:
                 break
             reply = self._complete(asked, max_tokens, schema, seconds)
+            usage += reply.usage
             said, problem = read_json(reply.text, validator)
             if said is not None:
-                return said
+                return JsonReply(said, usage)
             if reply.finish == "length":
                 problem = f"it is cut off at {max_tokens} tokens"
             asked = [
@@ -144,7 +145,7 @@ class ChatModel:
             {"role": "system", "content": instructions},
             {"role": "user", "content": orjson.dumps(material).decode()},
         ]
-        return self.complete_json(messages, schema=schema, max_tokens=max_tokens)
+        return self.complete_json(messages, schema=schema, max_tokens=max_tokens).value
 
     @property
     def json_form(self) -> str:
@@ -153,17 +154,17 @@ class ChatModel:
 
     @cached_property
     def client(self) -> OpenAI:
-        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explained`)."""
+        """The SDK's client of the endpoint; what it raises is to be explained (`faults.explain_failures`)."""
         import openai  # noqa: PLC0415 - half a second, for those who use it
 
-        from memory.providers.chat.timed_client import timed_client  # noqa: PLC0415 - the same
+        from memory.providers.chat.timed_client import create_timed_client  # noqa: PLC0415 - the same
 
         return openai.OpenAI(
             api_key=self._api_key,
             base_url=self.endpoint.base_url,
             timeout=self.timeout,
             max_retries=0,
-            http_client=timed_client(),
+            http_client=create_timed_client(),
         )
 
     def _complete(
@@ -174,7 +175,7 @@ class ChatModel:
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
             try:
-                with self._explained(planned):
+                with self._explain_failures(planned):
                     answer = self.client.chat.completions.create(**request, timeout=seconds)
                     choice = answer.choices[0]
                     text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
@@ -184,7 +185,7 @@ class ChatModel:
                 raise
             self._end(planned, ModelCallStatus.OK, started, usage)
             check_finish(self.endpoint, finish, has_text=bool(text))
-        return ChatReply(text, finish, usage, elapsed_ms(started))
+        return ChatReply(text, finish, usage, ms_since(started))
 
     def _request(
         self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None
@@ -205,8 +206,8 @@ class ChatModel:
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _explained(self, planned: PlannedCall) -> AbstractContextManager[None]:
-        return explained(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
+    def _explain_failures(self, planned: PlannedCall) -> AbstractContextManager[None]:
+        return explain_failures(self.endpoint, seconds=self.timeout, prompt_tokens=planned.prompt_tokens)
 
     def _plan(self, messages: Sequence[Message], max_tokens: int) -> PlannedCall:
         """Raises what a receiver of `call_planned` refuses the call with."""
@@ -230,7 +231,7 @@ class ChatModel:
         usage: TokenUsage | None = None,
         stream: ChatStream | None = None,
     ) -> None:
-        duration_ms = elapsed_ms(started)
+        duration_ms = ms_since(started)
         if stream is None:
             ended = EndedCall(planned, status, usage or TokenUsage(), duration_ms)
         else:

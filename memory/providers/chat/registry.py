@@ -14,13 +14,13 @@ from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
 
 
-def configured_chat(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
+def find_chat_model(purpose: ModelPurpose, model: str = "", *, timeout: float | None = None) -> ChatModel | None:
     """The chat model for the purpose: `model` (`provider/model`), when it is "" the one that the settings name.
 
     None unless MEMOS_LLM_ENABLED is on and the provider is known and has its key. `timeout` in seconds, in place of
     MEMOS_LLM_TIMEOUT_SECONDS.
     """
-    provider, name = chosen_model(purpose, model)
+    provider, name = resolve_model(purpose, model)
     if missing_setting(provider):
         return None
     return _chat_model(
@@ -37,12 +37,12 @@ def list_chats() -> dict[str, ChatModel]:
     """The chat models that the settings name, by `provider/model`; that for answers is the first."""
     models: dict[str, ChatModel] = {}
     for purpose in CHAT_PURPOSES:
-        if model := configured_chat(purpose):
+        if model := find_chat_model(purpose):
             models.setdefault(model.label, model)
     return models
 
 
-def chosen_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
+def resolve_model(purpose: ModelPurpose, model: str = "") -> tuple[str, str]:
     """Provider and model for the purpose."""
     provider, _, name = (model or getattr(settings, f"MEMOS_LLM_{purpose.upper()}_MODEL")).partition("/")
     return (provider, name) if name else (settings.MEMOS_LLM_PROVIDER, settings.MEMOS_LLM_MODEL)
@@ -83,7 +83,7 @@ def choice_problem(model: str) -> str | None:
 
 def _is_set_up(provider: str) -> bool:
     """Whether the settings speak of a provider that wants no key."""
-    named = {settings.MEMOS_LLM_PROVIDER, *(chosen_model(purpose)[0] for purpose in CHAT_PURPOSES)}
+    named = {settings.MEMOS_LLM_PROVIDER, *(resolve_model(purpose)[0] for purpose in CHAT_PURPOSES)}
     return provider in named or bool(getattr(settings, PRESETS[provider].url_setting))
 
 

@@ -13,10 +13,10 @@ from django.conf import settings
 from memory.enums import ModelCallStatus, ModelKind
 from memory.errors import LLMUnavailable, PassedOnError, PassedOnRefusal
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
-from memory.providers.chat.faults import Endpoint, explained, no_completion, retry_after_of
+from memory.providers.chat.faults import Endpoint, explain_failures, no_completion, retry_after_of
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.replies import elapsed_ms, estimate_completion
+from memory.providers.chat.replies import estimate_completion, ms_since
 from memory.text.completion_messages import text_of
 from memory.text.completion_stream import Completion, EventReader
 from memory.text.tokens import count_tokens
@@ -70,7 +70,7 @@ class RelayedAnswer:
         for piece in self._response.iter_raw():
             for event in reader.cut(piece):
                 if self.ttft_ms is None and self.completion.pieces:
-                    self.ttft_ms = elapsed_ms(self._started)
+                    self.ttft_ms = ms_since(self._started)
                 if reader.is_over:
                     self.is_complete = True
                     return
@@ -96,7 +96,7 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
         answer: RelayedAnswer | None = None
         try:
             with (
-                explained(model.endpoint, seconds=model.timeout, prompt_tokens=planned.prompt_tokens),
+                explain_failures(model.endpoint, seconds=model.timeout, prompt_tokens=planned.prompt_tokens),
                 _passing_on(model),
                 model.client.chat.completions.with_streaming_response.create(
                     model=model.name,
@@ -114,7 +114,7 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
             status = ModelCallStatus.CANCELLED
             raise
         finally:
-            call_ended.send(sender=ChatModel, call=_ended(planned, status, answer, elapsed_ms(started)))
+            call_ended.send(sender=ChatModel, call=_build_ended_call(planned, status, answer, ms_since(started)))
 
 
 @contextmanager
@@ -170,7 +170,9 @@ def _plan(model: ChatModel, body: Mapping[str, Any]) -> PlannedCall:
     )
 
 
-def _ended(planned: PlannedCall, status: ModelCallStatus, answer: RelayedAnswer | None, duration_ms: int) -> EndedCall:
+def _build_ended_call(
+    planned: PlannedCall, status: ModelCallStatus, answer: RelayedAnswer | None, duration_ms: int
+) -> EndedCall:
     """How a call ended. A provider counts a stream only where the caller asks for it, and at its end: else what came is
     estimated."""
     if answer is None:

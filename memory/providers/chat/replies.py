@@ -28,6 +28,14 @@ class ChatReply:
     duration_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class JsonReply:
+    """The JSON object that a model answered, and the tokens of all calls that it took."""
+
+    value: dict[str, Any]
+    usage: TokenUsage
+
+
 class ChatStream:
     """The text of an answer, piece by piece; `usage`, `finish` and `ttft_ms` are complete when it has ended.
 
@@ -80,7 +88,7 @@ class ChatStream:
     def _take(self, content: str) -> str:
         """What of the text can be passed on: half a character, which some providers send, waits for the other."""
         if content and self.ttft_ms is None:
-            self.ttft_ms = elapsed_ms(self._started)
+            self.ttft_ms = ms_since(self._started)
         text = self._half + content
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         said = characters_of(text.removesuffix(self._half))
@@ -116,7 +124,7 @@ def token_usage(said: Any, preset: ChatPreset) -> TokenUsage:
     return TokenUsage(_count(said, "prompt_tokens"), _count(said, "completion_tokens"), cached)
 
 
-def elapsed_ms(started: float) -> int:
+def ms_since(started: float) -> int:
     """Milliseconds since a moment of time.monotonic()."""
     return round((time.monotonic() - started) * 1000)
 

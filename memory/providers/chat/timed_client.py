@@ -1,4 +1,5 @@
-"""An HTTP client whose answers end in time: the seconds of a request are for all of its answer, not for each wait.
+"""An HTTP client whose answers end in time: the seconds of a request are for all of its answer, not for each wait; and
+when the `Cancellation` of their context says so.
 
 Without this, an answer that trickles never times out: the client's own limit is for each read.
 """
@@ -14,46 +15,64 @@ from collections.abc import Iterator
 import httpx2
 import openai
 
+from memory.providers.chat.cancellation import CallCancelled, current
+
 _DEADLINE = "memos_deadline"
 
 
-def timed_client() -> httpx2.Client:
+def create_timed_client() -> httpx2.Client:
     """As the SDK makes it (proxies of the environment, connections kept), but for the time limit."""
     return openai.DefaultHttpxClient(event_hooks={"request": [_begin], "response": [_watch]})
 
 
 class _TimedStream(httpx2.SyncByteStream):
-    """The body of an answer; at the deadline its connection is shut down, which ends a read that waits."""
+    """The body of an answer; at the deadline, or when it is cancelled, its connection is shut down, which ends a read
+    that waits."""
 
     def __init__(self, response: httpx2.Response, seconds: float) -> None:
         self._stream = response.stream
         self._network = response.extensions["network_stream"]
-        self._is_late = False
-        self._timer = threading.Timer(max(seconds, 0), self._shut_down)
+        self._is_late = self._is_cancelled = False
+        self._timer = threading.Timer(max(seconds, 0), self._be_late)
         self._timer.daemon = True
         self._timer.start()
+        self._cancellation = current.get()
+        if self._cancellation:
+            self._cancellation.add(self._cancel)
 
     def __iter__(self) -> Iterator[bytes]:
         assert isinstance(self._stream, httpx2.SyncByteStream)
         try:
             for part in self._stream:
-                if self._is_late:
-                    break
+                self._check_end()
                 yield part
         except httpx2.TransportError as error:
-            if self._is_late:
-                raise httpx2.ReadTimeout("the answer took too long") from error
+            self._check_end(error)
             raise
-        if self._is_late:
-            raise httpx2.ReadTimeout("the answer took too long")
+        self._check_end()
 
     def close(self) -> None:
         self._timer.cancel()
+        if self._cancellation:
+            self._cancellation.remove(self._cancel)
         assert isinstance(self._stream, httpx2.SyncByteStream)
         self._stream.close()
 
-    def _shut_down(self) -> None:
+    def _check_end(self, error: Exception | None = None) -> None:
+        if self._is_cancelled:
+            raise CallCancelled from error
+        if self._is_late:
+            raise httpx2.ReadTimeout("the answer took too long") from error
+
+    def _be_late(self) -> None:
         self._is_late = True
+        self._shut_down()
+
+    def _cancel(self) -> None:
+        self._is_cancelled = True
+        self._shut_down()
+
+    def _shut_down(self) -> None:
         # The plain socket below TLS: the TLS object belongs to the thread that reads.
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._network.get_extra_info("socket"), socket.SHUT_RDWR)

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from memory.enums import ModelKind, ModelPurpose
 from memory.errors import EmbeddingRefused, EmbeddingUnavailable
-from memory.providers.calls import PlannedCall, TokenUsage, announced
+from memory.providers.calls import PlannedCall, TokenUsage, announce
 from memory.providers.embedding.interface import EmbeddingModelKind
 from memory.text.tokens import beginning, count_tokens
 
@@ -61,7 +61,7 @@ class OpenAIEmbedding:
         shortened = [beginning(text, MAX_TOKENS) if text.strip() else " ." for text in texts]
         tokens = sum(count_tokens(text, settings.MEMOS_TOKENIZER) for text in shortened)
         planned = PlannedCall(ModelKind.EMBEDDING, ModelPurpose.EMBED, PROVIDER, self._name, tokens)
-        with announced(planned) as answered:
+        with announce(planned) as answered:
             answer = self._ask(shortened)
             vectors = _vectors(answer)
             answered.usage = TokenUsage(_prompt_tokens(answer), 0, None)

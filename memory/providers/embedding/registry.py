@@ -12,7 +12,7 @@ from memory.providers.embedding import PROVIDERS
 from memory.providers.embedding.interface import EmbeddingModelKind, EmbeddingProvider
 
 
-def configured_model() -> tuple[str, str]:
+def read_configured_model() -> tuple[str, str]:
     """(provider, model name) that the settings ask for."""
     provider = settings.MEMOS_EMBEDDING_PROVIDER
     return provider, settings.MEMOS_EMBEDDING_MODEL or find_kind(provider).default_model

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from memory.enums import ModelKind, ModelPurpose
 from memory.errors import RerankUnavailable
-from memory.providers.calls import AnsweredCall, PlannedCall, TokenUsage, announced
+from memory.providers.calls import AnsweredCall, PlannedCall, TokenUsage, announce
 from memory.providers.rerank import ENDPOINTS
 from memory.providers.rerank.interface import RerankerKind
 from memory.providers.rerank.scores import check_scores
@@ -64,7 +64,7 @@ class EndpointReranker:
         # The model reads the question anew with each of the texts.
         tokens = count(question) * len(texts) + sum(map(count, texts))
         planned = PlannedCall(ModelKind.RERANK, ModelPurpose.RERANK, self._shape.provider, self._model, tokens)
-        with announced(planned) as answered:
+        with announce(planned) as answered:
             return self._ask(question, texts, deadline, answered)
 
     def _ask(self, question: str, texts: list[str], deadline: float, answered: AnsweredCall) -> list[float]:
@@ -75,7 +75,7 @@ class EndpointReranker:
         try:
             answer = orjson.loads(content)
             rows = answer["results"] if isinstance(answer, dict) else answer
-            answered.usage = TokenUsage(_tokens_read(answer), 0, None)
+            answered.usage = TokenUsage(_read_tokens(answer), 0, None)
             by_index = [(row["index"], row[self._shape.score]) for row in rows]
             ordered = {index: float(score) for index, score in by_index}
         except (ValueError, TypeError, KeyError) as error:
@@ -132,7 +132,7 @@ def endpoint_kind(shape: Shape) -> RerankerKind:
     return RerankerKind("MEMOS_RERANK_URL", "the address to POST to", make)
 
 
-def _tokens_read(answer: Any) -> int | None:
+def _read_tokens(answer: Any) -> int | None:
     """What Jina and vLLM say that they read; None where nothing is said."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     said = usage.get("total_tokens") if isinstance(usage, dict) else None

@@ -53,7 +53,7 @@ class OnnxReranker:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-            wanted, pad = self._wanted, self._pad
+            wanted, pad = self._input_types, self._pad
         if not texts:
             return []
         deadline = time.monotonic() + self._timeout
@@ -132,7 +132,7 @@ class OnnxReranker:
             raise RerankUnavailable(f"{graph} cannot be loaded: {_first_line(error)}") from error
 
     @cached_property
-    def _wanted(self) -> dict[str, Any]:
+    def _input_types(self) -> dict[str, Any]:
         """The graph's inputs and their types."""
         types = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
         declared = {entry.name: types.get(entry.type) for entry in self._session.get_inputs()}

@@ -13,7 +13,7 @@ from memory.providers.rerank import OFF
 from memory.providers.rerank.interface import Reranker, RerankerKind
 
 
-def configured_reranker() -> Reranker | None:
+def find_reranker() -> Reranker | None:
     """The reranker that the settings name, made once a process; None when it is off.
 
     Raises RerankUnavailable when a setting that it needs is empty.

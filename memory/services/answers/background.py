@@ -11,19 +11,23 @@ from typing import TypeVar
 
 from django.db import connections
 
+from memory.providers.chat.cancellation import Cancellation, current
+
 Piece = TypeVar("Piece")
 
 
 def run_beside(pieces: Generator[Piece], *, waiting_seconds: float) -> Generator[Piece | None]:
     """The pieces, made in another thread for the same caller; None whenever none came for `waiting_seconds`.
 
-    Raises what `pieces` raises. Closing it closes `pieces`, once the one that is being made is there.
+    Raises what `pieces` raises. Closing it ends the model's answer that is being read, and closes `pieces`.
     """
     made: SimpleQueue[Piece | BaseException | _End] = SimpleQueue()
     is_left = threading.Event()
+    cancellation = Cancellation()
 
     def run() -> None:
         end: BaseException | _End = _End()
+        current.set(cancellation)
         try:
             with closing(pieces):
                 for piece in pieces:
@@ -51,6 +55,7 @@ def run_beside(pieces: Generator[Piece], *, waiting_seconds: float) -> Generator
             yield piece
     finally:
         is_left.set()
+        cancellation.cancel()
 
 
 class _End:

@@ -7,14 +7,14 @@ from django.conf import settings
 from memory.enums import AnswerMode, ModelPurpose
 from memory.errors import InvalidInput
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import choice_problem, configured_chat, list_chats
+from memory.providers.chat.registry import choice_problem, find_chat_model, list_chats
 from memory.services.tenancy.policy import in_force
 
 
 def usual_model(namespace_id: int | None = None) -> ChatModel | None:
     """The model that answers where a request names none: that of the namespace's policy, else that of the settings."""
     own = in_force(namespace_id).policy.models[ModelPurpose.ANSWER] if namespace_id is not None else ""
-    return configured_chat(ModelPurpose.ANSWER, own)
+    return find_chat_model(ModelPurpose.ANSWER, own)
 
 
 def choose_model(name: str | None, namespace_id: int | None = None) -> ChatModel | None:
@@ -42,7 +42,7 @@ def find_model(name: str, namespace_id: int | None = None) -> ChatModel | None:
     models = {**({usual.label: usual} if usual else {}), **list_chats()}
     named = models.get(name) or next((model for model in models.values() if model.name == name), None)
     if named is None and _is_allowed(name):
-        return configured_chat(ModelPurpose.ANSWER, name)
+        return find_chat_model(ModelPurpose.ANSWER, name)
     return named
 
 

@@ -46,10 +46,10 @@ def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | Ci
     text = "".join(pieces)
     if not text:
         raise LLMUnavailable(f"{model.name} answered nothing")
-    yield _checked(sources, model, text, stream)
+    yield _check_answer(sources, model, text, stream)
 
 
-def _checked(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
+def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
     named = f"{model.provider}/{model.name}"
     if remove_markers(text).strip(' .。"“”') == nothing_fits(sources.question).strip(".。"):
         nothing = without_answer(sources.question, sources.found, NoAnswer.NOT_IN_SOURCES)
@@ -96,13 +96,13 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
     filled = model.complete_json(write_prompt(sources), schema=schema, max_tokens=sources.terms.max_tokens)
     quotes: dict[uuid.UUID, Quote] = {}
     uncited: list[str] = []
-    for value in _values(filled):
+    for value in _values(filled.value):
         saying = [one for one in sources.sources if is_said(value, [_turn(one.hit)])]
         for one in saying[:1]:
             quote = nearest_sentence(value, one.hit.text)
             quotes.setdefault(one.hit.id, _quote(one.hit, one.n, quote, None, supported=True))
         uncited += [] if saying else [value]
-    text = orjson.dumps(filled).decode()
+    text = orjson.dumps(filled.value).decode()
     return CitedAnswer(
         text=text,
         tokens=count_tokens(text, settings.MEMOS_TOKENIZER),
@@ -114,7 +114,9 @@ def _fill_schema(sources: AnswerSources, model: ChatModel, schema: Mapping[str, 
         degraded=list(sources.found.degraded),
         uncited=uncited,
         model=f"{model.provider}/{model.name}",
-        structured=filled,
+        structured=filled.value,
+        usage=filled.usage,
+        cost=_cost(model, filled.usage),
         **sources.found.rendered.describe_prefix(),
     )
 

@@ -76,7 +76,7 @@ def seal(*, now: datetime, limit: int = SEALS_A_RUN) -> int:
             if not try_lock_in_transaction(Lock.AUDIT_SEALS):
                 break
             before = last = newest_seal()
-            if era := _renumbered(last, now=now):
+            if era := _renumber_if_needed(last, now=now):
                 last = newest_seal()
             era = era or _era_of(last)
             rows = _rows(_place(last), before=_horizon() + era.offset)
@@ -92,7 +92,7 @@ def recognise_cluster(*, now: datetime) -> bool:
     """Begins a new era when the database was restored on another cluster; True if so. To be called before serving."""
     with transaction.atomic():
         mine = try_lock_in_transaction(Lock.AUDIT_SEALS)
-        return mine and _renumbered(newest_seal(), now=now) is not None
+        return mine and _renumber_if_needed(newest_seal(), now=now) is not None
 
 
 def newest_seal() -> AuditSeal | None:
@@ -120,12 +120,12 @@ def seal_hash(seal: AuditSeal, digests: Iterable[bytes]) -> bytes:
 
 def rows_between(after: Place, last: Place) -> list[SealedRow]:
     """The events after `after` up to `last`, that one included, in order; of very many the first RANGE_ROWS."""
-    return _fetched("(xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", [*after, *last], limit=RANGE_ROWS)
+    return _fetch_rows("(xact, id) > (%s, %s) AND (xact, id) <= (%s, %s)", [*after, *last], limit=RANGE_ROWS)
 
 
-def rows_named(ids: Sequence[uuid.UUID]) -> list[SealedRow]:
+def list_rows(ids: Sequence[uuid.UUID]) -> list[SealedRow]:
     """The events with these ids, in order."""
-    return _fetched("id = ANY(%s)", [list(ids)])
+    return _fetch_rows("id = ANY(%s)", [list(ids)])
 
 
 def members(seal: AuditSeal) -> dict[uuid.UUID, bytes]:
@@ -174,10 +174,10 @@ def _number(statement: str, *parameters: int | uuid.UUID) -> int:
 
 
 def _rows(after: Place, *, before: int) -> list[SealedRow]:
-    return _fetched("(xact, id) > (%s, %s) AND xact < %s", [*after, before], limit=SEAL_ROWS)
+    return _fetch_rows("(xact, id) > (%s, %s) AND xact < %s", [*after, before], limit=SEAL_ROWS)
 
 
-def _fetched(where: str, parameters: list, *, limit: int | None = None) -> list[SealedRow]:
+def _fetch_rows(where: str, parameters: list, *, limit: int | None = None) -> list[SealedRow]:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id, xact, {_DIGEST} FROM memory_auditlog WHERE {where} ORDER BY xact, id LIMIT %s",  # noqa: S608
@@ -215,7 +215,7 @@ def _add_seal(
     return made
 
 
-def _renumbered(last: AuditSeal | None, *, now: datetime) -> Era | None:
+def _renumber_if_needed(last: AuditSeal | None, *, now: datetime) -> Era | None:
     """Begins a new era, if the cluster is another one or its numbers went back; None: there is no need.
 
     Writers wait for it, once after a restore. Raises Conflict.
@@ -236,7 +236,7 @@ def _renumbered(last: AuditSeal | None, *, now: datetime) -> Era | None:
         fresh = replace(era, number=era.number + 1, offset=highest + 1, cluster=cluster)
         default = f"(pg_current_xact_id()::text::bigint + {fresh.offset:d})"
         cursor.execute(f"ALTER TABLE memory_auditlog ALTER COLUMN xact SET DEFAULT {default}")
-    late = _unsealed_among_sealed(given + era.offset)
+    late = _find_unsealed(given + era.offset)
     while rows := _rows(_place(last), before=fresh.offset):
         last = _add_seal(last, rows, fresh, now=now)
     for start in range(0, len(late), SEAL_ROWS):
@@ -251,7 +251,7 @@ def _highest() -> int:
     return _number("SELECT coalesce(max(xact), 0) FROM memory_auditlog")
 
 
-def _unsealed_among_sealed(below: int) -> list[SealedRow]:
+def _find_unsealed(below: int) -> list[SealedRow]:
     """The rows numbered below `below` that lie in a seal's range and are not of it, nor of a late seal."""
     known, after = late_ids(), BEFORE_ALL
     found: list[SealedRow] = []

@@ -17,10 +17,10 @@ from memory.services.audit.chain import (
     Place,
     SealedRow,
     late_ids,
+    list_rows,
     members,
     newest_seal,
     rows_between,
-    rows_named,
     seal_hash,
     seals_after,
 )
@@ -104,14 +104,14 @@ def _faults(seal: AuditSeal, before: AuditSeal | None, after: Place, late: set[u
     elif bytes(seal.previous) != (bytes(before.hash) if before else GENESIS):
         yield SealFault(seal.number, "it does not follow the seal before it")
     own = members(seal)
-    rows = rows_named(list(own)) if seal.late else [r for r in rows_between(after, _end(seal)) if r.id not in late]
+    rows = list_rows(list(own)) if seal.late else [r for r in rows_between(after, _end(seal)) if r.id not in late]
     if seal_hash(seal, (row.digest for row in rows)) != bytes(seal.hash):
-        yield _explained(seal, own, rows)
+        yield _explain_fault(seal, own, rows)
 
 
-def _explained(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[SealedRow]) -> SealFault:
+def _explain_fault(seal: AuditSeal, own: dict[uuid.UUID, bytes], rows: list[SealedRow]) -> SealFault:
     # By their ids too: one whose `xact` was changed lies elsewhere.
-    there = {row.id: row.digest for row in (*rows, *rows_named(list(own)))}
+    there = {row.id: row.digest for row in (*rows, *list_rows(list(own)))}
     missing = [identity for identity in own if identity not in there]
     changed = [identity for identity, mark in own.items() if there.get(identity, mark)[:MARK_BYTES] != mark]
     added = [identity for identity in there if identity not in own]

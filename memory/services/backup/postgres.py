@@ -197,7 +197,7 @@ def put_in_place(admin: psycopg.Connection[Any], name: str) -> str:
     return former
 
 
-def others_connected(admin: psycopg.Connection[Any]) -> list[str]:
+def list_other_connections(admin: psycopg.Connection[Any]) -> list[str]:
     """Who else is connected to the present database, in words; who is just leaving is waited for."""
     connection.close()
     deadline = time.monotonic() + _LEAVING_SECONDS

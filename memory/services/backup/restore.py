@@ -68,7 +68,7 @@ def restore(
     erased = _read_erasures(reader, ledger_path, terms)
     _refuse_without_redis()
     with postgres.maintenance() as admin:
-        if not terms.trial and (others := postgres.others_connected(admin)):
+        if not terms.trial and (others := postgres.list_other_connections(admin)):
             raise RestoreRefused(
                 f"The database is in use ({'; '.join(others)}): stop the web server and the worker first."
             )

@@ -21,10 +21,10 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
         *(host.python, host.system_checks, host.open_doors),
         *(storage.redis, host.disk, search.reranking),
     ):
-        yield _guarded(check)
+        yield _run_check(check)
     yield from language.language_models()
     for check in (storage.database, storage.pgvector, storage.migrations):
-        finding = _guarded(check)
+        finding = _run_check(check)
         yield finding
         if finding.status == FAIL:
             yield Finding(
@@ -35,18 +35,19 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
         *(search.embedding_works, search.embedding_agrees, search.vectors),
         *(storage.isolation, storage.counters, background.worker),
     ):
-        yield _guarded(check)
-    yield _guarded(partial(background.queue, now=now))
-    yield _guarded(background.failures)
-    yield _guarded(partial(governance.audit_log, now=now))
-    yield _guarded(partial(host.keys, now=now))
-    yield _guarded(partial(governance.sweep, now=now))
-    yield _guarded(partial(background.schedules, wanted=schedules, now=now))
-    yield _guarded(partial(storage.backups, now=now))
-    yield _guarded(host.staff)
+        yield _run_check(check)
+    yield _run_check(partial(background.queue, now=now))
+    yield _run_check(background.failures)
+    yield _run_check(background.webhooks)
+    yield _run_check(partial(governance.audit_log, now=now))
+    yield _run_check(partial(host.keys, now=now))
+    yield _run_check(partial(governance.sweep, now=now))
+    yield _run_check(partial(background.schedules, wanted=schedules, now=now))
+    yield _run_check(partial(storage.backups, now=now))
+    yield _run_check(host.staff)
 
 
-def _guarded(check: Callable[[], Finding]) -> Finding:
+def _run_check(check: Callable[[], Finding]) -> Finding:
     try:
         return check()
     except Exception as error:  # a doctor that falls over helps nobody: what broke is the finding

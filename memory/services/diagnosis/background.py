@@ -12,6 +12,8 @@ from memory.models import Job
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.jobs.schedules import LATE_PERIODS, schedule_states
 from memory.services.monitoring import stats
+from memory.services.webhooks.log import count_webhooks
+from memory.types import system_access
 
 
 def worker() -> Finding:
@@ -38,6 +40,16 @@ def failures() -> Finding:
     what = f"{failed.count()} kept, the last: {last.kind}: {last.error_type}: {last.error}"
     fix = "repair what it names; `manage.py jobs list --state failed`, then `jobs replay ID` or `jobs discard ID`"
     return Finding(WARN, "failed jobs", what, fix)
+
+
+def webhooks() -> Finding:
+    """Whether webhooks take what they are sent."""
+    counts = count_webhooks(system_access("doctor"))
+    if not counts.disabled and not counts.failing:
+        return Finding(OK, "webhooks", f"{counts.waiting} deliveries wait, none is failing")
+    what = f"{counts.disabled} disabled after failures, {counts.failing} failing, {counts.failed} deliveries given up"
+    fix = "the console's page Webhooks says why; repair the receiver, enable the webhook, replay what failed"
+    return Finding(WARN, "webhooks", what, fix)
 
 
 def schedules(*, wanted: Collection[str], now: datetime) -> Finding:

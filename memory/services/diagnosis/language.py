@@ -10,7 +10,7 @@ from django.conf import settings
 from memory.enums import CHAT_PURPOSES, ModelPurpose
 from memory.errors import LLMRefused, LLMUnavailable
 from memory.providers.chat.model import ChatModel
-from memory.providers.chat.registry import chosen_model, configured_chat, missing_setting
+from memory.providers.chat.registry import find_chat_model, missing_setting, resolve_model
 from memory.services.diagnosis.finding import FAIL, OK, WARN, Finding
 
 NAME = "language model"
@@ -32,18 +32,18 @@ def language_models() -> Iterator[Finding]:
         return
     purposes: dict[tuple[str, str], list[ModelPurpose]] = {}
     for purpose in CHAT_PURPOSES:
-        purposes.setdefault(chosen_model(purpose), []).append(purpose)
+        purposes.setdefault(resolve_model(purpose), []).append(purpose)
     for (provider, name), served in purposes.items():
         label = f"{provider}/{name} ({', '.join(served)})"
-        chat = configured_chat(served[0])
+        chat = find_chat_model(served[0])
         if chat is None:
             missing = missing_setting(provider)
             yield Finding(WARN, NAME, f"{label} is not asked: {missing} is not set", f"set {missing}")
         else:
-            yield _tried(chat, label)
+            yield _try_model(chat, label)
 
 
-def _tried(chat: ChatModel, label: str) -> Finding:
+def _try_model(chat: ChatModel, label: str) -> Finding:
     started = time.perf_counter()
     try:
         chat.complete_json([{"role": "user", "content": _QUESTION}], schema=_WORD, max_tokens=_MAX_TOKENS)

@@ -10,8 +10,8 @@ from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, RerankUnavailable
 from memory.models import EmbeddingModel, MemoryVector
 from memory.providers.embedding.minilm import GLOSSING
-from memory.providers.embedding.registry import configured_model, provider_for
-from memory.providers.rerank.registry import configured_reranker
+from memory.providers.embedding.registry import provider_for, read_configured_model
+from memory.providers.rerank.registry import find_reranker
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
 from memory.services.index import marks
 from memory.services.index.embedding import pending_count
@@ -20,7 +20,7 @@ from memory.services.index.embedding import pending_count
 def embedding_works() -> Finding:
     """Loads the model that search uses (without one: the configured one) and embeds a sentence."""
     active = _active_model()
-    provider, name = (active.provider, active.name) if active else configured_model()
+    provider, name = (active.provider, active.name) if active else read_configured_model()
     label = f"{provider}/{name}"
     fixes = {
         "minilm": "run `make install` (weights), and let MEMOS_MODEL_DIR be a folder that this user may write",
@@ -48,7 +48,7 @@ def embedding_works() -> Finding:
 
 
 def embedding_agrees() -> Finding:
-    provider, name = configured_model()
+    provider, name = read_configured_model()
     active = _active_model()
     if active is None:
         return Finding(OK, "embedding choice", f"none yet: {provider}/{name} with the first memory")
@@ -83,7 +83,7 @@ def reranking() -> Finding:
     """Lets the reranker read as many texts as a query would: does it answer, in time, and tell right from wrong?"""
     name = "reranking"
     try:
-        reranker = configured_reranker()
+        reranker = find_reranker()
         if reranker is None:
             return Finding(OK, name, "off")
         right, wrong = "The train to Lyon leaves at 9:04.", "We painted the kitchen yellow."

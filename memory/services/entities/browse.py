@@ -95,7 +95,7 @@ ORDER BY r.mentions DESC, e.id DESC LIMIT %(limit)s
 """
 
 
-def most_mentioned(
+def list_most_mentioned(
     scope: Scope, *, kind: str | None, begins: str, cursor: Rank | None, limit: int
 ) -> tuple[list[dict[str, Any]], Rank | None]:
     """A page of the entities that memories mention, the most mentioned first, and where the next page begins.

@@ -116,7 +116,7 @@ def _split_aliases(
         raise InvalidInput("Leave the entity at least one name.", detail={"field": "alias_ids"})
     former = next((alias.home for alias in chosen if alias.home != entity.id), None)
     if former is None:
-        apart = _made(scope, chosen[0], now=now)
+        apart = _create_entity(scope, chosen[0], now=now)
     else:
         apart = Entity.objects.in_scope(scope).get(id=former)
         Entity.objects.in_scope(scope).filter(id=former).update(merged_into=None)
@@ -137,7 +137,7 @@ def _split_mentions(scope: Scope, aliases: Sequence[EntityAlias], wanted: set[uu
     if not EntityMention.objects.in_scope(scope).filter(alias__in=by_id).exclude(id__in=wanted).exists():
         raise InvalidInput("Leave the entity at least one mention.", detail={"field": "mention_ids"})
     used = sorted({mention.alias for mention in chosen})
-    apart = _made(scope, by_id[used[0]], now=now)
+    apart = _create_entity(scope, by_id[used[0]], now=now)
     for identity in used:
         twin = _twin(scope, by_id[identity], apart)
         moved = [mention.id for mention in chosen if mention.alias == identity]
@@ -148,7 +148,7 @@ def _split_mentions(scope: Scope, aliases: Sequence[EntityAlias], wanted: set[uu
     return apart
 
 
-def _made(scope: Scope, alias: EntityAlias, *, now: datetime) -> Entity:
+def _create_entity(scope: Scope, alias: EntityAlias, *, now: datetime) -> Entity:
     return Entity.objects.create(
         namespace_id=scope.namespace_id, id=new_id(), name=alias.name, kind=alias.kind, created_at=now
     )

@@ -225,7 +225,7 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
     try:
         with transaction.atomic():
             lock_in_transaction(Lock.ENTITY_NAMES, scope.namespace_id)
-            present = _held(scope, [row.pk for row in batch])
+            present = _lock_memories(scope, [row.pk for row in batch])
             unchanged = [
                 reading
                 for reading in readings
@@ -244,7 +244,7 @@ def _read_and_store(scope: Scope, batch: Sequence[Memory], *, work: _Work | None
     return set(present)
 
 
-def _held(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[str, bytes]]:
+def _lock_memories(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[str, bytes]]:
     """State and hash of the memories that are there, which cannot be deleted or archived until the transaction ends.
 
     Waits for nobody: whoever deletes may hold some of them and wait for others.

@@ -190,10 +190,10 @@ def relations(scope: Scope, around: Collection[uuid.UUID] | None, *, limit: int)
     for row in _rows(_RELATIONS + _EDGES, scope, entities=list(movers), limit=1_000):
         if row[1] == Predicate.LIVES_IN and row[6] is not None:
             homes[row[0]].append((row[2], row[6]))
-    return [_until_moved(edge, homes) for edge in edges]
+    return [_end_when_moved(edge, homes) for edge in edges]
 
 
-def _until_moved(edge: Edge, homes: Mapping[uuid.UUID, Sequence[tuple[uuid.UUID, datetime]]]) -> Edge:
+def _end_when_moved(edge: Edge, homes: Mapping[uuid.UUID, Sequence[tuple[uuid.UUID, datetime]]]) -> Edge:
     if edge.predicate != Predicate.LIVES_IN or edge.valid_to is not None or edge.valid_from is None:
         return edge
     later = [since for home, since in homes[edge.source] if home != edge.target and since > edge.valid_from]

@@ -57,7 +57,7 @@ def reading_of(source: MemoryToRead, found: list[NameMatch]) -> Reading:
         ours = [relation for relation in relations if SPEAKER in (relation.subject, relation.object)]
         if ours and source.role == Role.USER:
             found = [NameMatch(*_SPOKEN, USER, EntityKind.PERSON, 3), *found]
-            relations = [_with_speaker(_shifted(relation)) for relation in relations]
+            relations = [_with_speaker(_shift(relation)) for relation in relations]
             aliases = [Alias(alias.name + 1, alias.other + 1) for alias in aliases]
         else:
             relations = [relation for relation in relations if relation not in ours]
@@ -69,7 +69,7 @@ def reading_of(source: MemoryToRead, found: list[NameMatch]) -> Reading:
     )
 
 
-def _shifted(relation: RelationMatch) -> RelationMatch:
+def _shift(relation: RelationMatch) -> RelationMatch:
     return relation._replace(
         subject=relation.subject + (relation.subject != SPEAKER), object=relation.object + (relation.object != SPEAKER)
     )
@@ -90,7 +90,7 @@ def store(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> None:
         (mention.memory_id, mention.start, mention.end): mention
         for mention in EntityMention.objects.in_scope(scope).filter(memory_id__in=memory_ids)
     }
-    here = _said_in_sessions(scope, readings, aliases)
+    here = _find_session_variants(scope, readings, aliases)
     mentions: list[EntityMention] = []
     relations: list[EntityRelation] = []
     used: set[uuid.UUID] = set()
@@ -101,7 +101,7 @@ def store(scope: Scope, readings: Sequence[Reading], *, now: datetime) -> None:
                 scope,
                 source,
                 named,
-                _meant(aliases[name_key(named.name)], here.get(source.session, ())),
+                _choose_variant(aliases[name_key(named.name)], here.get(source.session, ())),
                 known.get((source.id, named.start, named.end)),
             )
             for named in reading.found
@@ -188,7 +188,7 @@ def _make(scope: Scope, names: Mapping[str, NameMatch], found: dict[str, list[En
     EntityAlias.objects.bulk_create([found[key][0] for key in names], batch_size=1000)
 
 
-def _said_in_sessions(
+def _find_session_variants(
     scope: Scope, readings: Sequence[Reading], aliases: Mapping[str, list[EntityAlias]]
 ) -> dict[str, set[uuid.UUID]]:
     """For names with several variants: which of them each session of the readings has mentioned."""
@@ -203,7 +203,7 @@ def _said_in_sessions(
     return said
 
 
-def _meant(variants: Sequence[EntityAlias], said_here: Collection[uuid.UUID]) -> EntityAlias:
+def _choose_variant(variants: Sequence[EntityAlias], said_here: Collection[uuid.UUID]) -> EntityAlias:
     """Of several entities with one name, the one that its session speaks of; else the first."""
     here = [alias for alias in variants if alias.id in said_here]
     return here[0] if len(here) == 1 else variants[0]

@@ -99,11 +99,11 @@ def _is_erased(memory_id: str) -> str:
     return f"coalesce((SELECT true FROM {_ERASED} AND e.memory_id = {memory_id}), false)"
 
 
-def _counted(statement: str) -> Count:
+def _count_with(statement: str) -> Count:
     return partial(_run, statement)
 
 
-def _batched(statement: str) -> ClearBatch:
+def _clear_with(statement: str) -> ClearBatch:
     def clear(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
         return int(_run(statement, erased, memory_ids=list(memory_ids)))
 
@@ -115,9 +115,9 @@ def _of_a_memory(table: str, column: str = "memory_id") -> Holder:
     mine = f"t.namespace_id = %(namespace_id)s AND t.{column}"
     return Holder(
         table,
-        _counted(f"SELECT count(*) FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
-        _batched(f"DELETE FROM {table} t WHERE {mine} = ANY(%(memory_ids)s::uuid[])"),
-        _counted(f"DELETE FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
+        _count_with(f"SELECT count(*) FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
+        _clear_with(f"DELETE FROM {table} t WHERE {mine} = ANY(%(memory_ids)s::uuid[])"),
+        _count_with(f"DELETE FROM {table} t WHERE {mine} IN (SELECT e.memory_id FROM {_ERASED})"),
     )
 
 
@@ -239,7 +239,7 @@ memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
 
 def _delete_in_order(table: str, alias: str, rows: str) -> Count:
     """Deletes `rows` of `table`, locked in the order of their ids: two erasures at once do not wait for each other."""
-    return _counted(
+    return _count_with(
         f"WITH gone AS (SELECT {alias}.namespace_id, {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
         f"DELETE FROM {table} t USING gone WHERE t.namespace_id = gone.namespace_id AND t.id = gone.id"
     )
@@ -263,19 +263,19 @@ UNION SELECT n.name FROM {_EMPTY_SESSIONS}
 """
 
 
-def _gone_sessions(erased: Erased) -> set[str]:
+def _list_gone_sessions(erased: Erased) -> set[str]:
     """The sessions that it touches and that have no row (any more), or will lose it."""
     with connection.cursor() as cursor:
         cursor.execute(_GONE_SESSIONS, {"namespace_id": erased.scope.namespace_id, "erasure_id": erased.id})
         return {name for (name,) in cursor.fetchall()}
 
 
-def _queued_jobs(erased: Erased) -> list[int]:
-    return queue.waiting_for_sessions(erased.scope.namespace_id, _gone_sessions(erased))
+def _list_queued_jobs(erased: Erased) -> list[int]:
+    return queue.waiting_for_sessions(erased.scope.namespace_id, _list_gone_sessions(erased))
 
 
-def _failed_jobs(erased: Erased) -> list[str]:
-    return queue.failed_for_sessions(erased.scope.namespace_id, erased.sessions())
+def _list_failed_jobs(erased: Erased) -> list[str]:
+    return queue.list_failed_for_sessions(erased.scope.namespace_id, erased.sessions())
 
 
 def _forget_names(erased: Erased) -> Counter[str]:
@@ -290,9 +290,9 @@ def _of_two_memories(table: str, columns: tuple[str, str]) -> Holder:
     rows = f"FROM {table} t WHERE t.namespace_id = %(namespace_id)s AND"
     return Holder(
         table,
-        _counted(f"SELECT count(*) {rows} ({erased})"),
-        _batched(f"DELETE {rows} ({named})"),
-        _counted(f"DELETE {rows} ({erased})"),
+        _count_with(f"SELECT count(*) {rows} ({erased})"),
+        _clear_with(f"DELETE {rows} ({named})"),
+        _count_with(f"DELETE {rows} ({erased})"),
     )
 
 
@@ -339,9 +339,17 @@ _USAGE = (
     "AND d.day <= (%(asked_at)s AT TIME ZONE 'UTC')::date"
 )
 
+# The beginning of what a receiver answered may say again what it was sent.
+_ECHOES = f"""
+d.namespace_id = %(namespace_id)s AND d.answer <> ''
+  AND (%(whole)s OR EXISTS (SELECT FROM unnest(d.memory_ids) AS held (id) WHERE {_is_erased("held.id")}))
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
-    Holder("memory_auditwords", _counted(f"SELECT count(*) FROM {_WORDS}"), sweep=_counted(f"DELETE FROM {_WORDS}")),
+    Holder(
+        "memory_auditwords", _count_with(f"SELECT count(*) FROM {_WORDS}"), sweep=_count_with(f"DELETE FROM {_WORDS}")
+    ),
     _of_a_memory("memory_memoryversion"),
     _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_stalesource"),
@@ -364,15 +372,15 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_contextpack",
-        _counted(f"SELECT count(*) FROM {_PACKS_OR_ASKED}"),
-        _batched(_CLEAR_ASKED),
+        _count_with(f"SELECT count(*) FROM {_PACKS_OR_ASKED}"),
+        _clear_with(_CLEAR_ASKED),
         _delete_in_order("memory_contextpack", "p", _PACKS),
     ),
     _of_a_memory("memory_documentchunk"),
     _by_index("memory_posting", index_rows.clear_postings, index_rows.sweep_postings, _count_postings),
     Holder(
         "memory_memory",
-        _counted(
+        _count_with(
             "SELECT count(*) FROM memory_memory t WHERE t.namespace_id = %(namespace_id)s "
             f"AND t.id IN (SELECT e.memory_id FROM {_ERASED})"
         ),
@@ -380,55 +388,65 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     Holder(
         "memory_document",
-        _counted(f"SELECT count(*) FROM {_DOCUMENTS}"),
+        _count_with(f"SELECT count(*) FROM {_DOCUMENTS}"),
         sweep=_delete_in_order("memory_document", "d", _DOCUMENTS),
     ),
     # The sweep deletes aliases and entities, and names entities anew that lose the name they went by.
     Holder(
         "memory_entityalias",
-        _counted(f"SELECT count(*) FROM {_UNMENTIONED}"),
+        _count_with(f"SELECT count(*) FROM {_UNMENTIONED}"),
         sweep=_forget_names,
     ),
-    Holder("memory_entity", _counted(f"SELECT count(*) FROM {_NAMELESS}")),
-    Holder("memory_condensation", _counted(f"SELECT count(*) FROM {_SUMMARIES}")),
-    Holder("memory_session", _counted(f"SELECT count(*) FROM {_EMPTY_SESSIONS}")),
+    Holder("memory_entity", _count_with(f"SELECT count(*) FROM {_NAMELESS}")),
+    Holder("memory_condensation", _count_with(f"SELECT count(*) FROM {_SUMMARIES}")),
+    Holder("memory_session", _count_with(f"SELECT count(*) FROM {_EMPTY_SESSIONS}")),
     Holder(
         "memory_idempotencyrecord",
-        _counted(f"SELECT count(*) FROM {_ANSWERS}"),
+        _count_with(f"SELECT count(*) FROM {_ANSWERS}"),
         # The key stays, so that a repeat of the write does not bring back what was erased.
-        sweep=_counted(f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {_ANSWERS})"),
+        sweep=_count_with(
+            f"UPDATE memory_idempotencyrecord SET body_hash = '' WHERE id IN (SELECT r.id FROM {_ANSWERS})"
+        ),
     ),
     Holder("memory_ivflist", _count_codes),
     Holder(
         "memory_projection",
-        _counted(f"SELECT count(*) FROM {_AXES}"),
-        sweep=_counted(f"DELETE FROM {_AXES}"),
+        _count_with(f"SELECT count(*) FROM {_AXES}"),
+        sweep=_count_with(f"DELETE FROM {_AXES}"),
     ),
     Holder(
         "memory_commonterm",
-        _counted(f"SELECT count(*) FROM {index_rows.UNSAID}"),
+        _count_with(f"SELECT count(*) FROM {index_rows.UNSAID}"),
         sweep=lambda erased: index_rows.sweep_common_terms(erased.scope),
     ),
     Holder(
         "memory_job",
-        _counted(f"SELECT count(*) FROM {_JOBS}"),
+        _count_with(f"SELECT count(*) FROM {_JOBS}"),
         sweep=_delete_in_order("memory_job", "j", _JOBS),
     ),
     Holder(
         "memory_modelcall",
-        _counted(f"SELECT count(*) FROM {_CALLS}"),
+        _count_with(f"SELECT count(*) FROM {_CALLS}"),
         sweep=_delete_in_order("memory_modelcall", "c", _CALLS),
     ),
-    Holder("memory_usageday", _counted(f"SELECT count(*) FROM {_USAGE}"), sweep=_counted(f"DELETE FROM {_USAGE}")),
+    # A delivery holds no text: what it sends is read when it is sent, and an erased memory has none.
+    Holder(
+        "memory_webhookdelivery",
+        _count_with(f"SELECT count(*) FROM memory_webhookdelivery d WHERE {_ECHOES}"),
+        sweep=_count_with(f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {_ECHOES}"),
+    ),
+    Holder(
+        "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
+    ),
     Holder(
         "django_q_ormq",
-        lambda erased: len(_queued_jobs(erased)),
-        sweep=lambda erased: int(OrmQ.objects.filter(pk__in=_queued_jobs(erased)).delete()[0]),
+        lambda erased: len(_list_queued_jobs(erased)),
+        sweep=lambda erased: int(OrmQ.objects.filter(pk__in=_list_queued_jobs(erased)).delete()[0]),
     ),
     Holder(
         "django_q_task",
-        lambda erased: len(_failed_jobs(erased)),
-        sweep=lambda erased: int(Failure.objects.filter(pk__in=_failed_jobs(erased)).delete()[0]),
+        lambda erased: len(_list_failed_jobs(erased)),
+        sweep=lambda erased: int(Failure.objects.filter(pk__in=_list_failed_jobs(erased)).delete()[0]),
     ),
 )
 
@@ -454,6 +472,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_usagereservation": "numbers, for the quarter of an hour that a call may take",
     "memory_upkeepmark": "how far background work has come",
     "memory_ivfindex": "that a namespace has lists of vectors",
+    "memory_webhook": "an address, types of events, encrypted secrets: what operators set",
     "memory_writesofday": "a number of memories",
     "django_q_schedule": "what runs by the clock",
 }

@@ -77,9 +77,9 @@ def request(
     legal hold, IdempotencyConflict.
     """
     if idempotency and (record := answers.find_answer(idempotency)):
-        return _answered(scope, record.answer)
+        return _get_erasure(scope, record.answer)
     with transaction.atomic():
-        erasure = _taken_down(scope, target, reason, now=now)
+        erasure = _take_down(scope, target, reason, now=now)
         if idempotency and not answers.claim(
             idempotency, memory_ids=[erasure.id], answer={"id": str(erasure.id)}, now=now
         ):
@@ -105,7 +105,7 @@ def request(
             return erasure
     record = answers.find_answer(idempotency)
     assert record is not None
-    return _answered(scope, record.answer)
+    return _get_erasure(scope, record.answer)
 
 
 def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def preview(scope: Scope, *, target: Target, reason: str, now: datetime) -> dict
     Raises as `request`.
     """
     with transaction.atomic():
-        erasure = _taken_down(scope, target, reason, now=now)
+        erasure = _take_down(scope, target, reason, now=now)
         refuse_held(scope, erasure.id)
         erasure.holders = count_holders(Erased.of(erasure))
         transaction.set_rollback(True)
@@ -148,7 +148,7 @@ def refuse_held(scope: Scope, erasure_id: uuid.UUID) -> None:
         holds.refuse(scope.namespace_id, [row.memory_id for row in batch])
 
 
-def _answered(scope: Scope, answer: dict[str, Any]) -> Erasure:
+def _get_erasure(scope: Scope, answer: dict[str, Any]) -> Erasure:
     return Erasure.objects.in_scope(scope).get(id=uuid.UUID(answer["id"]))
 
 
@@ -239,7 +239,7 @@ _AGAIN_QUARANTINED = "(" + _AGAIN_ALL.format(own="m.document = '{}'::jsonb") + "
 _QUARANTINED = {**_CONDITIONS, ErasureTarget.SPEAKER: "m.speaker = %(speaker)s AND m.document = '{}'::jsonb"}
 
 
-def _taken_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
+def _take_down(scope: Scope, target: Target, reason: str, *, now: datetime) -> Erasure:
     kind = target.kind
     reason = check_reason(reason)
     memory_ids = list(dict.fromkeys(target.memory_ids))
@@ -334,7 +334,7 @@ def _session_of(scope: Scope, erased: LedgerErasure) -> str:
         *Document.objects.in_scope(scope).values_list("session", flat=True),
         *QuarantinedItem.objects.in_scope(scope).values_list("session", flat=True),
     }
-    return next((name for name in names if name and audit.keyed_hash(scope, SESSION, name) == erased.session), "")
+    return next((name for name in names if name and audit.hash_words(scope, SESSION, name) == erased.session), "")
 
 
 def _speaker_of(scope: Scope, erased: LedgerErasure) -> str:

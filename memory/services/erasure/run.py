@@ -79,7 +79,7 @@ def carry_out(
     False, too, when there is nothing (more) to do. After `seconds` it queues the rest. What stands in the way is
     written on the receipt, and `erasures.request_lost` has it tried again.
     """
-    with _claimed(namespace_id, erasure_id, now=now) as erasure:
+    with _claim(namespace_id, erasure_id, now=now) as erasure:
         if erasure is None:
             return False
         erased = Erased.of(erasure)
@@ -189,7 +189,7 @@ class _Run:
     def _sweep(self) -> list[str]:
         for holder in HOLDERS:
             if holder.sweep is not None:
-                self._step(partial(self._swept, holder.name, holder.sweep))
+                self._step(partial(self._run_sweep, holder.name, holder.sweep))
         if not IVFIndex.objects.in_scope(self._erased.scope).exists():
             return []
         with try_lock(Lock.IVF_LISTS) as mine:
@@ -200,7 +200,7 @@ class _Run:
             )
         return []
 
-    def _swept(self, name: str, sweep: Sweep, row: Erasure) -> Counter[str]:
+    def _run_sweep(self, name: str, sweep: Sweep, row: Erasure) -> Counter[str]:
         done = sweep(self._erased)
         return done if isinstance(done, Counter) else Counter({name: done})
 
@@ -321,7 +321,7 @@ def _record(erasure: Erasure, status: ErasureStatus, details: Mapping[str, Any],
 
 
 @contextmanager
-def _claimed(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
+def _claim(namespace_id: int, erasure_id: uuid.UUID, *, now: Clock) -> Iterator[Erasure | None]:
     """Inside, the erasure when it is the caller's to carry out."""
     with try_lock(Lock.ERASURE, erasure_id) as mine:
         if not mine:

@@ -71,7 +71,7 @@ def judge(scope: Scope, *, query_text: str, marks: Sequence[Mark], now: datetime
         audit.record(
             scope,
             AuditEvent.MEMORY_JUDGE,
-            subject=audit.keyed_hash(scope, "question", normal_question(query_text)),
+            subject=audit.hash_words(scope, "question", normal_question(query_text)),
             details={
                 "relevant": [str(memory_id) for memory_id, relevant in latest.items() if relevant],
                 "not_relevant": [str(memory_id) for memory_id, relevant in latest.items() if not relevant],

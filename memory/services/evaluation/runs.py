@@ -109,10 +109,10 @@ def create(
         actor=actor,
         created_at=now,
     )
-    if _inserted(run):
+    if _try_insert(run):
         return run
     # Of a run whose process was killed only the row is left: it stands in nobody's way.
-    if fail_lost(now=now) and _inserted(run):
+    if fail_lost(now=now) and _try_insert(run):
         return run
     same = EvaluationRun.objects.filter(namespace_id=run.namespace_id, dataset=dataset, status__in=_OPEN).first()
     if same is None:
@@ -120,7 +120,7 @@ def create(
     raise Conflict(f"The same is {same.status} already: evaluation {same.pk}.", detail={"id": str(same)})
 
 
-def _inserted(run: EvaluationRun) -> bool:
+def _try_insert(run: EvaluationRun) -> bool:
     """False when the database has refused it (`evaluation_open_once`): of equal requests at once, one gets in."""
     try:
         with transaction.atomic():

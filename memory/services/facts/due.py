@@ -11,7 +11,7 @@ from django.db.models.fields.json import KeyTextTransform
 from memory.enums import Extraction
 from memory.kinds import SESSION_PREFIX
 from memory.models import Job, NamespacePolicy, Session
-from memory.providers.llm_facts import configured_fact_reader
+from memory.providers.llm_facts import find_fact_reader
 from memory.services.jobs import queue
 from memory.services.tenancy.policy import in_force, propose
 
@@ -29,7 +29,7 @@ def request_facts(*, now: datetime) -> int:
 
     None while no model is set up for it, and none of a namespace whose policy does not want it.
     """
-    if configured_fact_reader() is None:
+    if find_fact_reader() is None:
         return 0
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
     wanting = [one for one in own if wants_facts(one)]

@@ -22,7 +22,7 @@ from memory import metrics
 from memory.enums import FactRefusal, GateDecision, MemoryState, Review
 from memory.gate.judge import judge
 from memory.models import Memory, Session
-from memory.providers.llm_facts import LLMFactReader, configured_fact_reader
+from memory.providers.llm_facts import LLMFactReader, find_fact_reader
 from memory.services.facts import store
 from memory.services.facts.due import wants_facts
 from memory.services.index.embedding import embed_or_none, passages_to_embed
@@ -85,7 +85,7 @@ def extract_session(scope: Scope, *, session: str, now: datetime) -> Extracted:
     done = Extracted()
     # Half the job's time: the other half is for the batch that is begun just before.
     deadline = time.monotonic() + settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
-    while wants_facts(scope.namespace_id) and (reader := configured_fact_reader()):
+    while wants_facts(scope.namespace_id) and (reader := find_fact_reader()):
         batch = _next_batch(scope, session)
         made = _extract(scope, session, batch, reader, now=now) if batch else None
         if made is None:
@@ -138,7 +138,7 @@ def _extract(scope: Scope, session: str, batch: TurnBatch, reader: LLMFactReader
     """Reads one batch; None when another run has read it, or its turns were changed meanwhile: they are read anew."""
     raw = reader.read_facts(batch.turns, first_new=batch.first_new)
     model_calls.note_answer(model_calls.LANGUAGE)
-    facts, refused = _checked(scope, raw, batch)
+    facts, refused = _check_facts(scope, raw, batch)
     speakers = [batch.turns[fact.sources[-1]].speaker for fact in facts]
     passages = [passages_to_embed(fact.text, speaker) for fact, speaker in zip(facts, speakers, strict=True)]
     embedded = embed_or_none(passages) if facts else None
@@ -153,16 +153,15 @@ def _extract(scope: Scope, session: str, batch: TurnBatch, reader: LLMFactReader
         )
         refused[FactRefusal.QUOTA] += len(facts) - room
         Session.objects.in_scope(scope).filter(name=session).update(extracted_turn=batch.last)
-        made = Extracted(len(batch.turns) - batch.first_new, stored, merged, +refused)
-        store.record(
-            scope, session, {"turns": made.turns, "stored": stored, "merged": merged, "model": reader.name},
-            refused=made.refused, now=now,
-        )  # fmt: skip
-    metrics.count_facts(stored=stored, merged=merged, refused=made.refused)
+        made = Extracted(len(batch.turns) - batch.first_new, len(stored), merged, +refused)
+        details = {"turns": made.turns, "stored": made.stored, "merged": merged, "model": reader.name}
+        named = {"memory_ids": [str(identity) for identity in stored]}
+        store.record(scope, session, {**details, **named}, refused=made.refused, now=now)
+    metrics.count_facts(stored=made.stored, merged=merged, refused=made.refused)
     return made
 
 
-def _checked(scope: Scope, raw: Sequence[dict], batch: TurnBatch) -> tuple[list[Fact], Counter[FactRefusal]]:
+def _check_facts(scope: Scope, raw: Sequence[dict], batch: TurnBatch) -> tuple[list[Fact], Counter[FactRefusal]]:
     """Those of what the model answered that are said in the turns and that the gate lets in; why the others are not."""
     facts: list[Fact] = []
     refused: Counter[FactRefusal] = Counter()

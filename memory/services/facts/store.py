@@ -61,13 +61,13 @@ def store_facts(
     *,
     model: str,
     now: datetime,
-) -> tuple[int, int]:
+) -> tuple[list[uuid.UUID], int]:
     """Stores those that the session does not have; one that it has is linked to the turns that say it again.
 
     Inside the transaction that locks the session and the turns. `embedded`: the vectors of `facts`, in their order;
-    None: the worker makes them. Returns how many were stored, and how many were there.
+    None: the worker makes them. Returns the memories that were made, and how many facts were there.
     """
-    known = _known(scope, session)
+    known = _list_known_facts(scope, session)
     new: list[tuple[int, Memory]] = []
     links: list[MemoryLink] = []
     merged = 0
@@ -92,7 +92,7 @@ def store_facts(
             ]
     _insert(scope, session, [memory for _, memory in new], _vectors(embedded, [place for place, _ in new]))
     MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
-    return len(new), merged
+    return [memory.pk for _, memory in new], merged
 
 
 def record(
@@ -108,7 +108,7 @@ def record(
     )
 
 
-def _known(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key, str]]:
+def _list_known_facts(scope: Scope, session: str) -> dict[uuid.UUID, tuple[_Key, str]]:
     """Key and text of the session's facts, of those too that a person put away: but not of what holds no longer."""
     rows = Memory.objects.in_scope(scope).in_session(session).facts().filter(superseded_by=None).order_by("turn")
     found = {}

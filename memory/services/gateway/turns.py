@@ -21,7 +21,7 @@ from memory.services.recall.protocol import MAX_TURN_CHARS
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.tenancy.policy import in_force
-from memory.text.completion_messages import Message, last_said, text_of, with_memory
+from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
 from memory.types import Idempotency, NewMemory, Scope
 
 log = logging.getLogger("memos.gateway")
@@ -49,15 +49,15 @@ class ChatTurn:
     clock: Callable[[], datetime]
 
     @property
-    def said(self) -> str:
+    def question(self) -> str:
         """What the user says last; "" where that is no text."""
-        place = last_said(self.messages)
+        place = find_last_said(self.messages)
         return "" if place is None else text_of(self.messages[place]).replace("\0", "").strip()
 
     @property
     def speaker(self) -> str:
         """Who says it; "" when the message does not name anybody."""
-        place = last_said(self.messages)
+        place = find_last_said(self.messages)
         name = "" if place is None else self.messages[place].get("name")
         return name[:128] if isinstance(name, str) else ""
 
@@ -90,13 +90,13 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    said = turn.said
-    if not said:
+    question = turn.question
+    if not question:
         return None
     floor = in_force(turn.scope.namespace_id).policy.relevance_floor
     found = query(
         turn.scope,
-        Ask(said[-QUESTION_CHARS:], TOP_K, turn.clock(), min_relevance=floor),
+        Ask(question[-QUESTION_CHARS:], TOP_K, turn.clock(), min_relevance=floor),
         session=turn.session,
         max_tokens=settings.MEMOS_PACK_MAX_TOKENS or USUAL_TOKENS,
         known={text_of(message).strip() for message in turn.messages},
@@ -104,11 +104,11 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
     prefix, numbers = found.rendered.prefix, _numbers(found)
     return GivenMemory(
         prefix=prefix,
-        recalled=_recalled(found)[len(prefix) :],
+        recalled=_select_text(found)[len(prefix) :],
         prefix_sha256=found.rendered.prefix_sha256,
         pack_id=found.pack_id,
         numbers=numbers,
-        memory_ids=list(dict.fromkeys([*numbers.values(), *_shown(found, PackSection.WINDOW)])),
+        memory_ids=list(dict.fromkeys([*numbers.values(), *_list_shown_ids(found, PackSection.WINDOW)])),
         degraded=found.degraded,
     )
 
@@ -126,9 +126,9 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
     What cannot be stored is named in `degraded`: whoever asked has the answer, and is not to lose it for that.
     """
     degraded: list[str] = []
-    question = _ingest_once(turn, Role.USER, turn.said, before=last_said(turn.messages), degraded=degraded)
+    question = _ingest_once(turn, Role.USER, turn.question, before=find_last_said(turn.messages), degraded=degraded)
     told = None
-    if turn.said and answer.strip():
+    if turn.question and answer.strip():
         note = {"context_pack_id": str(given.pack_id), "memory_ids": given.memory_ids} if given else {}
         metadata = {"answer": {**note, "model": model}}
         told = _ingest_once(turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata)
@@ -176,7 +176,7 @@ def _key(turn: ChatTurn, role: Role, told: Sequence[Message]) -> Idempotency:
     return Idempotency(turn.scope.actor, f"chat-turn:{digest}", digest)
 
 
-def _recalled(found: QueryAnswer) -> str:
+def _select_text(found: QueryAnswer) -> str:
     """The text, without the hits where nothing answers: to a greeting nobody needs to be told that."""
     if found.answerable:
         return found.rendered.text
@@ -184,7 +184,7 @@ def _recalled(found: QueryAnswer) -> str:
     return found.rendered.text[: max(ends, default=0)]
 
 
-def _shown(found: QueryAnswer, section: PackSection) -> list[str]:
+def _list_shown_ids(found: QueryAnswer, section: PackSection) -> list[str]:
     """The ids of what a section of the text tells."""
     if section == PackSection.HITS and not found.answerable:
         return []
@@ -193,7 +193,7 @@ def _shown(found: QueryAnswer, section: PackSection) -> list[str]:
 
 
 def _numbers(found: QueryAnswer) -> dict[str, str]:
-    pinned, hits = _shown(found, PackSection.DURABLE), _shown(found, PackSection.HITS)
+    pinned, hits = _list_shown_ids(found, PackSection.DURABLE), _list_shown_ids(found, PackSection.HITS)
     labels = {f"p{place}": one["memory_id"] for place, one in enumerate(found.pack["durable"], start=1)}
     ranks = {str(hit.rank): str(hit.id) for hit in found.retrieval.hits}
     return {

@@ -26,7 +26,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
-from memory.providers.embedding.registry import EmbeddingProvider, configured_model, provider_for
+from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, spans_out_of_search
 from memory.stores import model_calls
@@ -245,7 +245,7 @@ def prune_retired() -> int:
 
 
 def _first_model() -> EmbeddingModel:
-    provider, name = configured_model()
+    provider, name = read_configured_model()
     row = _model_row(provider, name)
     try:
         with transaction.atomic():

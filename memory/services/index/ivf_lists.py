@@ -62,7 +62,7 @@ def file(place: Place, *, now: datetime, deadline: float) -> int:
     """
     filed = 0
     while time.monotonic() < deadline:
-        waiting = _unfiled(place)
+        waiting = _read_unfiled(place)
         if len(waiting.ids) < FILE_AT_LEAST:
             break
         centroids = _centroids(place)
@@ -152,7 +152,7 @@ class _Waiting:
     vectors: np.ndarray
 
 
-def _unfiled(place: Place) -> _Waiting:
+def _read_unfiled(place: Place) -> _Waiting:
     rows = _read(
         """
         SELECT ctid::text, xmin::text, memory_id, halfvec_send(embedding) FROM memory_memoryvector

@@ -69,7 +69,7 @@ def near_memory(access: Access, *, memory_id: uuid.UUID, limit: int, now: dateti
     ).first()
     if own is None:
         return []
-    asked = _asked(own.embedding, model.pk)
+    asked = _build_question(own.embedding, model.pk)
     scope = Scope(memory.namespace_id, memory.namespace.name, access.actor)
     with limit_statements():
         hits = dense.search(scope, asked, limit=limit + 1)
@@ -86,7 +86,7 @@ def near_any(scope: Scope, texts: Sequence[str], *, limit: int) -> set[uuid.UUID
     model = active_model()
     found: set[uuid.UUID] = set()
     for vector in model.embed(texts):
-        hits = dense.search(scope, _asked(vector, model.id), limit=limit)
+        hits = dense.search(scope, _build_question(vector, model.id), limit=limit)
         found.update(uuid.UUID(hit.memory_id) for hit in hits)
     return found
 
@@ -130,7 +130,7 @@ def _nearly(scope: Scope, memory: Memory, rows: MemoryQuerySet) -> list[uuid.UUI
     if len(vectors) != 1:
         # Without a vector yet, or too long to be said twice by chance.
         return []
-    question = _asked(vectors[0], active_model().id)
+    question = _build_question(vectors[0], active_model().id)
     hits = {
         uuid.UUID(hit.memory_id): hit.score
         for hit in dense.search(scope, question, limit=_COMPARED + 1)
@@ -143,7 +143,7 @@ def _nearly(scope: Scope, memory: Memory, rows: MemoryQuerySet) -> list[uuid.UUI
     ]
 
 
-def _asked(vector: Sequence[float] | np.ndarray, model_id: int) -> Question:
+def _build_question(vector: Sequence[float] | np.ndarray, model_id: int) -> Question:
     return Question(
         text="",
         terms=[],

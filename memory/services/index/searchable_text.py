@@ -35,7 +35,7 @@ def searchable_text(memory: Memory) -> str:
     return searchable_texts([memory])[memory.pk]
 
 
-def unsearched_spans(memory: Memory) -> list[Span]:
+def list_unsearched_spans(memory: Memory) -> list[Span]:
     """The statements of a memory, [start, end) in characters, that are out of search, whether they hold or not."""
     held = spans_out_of_search([memory.namespace_id], [memory.pk])
     return [*spans_of(memory.retired_spans), *held.get(memory.pk, ())]

@@ -82,7 +82,7 @@ def judge_turn(scope: Scope, memory: NewMemory, *, place: str = "") -> JudgedTur
     let_in = LetIn(
         small_talk=small_talk,
         working_hours=policy.policy.working_memory_hours if confident else 0,
-        noted={"gate": _noted(judgement)} if judgement.reasons else {},
+        noted={"gate": _summarise_judgement(judgement)} if judgement.reasons else {},
         suspected=judgement.suspected,
     )
     if judgement.decision != GateDecision.REJECT:
@@ -152,8 +152,8 @@ def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
 
 
 def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
-    """As `judged`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never worth
-    too little; in everything else the rules are those of a user's words.
+    """As `judge_turn`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never
+    worth too little; in everything else the rules are those of a user's words.
     """
     deadline.check()
     gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
@@ -248,7 +248,7 @@ def list_reasons(judgement: Judgement) -> list[dict[str, str]]:
 
 def audit_details(judgement: Judgement) -> dict[str, Any]:
     """The judgement as an audit event keeps it; empty when there is nothing to say."""
-    return {"gate": _noted(judgement)} if judgement.reasons else {}
+    return {"gate": _summarise_judgement(judgement)} if judgement.reasons else {}
 
 
 def _fields(
@@ -287,12 +287,12 @@ def _event(
         AuditEvent.INGEST_REJECT if rejected else AuditEvent.QUARANTINE,
         session=session,
         subject=str(identity),
-        details={**details, "rule": judgement.reasons[0].rule, "gate": _noted(judgement)},
+        details={**details, "rule": judgement.reasons[0].rule, "gate": _summarise_judgement(judgement)},
         now=now,
     )
 
 
-def _noted(judgement: Judgement) -> dict[str, Any]:
+def _summarise_judgement(judgement: Judgement) -> dict[str, Any]:
     """Verdict, and each rule with the number of places where it applies: never the text."""
     rules: defaultdict[str, int] = defaultdict(int)
     for reason in judgement.reasons:

@@ -78,7 +78,7 @@ def put_document(
         if ready is not None and checked.judgement.decision.lets_in:
             stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
         else:
-            stored = _kept_out(scope, checked, now=now)
+            stored = _keep_out(scope, checked, now=now)
         stored = replace(stored, degraded=[*stored.degraded, *unheard])
         if idempotency:
             # The document's own id, or that of its item in the quarantine: an erasure finds the answer by it.
@@ -128,7 +128,9 @@ def insert_document(
     document = ready.document
     row = _upsert(scope, document, now=now)
     replaced = index.remove_chunks(scope, documents=[row.id], now=now)
-    _insert(row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_suspected(ready, judgement))
+    _insert(
+        row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_find_suspected(ready, judgement)
+    )
     stored = StoredDocument(
         document_id=row.document_id,
         version=row.version,
@@ -160,7 +162,7 @@ def insert_document(
     return stored
 
 
-def _suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
+def _find_suspected(ready: PreparedDocument, judgement: Judgement | None) -> set[uuid.UUID]:
     """The chunks where the gate suspects the document; all of them where it cannot say which."""
     if judgement is None or not judgement.suspected:
         return set()
@@ -196,7 +198,7 @@ def _room_for(scope: Scope, ready: PreparedDocument, *, now: datetime) -> Grante
     return granted if granted is not None and granted.memories < len(ready.places) else None
 
 
-def _kept_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
+def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> StoredDocument:
     """Stores what is quarantined, under a name that it keeps, and says that it was."""
     document_id = checked.document.document_id or str(checked.id)
     version = version_in_force(scope, document_id)

@@ -55,7 +55,7 @@ def ingest_batch(
     """
     if not items:
         return Ingested([], [])
-    if idempotency and (answered := _answered(idempotency)):
+    if idempotency and (answered := _find_given_answer(idempotency)):
         return answered
     turns = [
         judge_turn(scope, memory, place=_place(number, len(items))) for number, (scope, memory) in enumerate(items)
@@ -67,9 +67,12 @@ def ingest_batch(
     if idempotency or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
             if idempotency and not answers.claim(
-                idempotency, memory_ids=[turn.id for turn in turns], answer={**note, **_remembered(turns)}, now=now
+                idempotency,
+                memory_ids=[turn.id for turn in turns],
+                answer={**note, **_collect_outcomes(turns)},
+                now=now,
             ):
-                answered = _answered(idempotency)
+                answered = _find_given_answer(idempotency)
                 assert answered is not None
                 return answered
             allowed = within_quota(turns, now=now)
@@ -78,7 +81,7 @@ def ingest_batch(
                 rows = [rows[place] for place in kept]
                 embedded = embedded.only(kept) if embedded else None
                 if idempotency:
-                    answers.amend(idempotency, answer={**note, **_remembered(turns)})
+                    answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
             keep_out(turns, now=now)
             sessions = write(rows, embedded, now=now) if rows else []
     else:
@@ -131,7 +134,7 @@ def ask_for_summaries(rows: Sequence[MemoryRow], sessions: Sequence[SessionState
         log.warning("summaries put off", extra={"sessions": len(due), "reason": type(error).__name__})
 
 
-def _remembered(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
+def _collect_outcomes(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
     """What an idempotency record keeps beside the ids: verdicts and reasons, of those turns that have any."""
     told = {
         str(place): {"verdict": turn.outcome.verdict.value, "reasons": turn.outcome.reasons}
@@ -141,7 +144,7 @@ def _remembered(turns: Sequence[JudgedTurn]) -> dict[str, Any]:
     return {"outcomes": told} if told else {}
 
 
-def _answered(idempotency: Idempotency) -> Ingested | None:
+def _find_given_answer(idempotency: Idempotency) -> Ingested | None:
     """The answer already given to this key, if any."""
     record = answers.find_answer(idempotency)
     if record is None:

@@ -79,7 +79,7 @@ def list_items(access: Access, *, wanted: QuarantineFilter) -> tuple[list[dict[s
 
 def item(access: Access, *, item_id: uuid.UUID) -> dict[str, Any]:
     """One item, with its whole text and metadata. Raises NotFound."""
-    return whole(_found(access, item_id))
+    return whole(_get_item(access, item_id))
 
 
 def whole(found: QuarantinedItem) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
     InvalidInput, and Conflict when it was decided already, or when its document has a newer version.
     """
     note = check_note(note)
-    found = _found(access, item_id)
+    found = _get_item(access, item_id)
     _refuse_decided(found)
     scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
     if found.document:
@@ -110,7 +110,7 @@ def release(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
     rows = [prepare_row(scope, memory, identity=found.pk, let_in=LetIn())]
     embedded = embed_or_none([passages_to_embed(found.text, found.speaker)])
     with transaction.atomic():
-        locked = _locked(scope, item_id)
+        locked = _lock_item(scope, item_id)
         quota.take({scope.namespace_id: 1}, enforce=False, now=now)
         sessions = write(rows, embedded, now=now)
         _decide(scope, locked, QuarantineState.RELEASED, note, {"embedded": embedded is not None}, now=now)
@@ -122,10 +122,10 @@ def discard(access: Access, *, item_id: uuid.UUID, note: str, now: datetime, req
     Conflict when it was decided already, or when its namespace is under a legal hold.
     """
     note = check_note(note)
-    found = _found(access, item_id)
+    found = _get_item(access, item_id)
     scope = Scope(found.namespace_id, found.namespace.name, access.actor, request_id)
     with transaction.atomic():
-        locked = _locked(scope, item_id)
+        locked = _lock_item(scope, item_id)
         holds.refuse_namespace(scope.namespace_id)
         _decide(scope, locked, QuarantineState.DISCARDED, note, {}, now=now)
     return Reviewed(locked)
@@ -190,7 +190,7 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
     )
     ready: PreparedDocument = prepare_document(scope, document, now=now)
     with transaction.atomic():
-        locked = _locked(scope, found.pk)
+        locked = _lock_item(scope, found.pk)
         count_document(scope, ready, enforce=False, now=now)
         stored = insert_document(scope, ready, now=now)
         if stored.version != version + 1:
@@ -205,14 +205,14 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
     return Reviewed(locked, stored.degraded)
 
 
-def _found(access: Access, item_id: uuid.UUID) -> QuarantinedItem:
+def _get_item(access: Access, item_id: uuid.UUID) -> QuarantinedItem:
     found = QuarantinedItem.objects.reachable_by(access).filter(pk=item_id).select_related("namespace").first()
     if found is None:
         raise NotFound(f"The quarantine has no item {item_id} that this key reaches.", detail={"field": "id"})
     return found
 
 
-def _locked(scope: Scope, item_id: uuid.UUID) -> QuarantinedItem:
+def _lock_item(scope: Scope, item_id: uuid.UUID) -> QuarantinedItem:
     """The item, still pending, once its row is ours: of two reviewers at once, one gets it. Raises Conflict."""
     rows = QuarantinedItem.objects.in_scope(scope).filter(pk=item_id).select_related("namespace")
     found = rows.select_for_update(of=("self",)).first()

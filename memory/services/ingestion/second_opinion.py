@@ -17,7 +17,7 @@ import orjson
 from memory.enums import Degradation, GateAction, GateDecision, ModelPurpose
 from memory.errors import LLMUnavailable
 from memory.gate.judgement import Judgement, Reason
-from memory.providers.llm_gate import configured_gate
+from memory.providers.llm_gate import find_gate
 from memory.services.ingestion.admission import SUSPECTED, VERDICT_KEY, JudgedDocument, JudgedTurn, audit_details
 from memory.services.tenancy.policy import in_force
 
@@ -41,7 +41,7 @@ def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJu
         asked.setdefault(model, []).append(place)
     heard, unheard = list(items), False
     for model, places in asked.items():
-        gate = configured_gate(model)
+        gate = find_gate(model)
         if gate is None:
             continue
         try:
@@ -53,7 +53,7 @@ def hear_model(items: Sequence[AnyJudged], *, now: datetime) -> tuple[list[AnyJu
             continue
         for place, attempt in zip(places, verdicts, strict=True):
             kept = {"judge": gate.name, "at": now.isoformat(), "verdict": "attack" if attempt else "harmless"}
-            heard[place] = _decided(items[place], attempt, kept)
+            heard[place] = _apply_opinion(items[place], attempt, kept)
     return heard, [NO_SECOND_OPINION] if unheard else []
 
 
@@ -69,7 +69,7 @@ def _text_of(one: JudgedTurn | JudgedDocument) -> str:
     return f"{text}\n\n{orjson.dumps(told).decode()}" if told else text
 
 
-def _decided(one: AnyJudged, attempt: bool, kept: dict[str, Any]) -> AnyJudged:
+def _apply_opinion(one: AnyJudged, attempt: bool, kept: dict[str, Any]) -> AnyJudged:
     judgement = _judgement(one, attempt, str(kept["judge"]))
     if isinstance(one, JudgedDocument):
         metadata = {**one.document.metadata, VERDICT_KEY: kept}

@@ -65,7 +65,7 @@ def import_turns(
                 "lines): use the same ones, or another namespace."
             ) from error
         if answer.replayed:
-            kept = _kept(scope, answer.memory_ids)
+            kept = _count_kept(scope, answer.memory_ids)
             done.present += kept
             done.gone += len(answer.memory_ids) - kept
         else:
@@ -76,5 +76,5 @@ def import_turns(
     return done
 
 
-def _kept(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
+def _count_kept(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> int:
     return Memory.objects.in_scope(scope).filter(pk__in=memory_ids).count()

@@ -76,7 +76,7 @@ def replay(access: Access, *, job_id: uuid.UUID, now: datetime, request_id: str 
     Raises NotFound, Forbidden, and Conflict for a job in another state, or while the same is queued or running.
     """
     with transaction.atomic():
-        job = _locked(access, job_id)
+        job = _lock_job(access, job_id)
         if job.state not in (JobState.FAILED, JobState.DISCARDED):
             raise Conflict(
                 f"The job is {job.state}: only a failed or discarded one can be replayed.", detail={"state": job.state}
@@ -108,7 +108,7 @@ def discard(access: Access, *, job_id: uuid.UUID, reason: str, now: datetime, re
         raise InvalidInput(f"Say why, in 1 to {MAX_REASON_CHARS} characters.", detail={"field": "reason"})
     reason = clean_note(reason, field="reason")
     with transaction.atomic():
-        job = _locked(access, job_id)
+        job = _lock_job(access, job_id)
         if job.state not in (JobState.FAILED, JobState.QUEUED):
             raise Conflict(
                 f"The job is {job.state}: only a failed or queued one can be discarded.", detail={"state": job.state}
@@ -132,11 +132,11 @@ def recover(*, now: datetime) -> int:
     """
     mend_clock(now=now)
     handled = 0
-    for job_id in list(_lost(now).values_list("pk", flat=True)):
+    for job_id in list(_select_lost(now).values_list("pk", flat=True)):
         with transaction.atomic():
-            job = _lost(now).select_for_update(skip_locked=True).filter(pk=job_id).first()
+            job = _select_lost(now).select_for_update(skip_locked=True).filter(pk=job_id).first()
             # The lock may have come after another run's commit, with a look at the queue from before it.
-            if job is None or not _lost(now).filter(pk=job_id).exists():
+            if job is None or not _select_lost(now).filter(pk=job_id).exists():
                 continue
             handled += 1
             if job.state == JobState.QUEUED:
@@ -184,7 +184,7 @@ def forget(*, now: datetime) -> int:
     return deleted
 
 
-def _lost(now: datetime) -> Any:
+def _select_lost(now: datetime) -> Any:
     silent = 3 * beat_interval()
     stopped = Q(heartbeat_at=None) | Q(heartbeat_at__lt=now - silent) | Q(heartbeat_at__gt=now + silent)
     return (
@@ -196,7 +196,7 @@ def _lost(now: datetime) -> Any:
     )
 
 
-def _locked(access: Access, job_id: uuid.UUID) -> Job:
+def _lock_job(access: Access, job_id: uuid.UUID) -> Job:
     job = Job.objects.reachable_by(access).select_for_update().filter(pk=job_id).first()
     if job is None:
         raise _not_found(job_id)

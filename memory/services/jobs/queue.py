@@ -113,7 +113,7 @@ def waiting_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[i
     return [key for key, job in queued if _names(job.get("func"), job.get("args"), namespace_id, sessions)]
 
 
-def failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
+def list_failed_for_sessions(namespace_id: int, sessions: Collection[str]) -> list[str]:
     """Ids of django-q's notes of failed messages (Failure) about one of the namespace's `sessions`."""
     functions = [_path(kind.name) for kind in OF_SESSION]
     failed = Failure.objects.filter(func__in=functions).values_list("pk", "func", "args")

@@ -21,18 +21,21 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
-from memory.enums import JobState
+from memory import audit
+from memory.enums import AuditEvent, JobState
 from memory.errors import MemosError
-from memory.models import Job
+from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue, send
+from memory.types import Scope
 
 log = logging.getLogger("memos.jobs")
 
 Clock = Callable[[], datetime]
 Result = TypeVar("Result")
 
+ACTOR = "worker"
 LOST_WORKER = ("WorkerLost", "The worker that carried it out has ended before it.")
 MAX_ERROR_CHARS = 200
 
@@ -64,7 +67,7 @@ def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> JobAttempt 
         if job.attempts >= settings.MEMOS_JOB_ATTEMPTS:
             give_up(job, now=now)
             return None
-        return _claimed(job, now)
+        return _claim(job, now)
 
 
 def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> JobAttempt | None:
@@ -89,7 +92,7 @@ def begin_scheduled(*, schedule: str, kind: str, now: datetime) -> JobAttempt | 
             if not is_lost(job, now):
                 return None
             job.error_type, job.error = LOST_WORKER
-        return _claimed(job, now)
+        return _claim(job, now)
 
 
 def carry_out(run: JobAttempt | None, work: Callable[[], Result], *, clock: Clock) -> Result | None:
@@ -144,11 +147,15 @@ def send_again(job: Job, *, due: datetime | None = None) -> None:
 
 
 def give_up(job: Job, *, now: datetime) -> None:
-    """Fails a job for good: it waits, with its input and last error, for someone to replay or discard it."""
+    """Fails a job for good: it waits, with its input and last error, for someone to replay or discard it.
+
+    Inside the caller's transaction.
+    """
     job.state = JobState.FAILED
     job.finished_at = now
     job.save()
-    log.error("job failed for good", extra=_named(job) | {"error": job.error_type, "reason": job.error})
+    _record_failure(job, now=now)
+    log.error("job failed for good", extra=_describe_job(job) | {"error": job.error_type, "reason": job.error})
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:
@@ -159,7 +166,7 @@ def describe_error(error: BaseException) -> tuple[str, str]:
     return type(error).__name__, line[:MAX_ERROR_CHARS]
 
 
-def _claimed(job: Job, now: datetime) -> JobAttempt:
+def _claim(job: Job, now: datetime) -> JobAttempt:
     job.state = JobState.RUNNING
     job.attempts += 1
     job.started_at = job.heartbeat_at = now
@@ -196,8 +203,10 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             gives_up = bool(job.schedule) or job.attempts >= settings.MEMOS_JOB_ATTEMPTS
             job.state = JobState.FAILED if gives_up else JobState.QUEUED
             where = {"error": job.error_type, "reason": job.error, "where": _place(error)}
-            log.error("job failed", extra=_named(job) | where)
+            log.error("job failed", extra=_describe_job(job) | where)
         job.save()
+        if job.state == JobState.FAILED:
+            _record_failure(job, now=now)
         if job.state == JobState.QUEUED:
             if isinstance(error, Exception):
                 send_again(job, due=now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS))
@@ -206,7 +215,18 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             enqueue(kind, *job.arguments, seconds=job.seconds)
 
 
-def _named(job: Job) -> dict[str, object]:
+def _record_failure(job: Job, *, now: datetime) -> None:
+    """Has the audit log say that a job was given up; of a schedule that keeps failing, once."""
+    if job.schedule and job.attempts > 1:
+        return
+    name = Namespace.objects.filter(pk=job.namespace_id).values_list("name", flat=True).first()
+    details = {"kind": job.kind, "error": job.error_type, "attempts": job.attempts}
+    scope = Scope(job.namespace_id, name or "", ACTOR, str(job.pk))
+    with reach.within(job.namespace_id):
+        audit.record(scope, AuditEvent.JOB_FAIL, subject=str(job.pk), details=details, now=now)
+
+
+def _describe_job(job: Job) -> dict[str, object]:
     return {"job": str(job.pk), "kind": job.kind, "attempt": job.attempts}
 
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Length
 from memory.enums import Role
 from memory.governance.comparison import Settled
 from memory.governance.likelihood import Nearness
-from memory.governance.supersession import settle, updating_texts, wanted_terms
+from memory.governance.supersession import list_search_terms, settle, updating_texts
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.services.index import neighbours
@@ -72,14 +72,14 @@ class MemoryComparison:
         return {one.pk: one for one in (self.memory, *self.earlier)}
 
 
-def said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
+def select_said_by_people(rows: MemoryQuerySet) -> MemoryQuerySet:
     """What people said, and still holds: chunks of documents and what agents said decide nothing."""
     return rows.active().filter(superseded_by=None, role__in=_PEOPLE, turn__gt=0).select_related("namespace")
 
 
 def read_memory(scope: Scope, memory_id: uuid.UUID) -> MemoryComparison | None:
     """The comparison of a memory as it is now; None when it decides nothing, or no more."""
-    memory = said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
+    memory = select_said_by_people(Memory.objects.in_scope(scope)).filter(pk=memory_id).first()
     return MemoryComparison(scope, memory, statements_of(memory)) if memory is not None else None
 
 
@@ -93,7 +93,7 @@ def find_earlier(comparison: MemoryComparison) -> None:
     """Adds the earlier memories that what is said may be about. Raises EmbeddingUnavailable."""
     scope, memory, statements = comparison.scope, comparison.memory, comparison.statements
     found: set[uuid.UUID] = set()
-    for wanted in list(dict.fromkeys(wanted_terms(statements)))[:MOST_WANTED]:
+    for wanted in list(dict.fromkeys(list_search_terms(statements)))[:MOST_WANTED]:
         least = math.ceil(len(wanted) * LEAST_SHARE)
         found.update(neighbours.find_sharing(scope, terms=sorted(wanted), least=least, limit=_LOOKED_AT))
     found.update(neighbours.near_any(scope, updating_texts(statements)[:MOST_TOLD], limit=_NEAR))

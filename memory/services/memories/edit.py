@@ -175,7 +175,7 @@ def rewrite(
                 "what supersedes it first (restore with undo_supersede).",
                 detail={"field": "occurred_at"},
             )
-        former = _measured(memory, changed)
+        former = _describe_standing(memory, changed)
         if not holds.SAID.isdisjoint(changed):
             keep_version(access, memory, str(details["reason"]), now=now)
         degraded = False
@@ -201,7 +201,7 @@ def rewrite(
             event,
             changed,
             REWRITTEN,
-            {**details, "changed": changed, "before": former, "after": _measured(memory, changed)},
+            {**details, "changed": changed, "before": former, "after": _describe_standing(memory, changed)},
             [EMBEDDING_DELAYED] if degraded else [],
         )
 
@@ -232,7 +232,7 @@ def _archive_batch(
     access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
 ) -> list[uuid.UUID]:
     with transaction.atomic():
-        memories = _locked(access, memory_ids, MemoryState.ACTIVE)
+        memories = _lock_in_state(access, memory_ids, MemoryState.ACTIVE)
         if not memories:
             return []
         put_away(memories)
@@ -245,7 +245,7 @@ def _restore_batch(
     access: Access, memory_ids: Sequence[uuid.UUID], reason: str, *, now: datetime, request_id: str
 ) -> list[uuid.UUID]:
     with transaction.atomic():
-        memories = _locked(access, memory_ids, MemoryState.ARCHIVED)
+        memories = _lock_in_state(access, memory_ids, MemoryState.ARCHIVED)
         if not memories:
             return []
         _rows(memories).update(state=MemoryState.ACTIVE, revision=F("revision") + 1)
@@ -286,7 +286,7 @@ def _batches(memory_ids: Iterable[uuid.UUID]) -> list[list[uuid.UUID]]:
     return [ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH)]
 
 
-def _locked(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
+def _lock_in_state(access: Access, memory_ids: Sequence[uuid.UUID], state: MemoryState) -> list[Memory]:
     """The memories that are still in `state` once their rows are ours: of two runs at once, one finds each."""
     wanted = ["id", "namespace_id", "session", "turn", "speaker", "context", "terms", "length", "retired_spans"]
     if state == MemoryState.ARCHIVED:
@@ -306,7 +306,7 @@ def _rows(memories: Sequence[Memory]) -> Any:
     return Memory.objects.filter(namespace_id__in=namespace_ids, pk__in=[memory.pk for memory in memories])
 
 
-def _measured(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
+def _describe_standing(memory: Memory, changed: Sequence[str]) -> dict[str, Any]:
     """The memory's standing for the audit log, with what is `changed` of it, but nothing of what it says."""
     shown: dict[str, Any] = {
         "state": str(memory.state),

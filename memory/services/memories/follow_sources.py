@@ -25,7 +25,7 @@ from memory.services.memories import retire, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
-from memory.text.facts import still_told
+from memory.text.facts import is_still_told
 from memory.types import Scope, system_access
 
 log = logging.getLogger("memos.facts")
@@ -66,7 +66,7 @@ def _follow(scope: Scope, fact: Memory, links: Sequence[MemoryLink], sources: _S
     stands = _stands(fact, links, sources)
     try:
         if stands and (fact.state == MemoryState.ARCHIVED or fact.superseded_by is not None):
-            return _come_back(scope, fact.pk, now=now)
+            return _bring_back(scope, fact.pk, now=now)
         if not stands and fact.state == MemoryState.ACTIVE and fact.superseded_by is None:
             newer = _successor(scope, [link.other_id for link in links], sources)
             return _end(scope, fact.pk, newer, now=now) if newer else _archive(scope, fact.pk, now=now)
@@ -107,7 +107,7 @@ def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
     if not isinstance(said, dict):
         return False
     turns = [turn_of(row) for row in held]
-    return still_told(str(said.get("holder", "")), str(said.get("value", "")), fact.text, turns)
+    return is_still_told(str(said.get("holder", "")), str(said.get("value", "")), fact.text, turns)
 
 
 def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:
@@ -137,18 +137,18 @@ def _archive(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
         if fact.state != MemoryState.ACTIVE:
             return False
         take_out([fact])
-        store_change(access, fact, _moved(fact, MemoryState.ARCHIVED, AWAY), terms=AS_IT_COMES, now=now)
+        store_change(access, fact, _change_state(fact, MemoryState.ARCHIVED, AWAY), terms=AS_IT_COMES, now=now)
     return True
 
 
-def _come_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
+def _bring_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
     access = system_access(ACTOR)
     with transaction.atomic():
         fact = lock_memories(access, [fact_id], terms=AS_IT_COMES)[fact_id]
         if fact.state == MemoryState.ARCHIVED:
-            if not _archived_by_us(scope, fact_id):
+            if not _was_archived_by_us(scope, fact_id):
                 return False
-            change = _moved(fact, MemoryState.ACTIVE, BACK)
+            change = _change_state(fact, MemoryState.ACTIVE, BACK)
             fact.save(update_fields=["state"])
             usage.note_restored([(fact.namespace_id, fact.pk)], now=now)
             bring_back([fact])
@@ -168,13 +168,13 @@ def _come_back(scope: Scope, fact_id: uuid.UUID, *, now: datetime) -> bool:
     return True
 
 
-def _archived_by_us(scope: Scope, fact_id: uuid.UUID) -> bool:
+def _was_archived_by_us(scope: Scope, fact_id: uuid.UUID) -> bool:
     events = AuditLog.objects.in_scope(scope).filter(subject=str(fact_id), event_type=AuditEvent.MEMORY_ARCHIVE.value)
     last = events.order_by("-pk").values_list("actor", flat=True).first()
     return last == ACTOR
 
 
-def _moved(fact: Memory, state: MemoryState, reason: str) -> MemoryChange:
+def _change_state(fact: Memory, state: MemoryState, reason: str) -> MemoryChange:
     details = {"reason": reason, "before": {"state": str(fact.state)}, "after": {"state": state.value}}
     event = AuditEvent.MEMORY_ARCHIVE if state == MemoryState.ARCHIVED else AuditEvent.MEMORY_RESTORE
     fact.state = state

@@ -43,7 +43,7 @@ def give_back(scope: Scope, *, newer_ids: Collection[uuid.UUID], now: datetime) 
     )
     changed = []
     for start in range(0, len(older), AT_ONCE):
-        made = _embedded(scope, older[start : start + AT_ONCE], by)
+        made = _embed_remaining(scope, older[start : start + AT_ONCE], by)
         with transaction.atomic():
             rows = Memory.objects.in_scope(scope).filter(pk__in=older[start : start + AT_ONCE]).order_by("pk")
             locked = list(rows.select_related("namespace").select_for_update(of=("self",)))
@@ -78,7 +78,7 @@ def by_machine(namespace_id: int, memory_ids: Collection[uuid.UUID]) -> set[uuid
 _Said = tuple[uuid.UUID, int]
 
 
-def _embedded(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UUID]) -> dict[_Said, Embedded]:
+def _embed_remaining(scope: Scope, older: Collection[uuid.UUID], by: Collection[uuid.UUID]) -> dict[_Said, Embedded]:
     """The vectors of what the memories say afterwards, by id and revision; before a transaction opens. The worker makes
     those that cannot be made now."""
     found: dict[_Said, Embedded] = {}

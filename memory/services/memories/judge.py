@@ -185,10 +185,12 @@ def _questions(cases: Iterable[_Case]) -> Iterator[Sequence[_Case]]:
 
 def _excerpts(case: _Case) -> tuple[PromptStatement, PromptStatement]:
     """The older words and the newer statement as the model reads them."""
-    return _said(case.older, case.words, case.pair.start), _said(case.newer, case.said.text, case.said.start)
+    return _build_statement(case.older, case.words, case.pair.start), _build_statement(
+        case.newer, case.said.text, case.said.start
+    )
 
 
-def _said(memory: Memory, words: str, start: int) -> PromptStatement:
+def _build_statement(memory: Memory, words: str, start: int) -> PromptStatement:
     before = " ".join(memory.text[max(0, start - BEFORE_CHARS) : start].split())
     return PromptStatement(memory.speaker or memory.role, memory.occurred_at.date().isoformat(), before, words)
 

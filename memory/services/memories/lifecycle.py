@@ -29,7 +29,7 @@ def archive_one(
         take_out([memory])
         ask_to_follow([memory])
         recompare.ask_of_authors(memory.namespace_id, [memory.pk])
-        return _moved(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
+        return _change_state(memory, MemoryState.ARCHIVED, AuditEvent.MEMORY_ARCHIVE, reason)
 
     return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
@@ -43,7 +43,7 @@ def restore_one(
     def apply(memory: Memory) -> MemoryChange | None:
         if memory.state != MemoryState.ARCHIVED:
             return None
-        done = _moved(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
+        done = _change_state(memory, MemoryState.ACTIVE, AuditEvent.MEMORY_RESTORE, reason)
         # The index looks at the row for whether it needs a vector.
         memory.save(update_fields=["state"])
         usage.note_restored([(memory.namespace_id, memory.pk)], now=now)
@@ -116,7 +116,7 @@ def pin(
     return change(access, memory_id=memory_id, terms=terms, now=now, apply=apply)
 
 
-def _moved(memory: Memory, state: MemoryState, event: AuditEvent, reason: str) -> MemoryChange:
+def _change_state(memory: Memory, state: MemoryState, event: AuditEvent, reason: str) -> MemoryChange:
     details = {"reason": reason, "before": {"state": str(memory.state)}, "after": {"state": state.value}}
     memory.state = state
     return MemoryChange(event, ["state"], ["state"], details)

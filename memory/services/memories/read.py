@@ -74,7 +74,7 @@ def list_memories(
     Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
     through.
     """
-    rows = _narrowed(Memory.objects.in_scope(scope), wanted, now=now)
+    rows = _narrow(Memory.objects.in_scope(scope), wanted, now=now)
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
@@ -95,7 +95,7 @@ def list_memories(
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     """One memory, in whatever state. Raises NotFound."""
-    memory = _reached(access, memory_id)
+    memory = _get_reachable(access, memory_id)
     return to_dict(memory, _sources([memory]))
 
 
@@ -105,12 +105,12 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
 
     Raises NotFound.
     """
-    memory = _reached(access, memory_id)
+    memory = _get_reachable(access, memory_id)
     own = {"namespace_id": memory.namespace_id, "memory_id": memory.pk}
     links = MemoryLink.objects.filter(Q(memory_id=memory.pk) | Q(other_id=memory.pk), namespace_id=memory.namespace_id)
     retired = list(RetiredStatement.objects.filter(**own)[:limit])
     shown_links = list(links[:limit])
-    said = _judged(memory, retired, shown_links)
+    said = _explain_judgements(memory, retired, shown_links)
     return {
         "memory": to_dict(memory, _sources([memory])),
         "versions": [
@@ -183,7 +183,7 @@ def _why(reason: str, said: Mapping[unsure_pairs.Place, str], *place: Any) -> st
     return said.get((place[0], place[1], place[2]), reason) if reason == JUDGED else reason
 
 
-def _judged(
+def _explain_judgements(
     memory: Memory, retired: Sequence[RetiredStatement], links: Sequence[MemoryLink]
 ) -> dict[unsure_pairs.Place, str]:
     """What a language model said of those that it judged."""
@@ -221,14 +221,14 @@ def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) ->
     }
 
 
-def _reached(access: Access, memory_id: uuid.UUID) -> Memory:
+def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
     memory = Memory.objects.reachable_by(access).filter(pk=memory_id).select_related("namespace").first()
     if memory is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
     return memory
 
 
-def _narrowed(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
+def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
     """The rows of the list but for its words."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})

@@ -21,7 +21,7 @@ from memory.models.memory import spans_of
 from memory.services.index import entries
 from memory.services.index.embedding import Embedded, text_to_embed
 from memory.services.index.entries import Indexed
-from memory.services.index.searchable_text import searchable_text, unsearched_spans
+from memory.services.index.searchable_text import list_unsearched_spans, searchable_text
 from memory.services.jobs import queue
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.summaries import stale
@@ -50,7 +50,7 @@ def reason_of(decision: Decision) -> str:
 
 def remaining_text(memory: Memory, retired: Sequence[Retired[UUID]]) -> str:
     """What the memory is searched by when these statements are gone too; empty when no word is left."""
-    text = live_text(memory.text, [*unsearched_spans(memory), *((one.start, one.end) for one in retired)])
+    text = live_text(memory.text, [*list_unsearched_spans(memory), *((one.start, one.end) for one in retired)])
     return text if any(character.isalnum() for character in text) else ""
 
 

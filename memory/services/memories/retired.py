@@ -82,7 +82,7 @@ def recent(
     """What was retired and superseded since then and still is, newest first, and the place of the page after."""
     rows = fetch(_PAIRS, _parameters(access, since=since, cursor=cursor, limit=limit + 1), prepared=False)
     page, following = page_of(rows, limit)
-    pairs = _explained([pair for pair in _pairs(access, page) if pair is not None])
+    pairs = _add_explanations([pair for pair in _pairs(access, page) if pair is not None])
     return pairs, (page[-1][-1], page[-1][0]) if following else None
 
 
@@ -109,7 +109,7 @@ def list_parts(memory: Memory) -> list[Pair]:
         )
         for row in rows
     ]  # fmt: skip
-    return _explained(pairs)
+    return _add_explanations(pairs)
 
 
 def count_parts(memory: Memory) -> int:
@@ -148,7 +148,7 @@ def _pairs(access: Access, rows: Collection[tuple]) -> list[Pair | None]:
     return pairs
 
 
-def _explained(pairs: list[Pair]) -> list[Pair]:
+def _add_explanations(pairs: list[Pair]) -> list[Pair]:
     """The pairs, those that a language model judged with what it said."""
     judged = [(one.memory.namespace_id, one.memory.pk, one.newer_id) for one in pairs if one.reason == JUDGED]
     said = unsure_pairs.explanations(judged) if judged else {}

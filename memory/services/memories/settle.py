@@ -18,7 +18,7 @@ from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
 from memory.services.jobs import queue
 from memory.services.memories import give_back, waiting_turns
-from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, said_by_people
+from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, select_said_by_people
 from memory.services.memories.later import find_later
 from memory.services.memories.outcome import store_outcome
 from memory.services.memories.waiting_turns import WaitingSession
@@ -138,7 +138,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         if turns and not in_force(scope.namespace_id).policy.settle_conflicts:
             waiting_turns.skip(waiting)
         elif turns:
-            said = said_by_people(rows).filter(turn__lte=turns[-1])
+            said = select_said_by_people(rows).filter(turn__lte=turns[-1])
             for memory_id, turn in said.values_list("pk", "turn"):
                 if time.monotonic() > deadline:
                     return sum(one <= reached for one in turns)

@@ -90,7 +90,7 @@ def undo_since(access: Access, *, namespace: str | None, since: datetime, reason
     rows = rows if access.all_namespaces else rows.filter(pk__in=access.namespace_ids)
     for space in rows if namespace is None else rows.filter(name=namespace):
         scope = Scope(space.pk, space.name, access.actor)
-        for memory_id in _touched(scope, since):
+        for memory_id in _list_touched(scope, since):
             _undo_one(access, scope, memory_id, undone, since=since, reason=reason, now=now)
         links = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.SUPERSEDES, actor=ACTOR, created_at__gte=since)
         undone.links += links.delete()[0]
@@ -153,7 +153,7 @@ def _standing(scope: Scope, memory_id: uuid.UUID) -> dict[tuple[str, uuid.UUID, 
     return found
 
 
-def _touched(scope: Scope, since: datetime) -> list[uuid.UUID]:
+def _list_touched(scope: Scope, since: datetime) -> list[uuid.UUID]:
     statements = RetiredStatement.objects.in_scope(scope).filter(retired_at__gte=since, withdrawn_at=None)
     superseded = Memory.objects.in_scope(scope).filter(superseded_by__isnull=False, superseded_at__gte=since)
     return sorted({*statements.values_list("memory_id", flat=True), *superseded.values_list("pk", flat=True)})

@@ -11,8 +11,8 @@ from datetime import datetime
 from memory.enums import ModelPurpose, PairVerdict
 from memory.governance.comparison import Unsure
 from memory.models import Memory, UnsurePair
-from memory.models.sql import capped_counts
-from memory.providers.llm_settling import LLMJudge, configured_judge
+from memory.models.sql import count_each
+from memory.providers.llm_settling import LLMJudge, find_judge
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
@@ -24,7 +24,7 @@ COUNTED_AT_MOST = 10_000
 
 def judge_of(namespace_id: int) -> LLMJudge | None:
     """The language model to ask in the namespace, if there is one."""
-    return configured_judge(in_force(namespace_id).policy.models[ModelPurpose.JUDGE])
+    return find_judge(in_force(namespace_id).policy.models[ModelPurpose.JUDGE])
 
 
 def note(
@@ -106,4 +106,4 @@ def figures() -> dict[str, int]:
     """How many pairs wait and how many have each verdict, on the whole server, each counted to COUNTED_AT_MOST."""
     names = {"": "waiting", **{verdict.value: verdict.value for verdict in PairVerdict}}
     rows = [UnsurePair.objects.across_namespaces().filter(verdict=verdict) for verdict in names]
-    return dict(zip(names.values(), capped_counts(*rows, most=COUNTED_AT_MOST), strict=True))
+    return dict(zip(names.values(), count_each(*rows, most=COUNTED_AT_MOST), strict=True))

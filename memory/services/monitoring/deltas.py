@@ -8,7 +8,7 @@ from typing import Any
 
 from memory.models import Memory, QuarantinedItem
 from memory.models.keys import first_id_of
-from memory.models.sql import capped_counts, fetch
+from memory.models.sql import count_each, fetch
 from memory.services.monitoring.stats import RECENT_SECONDS
 from memory.stores import figures
 from memory.types import Access
@@ -71,7 +71,7 @@ def count_quarantined(access: Access, *, since: datetime, until: datetime) -> Ca
 def _came(rows: Any, since: datetime, until: datetime) -> Came:
     begins = (since, since - (until - since))
     spans = (rows.filter(pk__gte=first_id_of(begin), pk__lt=first_id_of(begin + (until - since))) for begin in begins)
-    return Came(*capped_counts(*spans, most=COUNTED_AT_MOST))
+    return Came(*count_each(*spans, most=COUNTED_AT_MOST))
 
 
 # Of each session that got a summary in the span: the one it has now, and the one it had when the span began.

@@ -18,7 +18,7 @@ from memory.enums import JobState, QuarantineState
 from memory.kinds import SESSION_PREFIX
 from memory.models import Job, Memory, QuarantinedItem
 from memory.models.keys import first_id_of
-from memory.models.sql import capped_counts, fetch
+from memory.models.sql import count_each, fetch
 from memory.services.monitoring import stats
 from memory.types import Access
 
@@ -132,11 +132,11 @@ WHERE (%(everywhere)s::bool OR p.namespace_id = ANY(%(namespaces)s::bigint[]))
 
 def count_passed(access: Access, *, now: datetime) -> dict[Stage, int]:
     """Of the turns and chunks that came within the hour, how many have passed each stage."""
-    [apart] = capped_counts(_apart_in_hour(access, now), most=COUNTED_AT_MOST)
-    return _passed_in_hour(access, apart=apart, now=now)
+    [apart] = count_each(_apart_in_hour(access, now), most=COUNTED_AT_MOST)
+    return _count_in_hour(access, apart=apart, now=now)
 
 
-def _passed_in_hour(access: Access, *, apart: int, now: datetime) -> dict[Stage, int]:
+def _count_in_hour(access: Access, *, apart: int, now: datetime) -> dict[Stage, int]:
     [(came, embedded, condensed, linked, stored)] = fetch(_HOUR, _parameters(access, now), prepared=False)
     return {
         Stage.ACCEPTED: came + apart,
@@ -152,9 +152,9 @@ def states(access: Access, *, backlog: stats.Backlog, now: datetime) -> list[Sta
     """Every stage. `backlog` may be some seconds old."""
     apart = QuarantinedItem.objects.reachable_by(access).pending()
     failed = Job.objects.reachable_by(access).failed()
-    lately = [_apart_in_hour(access, now), _failed_in_hour(access, now)]
-    kept_apart, given_up, *in_hour = capped_counts(apart, failed, *lately, most=COUNTED_AT_MOST)
-    passed = {**_passed_in_hour(access, apart=in_hour[0], now=now), Stage.FAILED: in_hour[1]}
+    lately = [_apart_in_hour(access, now), _select_failed_in_hour(access, now)]
+    kept_apart, given_up, *in_hour = count_each(apart, failed, *lately, most=COUNTED_AT_MOST)
+    passed = {**_count_in_hour(access, apart=in_hour[0], now=now), Stage.FAILED: in_hour[1]}
     lacking = backlog.pending_embeddings
     waiting: dict[Stage, tuple[int | None, datetime | None]] = {
         Stage.ACCEPTED: (None, None),
@@ -184,19 +184,19 @@ def waiting_rows(access: Access, stage: Stage, *, limit: int) -> tuple[list[Coun
         items = QuarantinedItem.objects.reachable_by(access).pending().order_by("created_at", "pk")
         found = items.values_list("pk", "namespace_id", "session", "created_at")[:limit]
         rows = [CountedRow("quarantine", str(pk), owner, session, at) for pk, owner, session, at in found]
-        return rows, capped_counts(items, most=COUNTED_AT_MOST)[0]
+        return rows, count_each(items, most=COUNTED_AT_MOST)[0]
     if stage is Stage.EMBEDDED:
         lacking = Memory.objects.reachable_by(access).awaiting_vector()
         waiting = lacking.order_by("pk").values_list("pk", "namespace_id", "session", "created_at")[:limit]
         rows = [CountedRow("memory", str(pk), owner, session, at) for pk, owner, session, at in waiting]
-        return rows, capped_counts(lacking, most=COUNTED_AT_MOST)[0]
+        return rows, count_each(lacking, most=COUNTED_AT_MOST)[0]
     return [], 0
 
 
 def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> tuple[list[CountedRow], int]:
     """What came within the hour and has passed a stage, the newest first, and how many there are; jobs that failed."""
     if stage is Stage.FAILED:
-        failed = _failed_in_hour(access, now)
+        failed = _select_failed_in_hour(access, now)
         jobs = failed.order_by("-finished_at").values_list("pk", "namespace_id", "kind", "finished_at")[:limit]
         return [CountedRow("job", str(pk), *rest) for pk, *rest in jobs], failed.order_by()[:COUNTED_AT_MOST].count()
     found = fetch(
@@ -216,7 +216,7 @@ def list_passed(access: Access, stage: Stage, *, now: datetime, limit: int) -> t
 def job_counts(access: Access) -> Mapping[str, int]:
     """Jobs by state: those that are over are counted up to COUNTED_AT_MOST."""
     rows, states = Job.objects.reachable_by(access), JobState.values
-    counts = capped_counts(*(rows.filter(state=state) for state in states), most=COUNTED_AT_MOST)
+    counts = count_each(*(rows.filter(state=state) for state in states), most=COUNTED_AT_MOST)
     return dict(zip(states, counts, strict=True))
 
 
@@ -233,7 +233,7 @@ def _apart_in_hour(access: Access, now: datetime) -> Any:
     return rows.exclude(state=QuarantineState.RELEASED)
 
 
-def _failed_in_hour(access: Access, now: datetime) -> Any:
+def _select_failed_in_hour(access: Access, now: datetime) -> Any:
     return Job.objects.reachable_by(access).failed().filter(finished_at__gte=now - HOUR)
 
 

@@ -15,10 +15,10 @@ from redis.exceptions import RedisError
 
 from memory.enums import CHAT_PURPOSES, JobState, Review
 from memory.errors import RedisAway
-from memory.models import Entity, Job, Memory, QuarantinedItem
+from memory.models import Entity, Job, Memory, QuarantinedItem, Webhook
 from memory.models.keys import first_id_of
-from memory.models.sql import capped_counts, fetch
-from memory.providers.chat.registry import configured_chat
+from memory.models.sql import count_each, fetch
+from memory.providers.chat.registry import find_chat_model
 from memory.services.jobs.runner import beat_interval
 from memory.stores import model_calls
 from memory.stores.redis import call
@@ -39,6 +39,7 @@ class Waiting:
     quarantined: int
     contradictions: int
     doubted: int
+    disabled_webhooks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Condensed:
 
 
 def waiting(access: Access, *, now: datetime) -> Waiting:
-    """Seven counts, each in an index that holds little else."""
+    """Eight counts, each in an index that holds little else."""
     jobs = Job.objects.reachable_by(access)
     queued = jobs.filter(state=JobState.QUEUED)
     running = jobs.filter(state=JobState.RUNNING)
@@ -84,8 +85,9 @@ def waiting(access: Access, *, now: datetime) -> Waiting:
         "quarantined": QuarantinedItem.objects.reachable_by(access).pending(),
         "contradictions": review.filter(review=Review.CONTRADICTION),
         "doubted": review.exclude(review=Review.CONTRADICTION),
+        "disabled_webhooks": Webhook.objects.reachable_by(access).filter(enabled=False).exclude(disabled_why=""),
     }
-    found = dict(zip(counts, capped_counts(*counts.values(), most=COUNTED_AT_MOST), strict=True))
+    found = dict(zip(counts, count_each(*counts.values(), most=COUNTED_AT_MOST), strict=True))
     return Waiting(**found, oldest_job=queued.aggregate(oldest=Min("queued_at"))["oldest"])
 
 
@@ -96,13 +98,13 @@ def tiers(access: Access, *, memories: int) -> list[TierState]:
         return int(client.dbsize())
 
     return [
-        _timed("L1", lambda: int(call(keys))),
-        _timed("L2", lambda: fetch("SELECT 1", {}, prepared=False) and memories),
-        _timed("L3", lambda: capped_counts(Entity.objects.reachable_by(access), most=COUNTED_AT_MOST)[0]),
+        _time_tier("L1", lambda: int(call(keys))),
+        _time_tier("L2", lambda: fetch("SELECT 1", {}, prepared=False) and memories),
+        _time_tier("L3", lambda: count_each(Entity.objects.reachable_by(access), most=COUNTED_AT_MOST)[0]),
     ]
 
 
-def _timed(name: str, ask: Callable[[], Any]) -> TierState:
+def _time_tier(name: str, ask: Callable[[], Any]) -> TierState:
     started = time.perf_counter()
     try:
         size = ask()
@@ -134,7 +136,7 @@ GROUP BY 1
 """
 
 
-def condensed_by_step(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
+def list_condensed(access: Access, *, since: datetime, until: datetime, step: timedelta) -> list[Condensed]:
     """What summaries took in and what they came to, for every step from `since` on, also the empty ones."""
     since = since.replace(second=0, microsecond=0)
     parameters = {
@@ -168,5 +170,5 @@ def model_answers() -> ModelAnswers:
 
 def language_models() -> list[str]:
     """The chat models that can be asked, as `provider/model`, each once."""
-    models = (configured_chat(purpose) for purpose in CHAT_PURPOSES)
+    models = (find_chat_model(purpose) for purpose in CHAT_PURPOSES)
     return list(dict.fromkeys(model.label for model in models if model))

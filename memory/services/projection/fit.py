@@ -80,7 +80,7 @@ class _Fitted:
 
 def chart(scope: Scope) -> Chart | None:
     """The map of the namespace under the active model; None while there is none."""
-    row = _stored(scope)
+    row = _find_stored(scope)
     if row is None:
         return None
     shown = ProjectedMemory.objects.in_scope(scope).filter(model_id=row.model_id).values_list("cluster", flat=True)
@@ -126,16 +126,16 @@ def project(scope: Scope, *, now: datetime) -> int:
             Projection.objects.in_scope(scope).delete()
             return 0
         runner.report(1, 3)
-        fitted = _fitted(_stored(scope), sample)
+        fitted = _fit_axes(_find_stored(scope), sample)
         clusters = ivf.assign(sample.vectors, fitted.centroids)
-        named = _named(scope, sample, clusters, count=len(fitted.centroids))
+        named = _name_clusters(scope, sample, clusters, count=len(fitted.centroids))
         runner.report(2, 3)
         if _store(scope, model.pk, sample=sample, fitted=fitted, clusters=clusters, named=named, now=now):
             return len(sample.ids)
     return 0
 
 
-def _stored(scope: Scope) -> Projection | None:
+def _find_stored(scope: Scope) -> Projection | None:
     return Projection.objects.in_scope(scope).filter(model__state=EmbeddingState.ACTIVE).first()
 
 
@@ -173,7 +173,7 @@ def _sample(scope: Scope, model_id: int, *, now: datetime) -> _Sample:
     return _Sample([row[0] for row in rows], vectors, [row[1] for row in rows], rows[0][3] if rows else 0, now)
 
 
-def _fitted(row: Projection | None, sample: _Sample) -> _Fitted:
+def _fit_axes(row: Projection | None, sample: _Sample) -> _Fitted:
     """The axes that are stored, if they fit; else new ones."""
     dimensions = sample.vectors.shape[1]
     if row is not None and sample.of < GROWN * row.fitted_of:
@@ -185,7 +185,7 @@ def _fitted(row: Projection | None, sample: _Sample) -> _Fitted:
     return _Fitted(axes, centroids, new_id(), len(sample.ids), sample.of, sample.read_at, is_new=True)
 
 
-def _named(scope: Scope, sample: _Sample, clusters: np.ndarray, *, count: int) -> list[dict[str, Any]]:
+def _name_clusters(scope: Scope, sample: _Sample, clusters: np.ndarray, *, count: int) -> list[dict[str, Any]]:
     """The clusters with their words, as they are written most often in their memories."""
     by_cluster = naming_terms(clusters.tolist(), sample.terms, count=count)
     wanted: defaultdict[uuid.UUID, set[str]] = defaultdict(set)

@@ -227,7 +227,7 @@ def record(
     audit.record(
         scope,
         AuditEvent.CONSOLE_PROBE,
-        subject=audit.keyed_hash(scope, "question", normal_question(text)),
+        subject=audit.hash_words(scope, "question", normal_question(text)),
         details=details,
         now=now,
     )

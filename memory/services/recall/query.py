@@ -265,7 +265,7 @@ def _store(
     return answer
 
 
-def _held(pack: dict[str, Any]) -> list[str]:
+def _list_memory_ids(pack: dict[str, Any]) -> list[str]:
     """The memories whose text the pack holds, each once."""
     hits, told = pack["retrieval"]["raw_chunks"], [*pack["working_memory"]["l1_window"], *pack["durable"]]
     return list(dict.fromkeys([*(hit["id"] for hit in hits), *(one["memory_id"] for one in told)]))
@@ -296,7 +296,7 @@ def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, 
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
         "pack": encode(answer.pack).decode(),
-        "memory_ids": uuid_array(_held(answer.pack)),
+        "memory_ids": uuid_array(_list_memory_ids(answer.pack)),
         "now": ask.now,
         "commit": commit_of_reads(),
         "actor": scope.actor,

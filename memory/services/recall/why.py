@@ -67,12 +67,12 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     if memory["state"] != MemoryState.ACTIVE:
         return Diagnosis(memory_id, Verdict.ARCHIVED, f"It is {memory['state']}: only active memories are searched.")
     if ask.as_of is not None and memory["created_at"] > ask.as_of:
-        return _recorded_later(memory_id, memory["created_at"], ask.as_of)
+        return _diagnose_recorded_later(memory_id, memory["created_at"], ask.as_of)
     if untrue := _not_holding(memory, ask):
-        untrue += _judged(scope, memory_id, memory["superseded_by"])
+        untrue += _explain_judgement(scope, memory_id, memory["superseded_by"])
         return Diagnosis(memory_id, Verdict.NOT_HOLDING, untrue, details=_times(memory))
-    if ask.where is not None and (failed := _failed(scope, memory_id, ask.where)):
-        return _filtered(memory_id, failed)
+    if ask.where is not None and (failed := _list_failed(scope, memory_id, ask.where)):
+        return _diagnose_filtered(memory_id, failed)
     (asked,) = questions([replace(ask, dry_run=True)])
     collapse = in_force(scope.namespace_id).policy.collapse_duplicates
     with limit_statements():
@@ -80,9 +80,9 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     hit = next((hit for hit in retrieval.hits if hit.id == memory_id), None)
     dropped = next((dropped for dropped in retrieval.dropped if dropped.candidate.memory_id == memory_id), None)
     if hit:
-        found = _returned(hit, retrieval)
+        found = _diagnose_returned(hit, retrieval)
     elif dropped:
-        found = _dropped(dropped, retrieval)
+        found = _diagnose_dropped(dropped, retrieval)
     else:
         found = _no_candidate(scope, asked, memory_id, retrieval, top_k=ask.top_k)
     vectors = MemoryVector.objects.in_scope(scope).filter(model_id=asked.model_id, memory_id=memory_id)
@@ -90,7 +90,7 @@ def why(scope: Scope, ask: Ask, *, memory_id: uuid.UUID) -> Diagnosis:
     return replace(found, notes=notes, degraded=retrieval.degraded)
 
 
-def _recorded_later(memory_id: uuid.UUID, recorded: datetime, as_of: datetime) -> Diagnosis:
+def _diagnose_recorded_later(memory_id: uuid.UUID, recorded: datetime, as_of: datetime) -> Diagnosis:
     details = {"created_at": recorded.isoformat(), "as_of": as_of.isoformat()}
     told = f"It was recorded at {details['created_at']}, after the {details['as_of']} that `as_of` asks for."
     return Diagnosis(memory_id, Verdict.RECORDED_LATER, told, details=details)
@@ -113,7 +113,7 @@ def _not_holding(memory: Mapping[str, Any], ask: Ask) -> str:
     return f"It held until {memory['valid_to'].isoformat()}{by}. Ask with `valid_at` or `as_of` for what held before."
 
 
-def _judged(scope: Scope, memory_id: uuid.UUID, newer_id: uuid.UUID | None) -> str:
+def _explain_judgement(scope: Scope, memory_id: uuid.UUID, newer_id: uuid.UUID | None) -> str:
     """Why a language model judged so, as a sentence to append; empty when none did."""
     if newer_id is None:
         return ""
@@ -133,7 +133,7 @@ SELECT 1 FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s AND m.id =
 """
 
 
-def _failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
+def _list_failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str, Any]]:
     """The entries of the filter that do not hold for the memory."""
     failed = []
     for entry in entries(where):
@@ -145,14 +145,14 @@ def _failed(scope: Scope, memory_id: uuid.UUID, where: Filter) -> list[dict[str,
     return failed
 
 
-def _filtered(memory_id: uuid.UUID, failed: list[dict[str, Any]]) -> Diagnosis:
+def _diagnose_filtered(memory_id: uuid.UUID, failed: list[dict[str, Any]]) -> Diagnosis:
     shown = ", ".join(orjson.dumps(entry).decode() for entry in failed)
     if len(shown) > _SHOWN_CHARS:
         shown = shown[:_SHOWN_CHARS] + "…"
     return Diagnosis(memory_id, Verdict.FILTERED, f"The filter leaves it out by {shown}.", details={"failed": failed})
 
 
-def _returned(hit: Hit, retrieval: Retrieval) -> Diagnosis:
+def _diagnose_returned(hit: Hit, retrieval: Retrieval) -> Diagnosis:
     return Diagnosis(
         hit.id,
         Verdict.RETURNED,
@@ -168,7 +168,7 @@ def _returned(hit: Hit, retrieval: Retrieval) -> Diagnosis:
     )
 
 
-def _dropped(dropped: Dropped, retrieval: Retrieval) -> Diagnosis:
+def _diagnose_dropped(dropped: Dropped, retrieval: Retrieval) -> Diagnosis:
     candidate, last = dropped.candidate, retrieval.hits[-1]
     more = differences(last.candidate, candidate)
     sentence = f"It is candidate {dropped.rank} of {retrieval.considered}. {dropped.reason}"
@@ -212,13 +212,13 @@ def _no_candidate(
     pools = {"dense": max(DENSE_POOL, top_k), "lexical": max(LEXICAL_POOL, top_k)}
     by_meaning = (
         f"by meaning it is number {near.rank} of {near.of} (cosine {near.score:.4f}; the best {pools['dense']} are "
-        f"candidates{_overlooked(near, pools['dense'])})"
+        f"candidates{_explain_overlooked(near, pools['dense'])})"
         if near
         else "it has no vector yet"
     )
     by_words = (
         f"by its words number {worded.rank} of {worded.of} (BM25 {worded.score:.4f}; the best {pools['lexical']} are"
-        f"{_overlooked(worded, pools['lexical'])})"
+        f"{_explain_overlooked(worded, pools['lexical'])})"
         if worded
         else "it shares no word with the question"
     )
@@ -234,7 +234,7 @@ def _no_candidate(
     )
 
 
-def _overlooked(standing: ArmStanding, pool: int) -> str:
+def _explain_overlooked(standing: ArmStanding, pool: int) -> str:
     """Of a memory that is among the best and is no candidate all the same."""
     return "; the approximate search of a large namespace overlooked it" if standing.rank <= pool else ""
 

@@ -30,7 +30,7 @@ class Due:
     kind: str
     strength: Strength
 
-    def explained(self, policy: Policy) -> dict[str, Any]:
+    def explain(self, policy: Policy) -> dict[str, Any]:
         """Rule, reason in a sentence, and the parts of the strength."""
         parts = {name: round(value, 6) for name, value in asdict(self.strength).items()}
         if self.rule == SweepRule.DECAYED:
@@ -59,7 +59,7 @@ _EXPIRED = """coalesce(%(now)s >= coalesce(u.expires_at, CASE WHEN %(ttl_days)s 
     THEN greatest(m.created_at, u.restored_at) + make_interval(days => %(ttl_days)s) END), false)"""
 _DECAYED = f"(%(decay)s AND {STRENGTH_SQL} < %(floor)s)"
 
-# Whether a memory `m` with its upkeep `u` is due, with the parameters of `bound`.
+# Whether a memory `m` with its upkeep `u` is due, with the parameters of `bind_parameters`.
 DUE_SQL = f"(NOT {_EXEMPT} AND ({_EXPIRED} OR {_DECAYED}))"
 
 _DUE = f"""
@@ -84,7 +84,7 @@ def page(namespace_id: int, policy: Policy, *, after: uuid.UUID = FIRST, limit: 
     return _due(_PAGE, namespace_id, policy, now=now, after=after, limit=limit)
 
 
-def locked_page(
+def lock_page(
     namespace_id: int, policy: Policy, *, after: uuid.UUID, limit: int, now: datetime
 ) -> tuple[list[Due], uuid.UUID | None]:
     """As `page`, with the rows locked; those that another transaction holds are left out. And where the next starts.
@@ -102,13 +102,13 @@ def locked_page(
 def counts(namespace_id: int, policy: Policy, *, now: datetime) -> DueCounts:
     """How many memories are due."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, bound(namespace_id, policy, now=now))
+        cursor.execute(_COUNTS, bind_parameters(namespace_id, policy, now=now))
         return DueCounts(*cursor.fetchone())
 
 
 def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **which: Any) -> list[Due]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {**bound(namespace_id, policy, now=now), **which})
+        cursor.execute(statement, {**bind_parameters(namespace_id, policy, now=now), **which})
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
     return [
         Due(
@@ -127,7 +127,7 @@ def _due(statement: str, namespace_id: int, policy: Policy, *, now: datetime, **
     ]
 
 
-def bound(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
+def bind_parameters(namespace_id: int, policy: Policy, *, now: datetime) -> dict[str, Any]:
     """What the conditions and expressions of this module are given."""
     return {
         **parameters(policy.half_life_days, now=now),

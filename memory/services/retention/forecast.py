@@ -99,7 +99,11 @@ def grid(scope: Scope, policy: Policy, *, now: datetime) -> Grid:
     lower = strengths(policy)
     counts = [[0] * len(AGES) for _ in lower]
     with connection.cursor() as cursor:
-        parameters = {**due.bound(scope.namespace_id, policy, now=now), "strengths": lower, "ages": list(AGES)}
+        parameters = {
+            **due.bind_parameters(scope.namespace_id, policy, now=now),
+            "strengths": lower,
+            "ages": list(AGES),
+        }
         cursor.execute(_GRID, parameters)
         for strength, age, count in cursor.fetchall():
             counts[strength - 1][age - 1] = count
@@ -118,7 +122,7 @@ def rows(
     """The active memories in a band of age and one of strength at `now`, or those that a sweep would archive then."""
     found: MemoryQuerySet = Memory.objects.in_scope(scope).active()
     wanted = [due.DUE_SQL] if is_due else []
-    parameters: dict[str, Any] = due.bound(scope.namespace_id, policy, now=now)
+    parameters: dict[str, Any] = due.bind_parameters(scope.namespace_id, policy, now=now)
     for name, expression, band in (("age", AGE_DAYS_SQL, age), ("strength", STRENGTH_SQL, strength)):
         if band is None:
             continue

@@ -33,13 +33,13 @@ def preview(scope: Scope, *, wanted: Mapping[str, Any], now: datetime) -> dict[s
         "namespace": scope.namespace,
         "policy": nest(would_be.values),
         "active_memories": entries.count_searchable(scope.namespace_id),
-        "would": _counted(would),
-        "without_change": _counted(without_change),
-        "memories": [{"memory_id": str(found.memory_id), **found.explained(policy)} for found in first],
+        "would": _count_changes(would),
+        "without_change": _count_changes(without_change),
+        "memories": [{"memory_id": str(found.memory_id), **found.explain(policy)} for found in first],
     }
 
 
-def _counted(tally: SweepTally) -> dict[str, int]:
+def _count_changes(tally: SweepTally) -> dict[str, int]:
     counted = asdict(tally)
     counted.pop("rated")
     return {"archive": tally.decayed + tally.expired, **counted}

@@ -167,7 +167,7 @@ def _archive_batch(
     with transaction.atomic():
         if holds.on_namespace(scope.namespace_id):
             return [], None
-        found, following = due.locked_page(scope.namespace_id, policy, after=after, limit=BATCH, now=now)
+        found, following = due.lock_page(scope.namespace_id, policy, after=after, limit=BATCH, now=now)
         if not found:
             return [], following
         why = {entry.memory_id: entry for entry in found}
@@ -185,7 +185,7 @@ def _archive_batch(
                     AuditEvent.MEMORY_ARCHIVE,
                     session=memory.session,
                     subject=str(memory.pk),
-                    details={**why[memory.pk].explained(policy), **states},
+                    details={**why[memory.pk].explain(policy), **states},
                     now=now,
                 )
                 for memory in memories

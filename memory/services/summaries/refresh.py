@@ -51,7 +51,7 @@ class Refresh:
         return Q(message_count__gt=F("summarised_turn")) & due
 
 
-def configured_refresh() -> Refresh:
+def read_refresh_settings() -> Refresh:
     """What the settings say, for namespaces without a policy of their own."""
     return _refresh(
         settings.MEMOS_SUMMARY_REFRESH_MESSAGES,
@@ -83,7 +83,7 @@ def request_if_due(
         sessions = sessions.with_new_tokens().filter((refresh or refresh_of(scope.namespace_id)).due(now))
     else:
         sessions = sessions.filter(message_count__gt=F("summarised_turn"))
-    claimed = sessions.filter(_unclaimed(now)).update(summary_requested_at=now)
+    claimed = sessions.filter(_is_unclaimed(now)).update(summary_requested_at=now)
     if claimed:
         queue.enqueue(queue.CONDENSE, scope.namespace_id, session)
     return bool(claimed)
@@ -96,9 +96,9 @@ def request_overdue(*, now: datetime, limit: int = 500, refresh: Refresh | None 
     or given up.
     """
     sessions = Session.objects.across_namespaces().with_new_tokens()
-    sessions = sessions.filter(_unclaimed(now), last_message_at__lt=_expired(now))
+    sessions = sessions.filter(_is_unclaimed(now), last_message_at__lt=_earliest_claim(now))
     own = set(NamespacePolicy.objects.across_namespaces().values_list("namespace_id", flat=True))
-    works = [(sessions.exclude(namespace_id__in=own), refresh or configured_refresh())]
+    works = [(sessions.exclude(namespace_id__in=own), refresh or read_refresh_settings())]
     works += [(sessions.filter(namespace_id=one), refresh or refresh_of(one)) for one in sorted(own)]
     return sum(_request(waiting.filter(due.due(now)), due, now=now, limit=limit) for waiting, due in works)
 
@@ -113,9 +113,9 @@ def _request(overdue: QuerySet[Session], due: Refresh, *, now: datetime, limit: 
     return queued
 
 
-def _unclaimed(now: datetime) -> Q:
-    return Q(summary_requested_at=None) | Q(summary_requested_at__lt=_expired(now))
+def _is_unclaimed(now: datetime) -> Q:
+    return Q(summary_requested_at=None) | Q(summary_requested_at__lt=_earliest_claim(now))
 
 
-def _expired(now: datetime) -> datetime:
+def _earliest_claim(now: datetime) -> datetime:
     return now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS)

@@ -11,7 +11,7 @@ import orjson
 
 from memory.errors import LLMUnavailable
 from memory.models import Condensation, Memory
-from memory.providers.llm_cards import configured_card_writer
+from memory.providers.llm_cards import find_card_writer
 from memory.stores import model_calls
 from memory.text.card import build_card
 from memory.text.statements import Turn
@@ -37,7 +37,7 @@ def write_card(
 
     `model` in place of that of the settings; `max_tokens` is for the extractor.
     """
-    llm = configured_card_writer(model)
+    llm = find_card_writer(model)
     details: dict[str, Any] = {}
     if llm is not None:
         try:

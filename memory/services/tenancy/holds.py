@@ -34,13 +34,13 @@ def on_namespace(namespace_id: int) -> bool:
 
 def under_hold(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> Collection[uuid.UUID]:
     """Those of the memories that are under a legal hold: their own, or their namespace's by its policy."""
-    return memory_ids if on_namespace(namespace_id) else _held_alone(namespace_id, memory_ids)
+    return memory_ids if on_namespace(namespace_id) else _list_own_holds(namespace_id, memory_ids)
 
 
 def refuse(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> None:
     """Raises Conflict when one of the memories, locked by the caller, is under a legal hold."""
     refuse_namespace(namespace_id)
-    if held := _held_alone(namespace_id, memory_ids):
+    if held := _list_own_holds(namespace_id, memory_ids):
         raise Conflict(
             f"{len(held)} of these memories are under a legal hold, {held[0]} among them, and nothing was changed. "
             "Leave them out, or lift the hold: POST /v1/policy/exemptions with `legal_hold` false.",
@@ -65,7 +65,7 @@ def lock_free(namespace_id: int, memories: QuerySet[Memory]) -> None:
     refuse(namespace_id, list(rows.values_list("pk", flat=True)))
 
 
-def _held_alone(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
+def _list_own_holds(namespace_id: int, memory_ids: Sequence[uuid.UUID]) -> list[uuid.UUID]:
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from memory.caches import Cache, for_seconds
 from memory.enums import AccessScope
 from memory.errors import NotFound
@@ -14,6 +16,7 @@ KNOWN_SECONDS = 2.0
 LISTED_NAMESPACES = 20
 
 _BY_NAME = "SELECT id FROM memory_namespace WHERE name = %(name)s"
+_NAME_OF = "SELECT name FROM memory_namespace WHERE id = %(id)s"
 
 # By name; a name that no namespace has is not known.
 _ids: Cache[str, int] = for_seconds(KNOWN_SECONDS)
@@ -61,7 +64,13 @@ def only_namespace(access: Access) -> str | None:
     if access.all_namespaces or len(access.namespace_ids) != 1:
         return None
     (identity,) = access.namespace_ids
-    return Namespace.objects.filter(pk=identity).values_list("name", flat=True).first()
+    rows = fetch(_NAME_OF, {"id": identity}, prepared=True, of_tenants=False)
+    return str(rows[0][0]) if rows else None
+
+
+def list_ids(names: Collection[str]) -> frozenset[int]:
+    """The ids of those of the namespaces that are there."""
+    return frozenset(Namespace.objects.filter(name__in=names).values_list("pk", flat=True))
 
 
 def ensure_namespace(name: str) -> Namespace:

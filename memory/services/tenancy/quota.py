@@ -68,7 +68,7 @@ LIMIT %(limit)s
 """
 
 
-def nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
+def list_nearly_used(access: Access, *, limit: int, now: datetime) -> list[NearlyUsed]:
     """The quotas of which NEARLY or more is used, the fullest first."""
     anywhere = propose({}).policy
     parameters = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -17,15 +18,16 @@ from typing import Any
 
 from django.db import transaction
 
+from memory import audit
 from memory.caches import Cache, for_seconds
-from memory.enums import Degradation
+from memory.enums import AuditEvent, Degradation
 from memory.errors import BudgetExceeded
 from memory.governance.budget import Amount, Budget, Limit, refusing, warning
-from memory.models import ApiKey, UsageReservation
+from memory.models import ApiKey, AuditLog, Namespace, UsageReservation
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.sql import fetch
 from memory.services.tenancy.policy import governing, propose
-from memory.types import Access
+from memory.types import Access, Scope
 
 log = logging.getLogger("memos.usage")
 
@@ -90,7 +92,7 @@ _RESERVED = {
 }
 
 
-def known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
+def find_known_budgets(payer: Payer) -> tuple[HeldBudget, ...] | None:
     """The budgets that the payer's calls count against, as this process knows them; None when it must look."""
     return _held.get((payer.namespace_id, payer.key_id))
 
@@ -114,10 +116,19 @@ def reserve(call_id: uuid.UUID, payer: Payer, asked: Amount, *, now: datetime) -
     held = budgets_of(payer)
     if not held:
         return False
+    try:
+        warned = _reserve(call_id, payer, held, asked, now=now)
+    except BudgetExceeded as refusal:
+        _record_refusal(payer, held, refusal, now=now)
+        raise
+    return warned
+
+
+def _reserve(call_id: uuid.UUID, payer: Payer, held: Sequence[HeldBudget], asked: Amount, *, now: datetime) -> bool:
     with transaction.atomic():
         for one in held:
-            lock_in_transaction(Lock.BUDGET_OF_KEY if one.of_key else Lock.BUDGET, one.id)
-        warned = [_admit(one, asked, now=now) for one in held]
+            _lock(one)
+        warned = [_admit(one, asked, payer, now=now) for one in held]
         UsageReservation.objects.create(
             id=call_id,
             namespace_id=payer.namespace_id,
@@ -190,7 +201,11 @@ def _amounts(held: HeldBudget, now: datetime) -> tuple[Amount, Amount]:
     return Amount(usd, int(tokens)), Amount(open_usd, int(open_tokens))
 
 
-def _admit(held: HeldBudget, asked: Amount, *, now: datetime) -> bool:
+def _lock(held: HeldBudget) -> None:
+    lock_in_transaction(Lock.BUDGET_OF_KEY if held.of_key else Lock.BUDGET, held.id)
+
+
+def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> bool:
     """Whether a soft limit is reached with the call. Raises BudgetExceeded."""
     used, reserved = _amounts(held, now)
     limit = refusing(held.budget, used=used + reserved, asked=asked)
@@ -203,7 +218,39 @@ def _admit(held: HeldBudget, asked: Amount, *, now: datetime) -> bool:
     if is_new:
         extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
         log.warning("a soft budget of model calls is reached", extra=extra)
+        _record_reached(payer, held, soft, now=now)
     return True
+
+
+def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExceeded, *, now: datetime) -> None:
+    """In a transaction of its own: the one of the call was rolled back."""
+    spent = next(one for one in held if one.holder == refusal.detail["budget"])
+    limit = next(one for one in spent.budget.limits() if one.hard and one.unit == refusal.detail["unit"])
+    with transaction.atomic():
+        _lock(spent)
+        _record_reached(payer, spent, limit, now=now)
+
+
+def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> None:
+    """Has the audit log of the payer's namespace say, once a period, that a limit is reached. Under its lock."""
+    kind = "hard" if limit.hard else "soft"
+    begun = held.budget.begins(now).date()
+    subject = f"budget:{held.holder}:{held.id}:{kind}_{limit.unit}:{begun}"
+    events = AuditLog.objects.filter(namespace_id=payer.namespace_id, subject=subject)
+    if events.filter(event_type=AuditEvent.BUDGET_REACH.value).exists():
+        return
+    name = Namespace.objects.filter(pk=payer.namespace_id).values_list("name", flat=True).first()
+    details = {
+        "of": held.holder,
+        "limit": kind,
+        "unit": limit.unit,
+        "most": _number(limit.most, limit),
+        "period": held.budget.period.value,
+        "resets_at": held.budget.resets(now).isoformat(),
+    }
+    actor = str(ApiKey.objects.filter(pk=payer.key_id).values_list("prefix", flat=True).first() or "")
+    scope = Scope(payer.namespace_id, name or "", f"key:{actor}" if actor else "worker", payer.request_id[:64])
+    audit.record(scope, AuditEvent.BUDGET_REACH, subject=subject, details=details, now=now)
 
 
 def _refusal(
@@ -216,10 +263,12 @@ def _refusal(
         if held.of_key
         else f"raise budget.hard_{limit.unit} in the namespace's policy (PUT /v1/policy)"
     )
-    taken = _written(used, limit) + (f" and {_written(reserved, limit)} reserved" if reserved.of(limit.unit) else "")
+    taken = _format_amount(used, limit) + (
+        f" and {_format_amount(reserved, limit)} reserved" if reserved.of(limit.unit) else ""
+    )
     message = (
         f"The {held.holder}'s budget of model calls for this {held.budget.period.value} is spent: of "
-        f"{limit.most.normalize():f} {unit} {taken} are used, and the call may take {_written(asked, limit)}. "
+        f"{limit.most.normalize():f} {unit} {taken} are used, and the call may take {_format_amount(asked, limit)}. "
         f"It begins anew at {resets:%Y-%m-%dT%H:%M:%SZ}; wait until then, or {mend}."
     )
     detail: dict[str, Any] = {
@@ -240,5 +289,5 @@ def _number(amount: Decimal, limit: Limit) -> float | int:
     return float(amount) if limit.unit == "usd" else int(amount)
 
 
-def _written(amount: Amount, limit: Limit) -> str:
+def _format_amount(amount: Amount, limit: Limit) -> str:
     return f"{amount.usd:.4f}" if limit.unit == "usd" else f"{amount.tokens:,}"

@@ -58,7 +58,7 @@ def _plan(*, call: PlannedCall, **_signal: Any) -> None:
         _payers.popitem(last=False)
     if not payer.namespace_id and not payer.key_id:
         return
-    held = budgets.known_budgets(payer)
+    held = budgets.find_known_budgets(payer)
     if held is None:
         held = book(partial(budgets.budgets_of, payer))
     if not held:
@@ -95,7 +95,7 @@ def _payer_now() -> Payer:
 
 
 def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
-    usage = _counted(call)
+    usage = _count_tokens(call)
     planned = call.planned
     cost = None
     if usage.prompt is not None:
@@ -129,7 +129,7 @@ def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
     )
 
 
-def _counted(call: EndedCall) -> TokenUsage:
+def _count_tokens(call: EndedCall) -> TokenUsage:
     """The tokens as the provider counted them; of one that did not say, and had begun to answer, the estimate."""
     has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None
     if call.usage.prompt is not None or not has_begun:

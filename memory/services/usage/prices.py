@@ -42,11 +42,11 @@ def cost_of(provider: str, model: str, *, prompt: int, cached: int, completion: 
     if not priced.total_price and prompt + completion:
         # The model is listed without the price of what it did.
         return None
-    return Cost(priced.total_price.quantize(_PLACES), _known_prices())
+    return Cost(priced.total_price.quantize(_PLACES), _name_price_list())
 
 
 @cache
-def _known_prices() -> str:
+def _name_price_list() -> str:
     import genai_prices  # noqa: PLC0415 - as above
 
     return f"genai-prices {genai_prices.__version__}"

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from memory.enums import ModelPurpose
 from memory.models.keys import first_id_of
 from memory.models.sql import fetch
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.services.usage.prices import Cost, cost_of
 from memory.types import Access
 
@@ -40,7 +40,7 @@ class HandedOver:
         )
 
 
-def handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
+def count_handed_over_by_day(access: Access, *, since: datetime) -> dict[date, HandedOver]:
     """By UTC day, of the packs that are kept (retention.packs_days); days without one are absent."""
     parameters = {
         "since": since,
@@ -58,7 +58,7 @@ def worth(tokens: int) -> tuple[Cost, str] | None:
 
     None where no model is set up, or its price is not known.
     """
-    model = configured_chat(ModelPurpose.ANSWER)
+    model = find_chat_model(ModelPurpose.ANSWER)
     if model is None or tokens <= 0:
         return None
     cost = cost_of(model.provider, model.name, prompt=tokens, cached=0, completion=0)

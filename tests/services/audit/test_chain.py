@@ -259,7 +259,7 @@ class TestAnotherCluster:
         for one in AuditSeal.objects.order_by("number"):
             ids = list(chain.members(one))
             one.previous = previous
-            rows = chain.rows_named(ids)
+            rows = chain.list_rows(ids)
             previous = chain.seal_hash(one, [row.digest for row in rows])
             packed = b"".join(row.id.bytes + row.digest[:8] for row in rows)
             tamper("UPDATE memory_auditseal SET previous = %s, hash = %s, members = %s WHERE number = %s",
@@ -347,7 +347,7 @@ def test_the_digest_does_not_depend_on_the_sessions_settings():
     events = happen(3)
 
     def digests() -> list[bytes]:
-        return [row.digest for row in chain.rows_named([event.pk for event in events])]
+        return [row.digest for row in chain.list_rows([event.pk for event in events])]
 
     plain = digests()
     with transaction.atomic(), connection.cursor() as cursor:

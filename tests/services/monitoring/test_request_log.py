@@ -12,6 +12,7 @@ from memory.models import RequestMinute
 from memory.services.monitoring import request_log, request_stats
 from memory.services.monitoring.request_stats import Figures
 from memory.types import Access, system_access
+from tests.api.mcp.client import work
 
 
 @pytest.fixture
@@ -46,6 +47,14 @@ def test_a_request_is_counted_for_its_namespace_and_for_all(alice, bob, recordin
     assert (everyone.count, everyone.errors, everyone.empty_recalls) == (3, 1, 1)
     assert (alices.count, alices.errors, alices.empty_recalls) == (1, 0, 0)
     assert sum(alices.latency) == 1
+
+
+def test_a_call_of_a_tool_is_counted_for_its_namespace(alice, bob, recording):
+    work(alice.client, "search_memories", query="harbour")
+
+    assert request_log.flush() == 1
+    counted = RequestMinute.objects.across_namespaces().exclude(namespace_id=0).get()
+    assert (counted.namespace_id, counted.route, counted.count) == (alice.scope.namespace_id, "mcp", 1)
 
 
 def test_counts_of_one_minute_add_up(db, recording):

@@ -9,7 +9,7 @@ from django_q.models import OrmQ
 from memory import caches
 from memory.enums import SummaryTrigger
 from memory.models import Condensation, Memory, Namespace, Session
-from memory.models.sql import capped_counts
+from memory.models.sql import count_each
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.monitoring import stats
@@ -147,5 +147,5 @@ def test_several_counts_are_one_statement(django_assert_num_queries):
         Memory.objects.reachable_by(Access(actor="key:1")),
     )
     with django_assert_num_queries(2):
-        assert capped_counts(mine, nowhere, mine.filter(role="nobody"), most=3) == [3, 0, 0]
-        assert capped_counts(mine, most=10) == [5]
+        assert count_each(mine, nowhere, mine.filter(role="nobody"), most=3) == [3, 0, 0]
+        assert count_each(mine, most=10) == [5]

@@ -320,7 +320,7 @@ class TestTwoAtOnce:
         taken: list[list[uuid.UUID]] = []
 
         def take(limit: int) -> None:
-            found, _ = due.locked_page(
+            found, _ = due.lock_page(
                 alice.scope.namespace_id, policy, after=due.FIRST, limit=limit, now=NOW + TALK_GONE
             )
             taken.append([entry.memory_id for entry in found])

@@ -17,7 +17,7 @@ from memory.services.ingestion.ingest import ingest_batch
 from memory.services.sessions.reset import reset_session
 from memory.services.summaries import condense
 from memory.services.summaries.condense import condense_session
-from memory.services.summaries.refresh import configured_refresh, request_if_due, request_overdue
+from memory.services.summaries.refresh import read_refresh_settings, request_if_due, request_overdue
 from memory.services.summaries.writer import EXTRACTIVE
 from memory.tasks import condense_session as job
 from memory.tasks import request_missing_summaries
@@ -270,10 +270,10 @@ def test_a_run_that_another_overtakes_while_it_reads_stores_nothing_twice(alice)
     def overtake(execute: Callable, sql: str, params: Any, many: bool, context: Any) -> Any:
         if 'FROM "memory_condensation"' in sql and not overtaken:
             overtaken.append(True)
-            condense._store(alice.scope, "s1", batch, written, configured_refresh(), now=NOW)
+            condense._store(alice.scope, "s1", batch, written, read_refresh_settings(), now=NOW)
         return execute(sql, params, many, context)
 
-    batch = condense._next_batch(alice.scope, "s1", configured_refresh(), now=NOW)
+    batch = condense._next_batch(alice.scope, "s1", read_refresh_settings(), now=NOW)
     written = condense._write_card(alice.scope, batch)
     with connection.execute_wrapper(overtake):
         run(alice)

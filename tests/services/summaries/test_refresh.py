@@ -15,7 +15,13 @@ from memory.models import Condensation, Memory, Session
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.context import session_context
 from memory.services.summaries.condense import condense_session
-from memory.services.summaries.refresh import Refresh, configured_refresh, refresh_of, request_if_due, request_overdue
+from memory.services.summaries.refresh import (
+    Refresh,
+    read_refresh_settings,
+    refresh_of,
+    request_if_due,
+    request_overdue,
+)
 from memory.services.tenancy import policy
 from memory.types import NewMemory
 
@@ -104,9 +110,9 @@ def test_the_settings_are_the_default(settings):
     settings.MEMOS_SUMMARY_REFRESH_MESSAGES = 7
     settings.MEMOS_SUMMARY_REFRESH_TOKENS = 90
     settings.MEMOS_SUMMARY_IDLE_SECONDS = 60
-    assert configured_refresh() == Refresh(messages=7, tokens=90, idle=timedelta(minutes=1))
+    assert read_refresh_settings() == Refresh(messages=7, tokens=90, idle=timedelta(minutes=1))
     settings.MEMOS_SUMMARY_IDLE_SECONDS = 0
-    assert configured_refresh().idle is None
+    assert read_refresh_settings().idle is None
 
 
 @pytest.mark.parametrize(

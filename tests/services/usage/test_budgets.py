@@ -17,7 +17,7 @@ from memory.errors import BudgetExceeded, InvalidInput, RedisAway
 from memory.governance.budget import Amount, Budget
 from memory.models import ApiKey, Memory, UsageReservation
 from memory.postgresql import reach
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.services.summaries.condense import condense_session
 from memory.services.summaries.writer import EXTRACTIVE
 from memory.services.tenancy.keys import issue_key
@@ -39,7 +39,7 @@ def budget(tenant: Any, **values: Any) -> None:
 
 def ask(tenant: Any, *, key_id: int | None = None, max_tokens: int = 50) -> list[str]:
     """Asks the model for the tenant; the warnings that an answer would end with."""
-    model = configured_chat(ModelPurpose.ANSWER)
+    model = find_chat_model(ModelPurpose.ANSWER)
     assert model is not None
     who = caller.Caller("req-1", key_id)
     with reach.within(tenant.scope.namespace_id), caller.hold(who):
@@ -208,7 +208,7 @@ def test_a_stream_that_has_begun_goes_on_to_its_end(alice, chat, settings):
         settings.MEMOS_LLM_BASE_URL = url
         budget(alice, hard_tokens=100)
         with reach.within(alice.scope.namespace_id):
-            model = configured_chat(ModelPurpose.ANSWER)
+            model = find_chat_model(ModelPurpose.ANSWER)
             with model.stream(MESSAGES, max_tokens=90) as answer:
                 pieces = iter(answer)
                 next(pieces)

@@ -18,7 +18,7 @@ from memory.model_prices import read_prices
 from memory.models import ModelCall, UsageDay
 from memory.models.keys import first_id_of
 from memory.postgresql import reach
-from memory.providers.chat.registry import configured_chat
+from memory.providers.chat.registry import find_chat_model
 from memory.services.usage import calls
 from tests.services.usage.conftest import PRICED, UNPRICED, booked, says, streaming, usage_of
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def ask(max_tokens: int = 50) -> str:
-    model = configured_chat(ModelPurpose.ANSWER)
+    model = find_chat_model(ModelPurpose.ANSWER)
     assert model is not None
     return model.complete(MESSAGES, max_tokens=max_tokens).text
 
@@ -120,7 +120,7 @@ def test_tokens_that_the_provider_did_not_count_are_estimated(alice, chat):
 def test_a_stream_is_kept_with_its_first_token(alice, chat, settings):
     with streaming(5, usage_of(40, 5)) as url:
         settings.MEMOS_LLM_BASE_URL = url
-        with configured_chat(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
+        with find_chat_model(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
             assert "".join(answer) == "w0 w1 w2 w3 w4 "
 
     (row,) = booked()
@@ -131,7 +131,7 @@ def test_a_stream_is_kept_with_its_first_token(alice, chat, settings):
 def test_a_stream_whose_reader_leaves_is_kept_as_cancelled(alice, chat, settings):
     with streaming(50, usage_of(40, 5)) as url:
         settings.MEMOS_LLM_BASE_URL = url
-        with configured_chat(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
+        with find_chat_model(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
             pieces = iter(answer)
             for _ in range(20):
                 next(pieces)
@@ -145,7 +145,7 @@ def test_the_one_who_asked_pays_also_where_the_stream_ends_elsewhere(alice, chat
     with streaming(2, usage_of(40, 2)) as url:
         settings.MEMOS_LLM_BASE_URL = url
         with reach.within(alice.scope.namespace_id), caller.hold(caller.Caller("req-1", key_id=7)):
-            stream = configured_chat(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50)
+            stream = find_chat_model(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50)
             answer = stream.__enter__()
         list(answer)
         stream.__exit__(None, None, None)
@@ -220,7 +220,7 @@ def test_calls_are_deleted_when_their_days_are_over_and_their_sums_stay(alice, c
 
 def test_open_calls_are_not_kept_in_mind_for_ever(alice, chat, monkeypatch: Any):
     monkeypatch.setattr(calls, "_MOST_OPEN", 2)
-    model = configured_chat(ModelPurpose.ANSWER)
+    model = find_chat_model(ModelPurpose.ANSWER)
     for _ in range(5):
         model._plan(MESSAGES, 10)
 

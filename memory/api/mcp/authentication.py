@@ -1,0 +1,26 @@
+"""Who calls `/mcp`: an API key as on every route or, where an issuer is configured, its OAuth token."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from rest_framework.request import Request
+
+from memory.api.authentication import TOKEN_MARK, KeyAuthentication
+from memory.api.mcp.oauth import access_of_jwt, metadata_address
+from memory.types import Access
+
+
+class McpAuthentication(KeyAuthentication):
+    """Tells who is refused where tokens are to be had (RFC 9728)."""
+
+    def access_of(self, token: str) -> Access:
+        if settings.MEMOS_OAUTH_ISSUER and not token.startswith(f"{TOKEN_MARK}_"):
+            return access_of_jwt(token)
+        return super().access_of(token)
+
+    def authenticate_header(self, request: Request) -> str:
+        header = super().authenticate_header(request)
+        if not settings.MEMOS_OAUTH_ISSUER:
+            return header
+        refused = ', error="invalid_token"' if request.headers.get("Authorization") else ""
+        return f'{header}, resource_metadata="{metadata_address()}"{refused}'

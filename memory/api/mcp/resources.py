@@ -1,0 +1,106 @@
+"""What a client may attach: the conversation of a session as a text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, unquote
+
+from django.http import HttpRequest
+
+from memory.api.mcp.route_call import RouteArguments, RouteRefusal, call_route
+from memory.api.mcp.tool_results import NOTE
+from memory.api.mcp.tools import LIST_MEMORIES
+from memory.enums import AccessScope
+from memory.kinds import SESSION_PREFIX
+from memory.services.sessions.listing import list_sessions
+from memory.services.tenancy.namespaces import only_namespace
+from memory.types import Access
+
+TEMPLATE = "memos://{namespace}/sessions/{session_id}"
+MEDIA_TYPE = "text/plain"
+# Of a session the newest turns, of a namespace the newest sessions.
+MOST_TURNS = 200
+MOST_SESSIONS = 50
+_ADDRESS = re.compile(r"memos://([^/?#]+)/sessions/([^/?#]+)")
+
+
+class NoSuchResource(Exception):
+    """The address leads to nothing that the caller reaches; the message says which addresses there are."""
+
+
+def list_templates(access: Access) -> list[dict[str, Any]]:
+    """The templates that the caller's scopes open."""
+    if not access.may(AccessScope.READ):
+        return []
+    return [
+        {
+            "uriTemplate": TEMPLATE,
+            "name": "session",
+            "title": "A conversation",
+            "description": f"The turns of a session, oldest first; of a long one the newest {MOST_TURNS}. {NOTE}",
+            "mimeType": MEDIA_TYPE,
+        }
+    ]
+
+
+def list_resources(access: Access) -> list[dict[str, Any]]:
+    """The newest sessions of the key's only namespace; none where it reaches several."""
+    namespace = only_namespace(access) if access.may(AccessScope.READ) else None
+    if namespace is None:
+        return []
+    sessions, _ = list_sessions(access, limit=MOST_SESSIONS)
+    return [
+        {
+            "uri": _uri(namespace, session.name),
+            "name": session.name,
+            "title": f"Conversation {session.name}",
+            "description": f"{session.messages} messages, the last at {session.last_message_at:%Y-%m-%d %H:%M} UTC",
+            "mimeType": MEDIA_TYPE,
+            "annotations": {"lastModified": session.last_message_at.isoformat()},
+        }
+        for session in sessions
+        # A document's chunks stand in a session of their own.
+        if not session.name.startswith(SESSION_PREFIX)
+    ]
+
+
+def read_resource(request: HttpRequest, access: Access, uri: str) -> list[dict[str, Any]]:
+    """The contents of a session. Raises NoSuchResource, and RouteRefusal for all else that the route refuses."""
+    place = _ADDRESS.fullmatch(uri)
+    if place is None:
+        raise NoSuchResource(f"There is no such resource; addresses are like {TEMPLATE}.")
+    namespace, session = _decode(place[1]), _decode(place[2])
+    query = {"namespace": namespace, "session_id": session, "limit": str(MOST_TURNS)}
+    try:
+        page = call_route(request, access, LIST_MEMORIES, RouteArguments(query=query))
+    except RouteRefusal as refusal:
+        if refusal.status == 404:
+            raise NoSuchResource(refusal.error["message"]) from refusal
+        raise
+    # Facts and chunks of documents are no turns.
+    turns = [memory for memory in reversed(page["memories"]) if memory["turn"] > 0]
+    if not turns:
+        raise NoSuchResource(f"The session {session!r} has no turns.")
+    return [{"uri": uri, "mimeType": MEDIA_TYPE, "text": _as_text(turns, is_cut=page["next_cursor"] is not None)}]
+
+
+def _as_text(turns: list[dict[str, Any]], *, is_cut: bool) -> str:
+    lines = [NOTE, ""]
+    if is_cut:
+        lines.append("Earlier turns are left out.")
+    for turn in turns:
+        who = f"{turn['speaker']} ({turn['role']})" if turn["speaker"] else turn["role"]
+        lines.append(f"[{turn['occurred_at']}] {who}: {turn['text']}")
+    return "\n".join(lines)
+
+
+def _uri(namespace: str, session: str) -> str:
+    return f"memos://{quote(namespace, safe='')}/sessions/{quote(session, safe='')}"
+
+
+def _decode(part: str) -> str:
+    try:
+        return unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        raise NoSuchResource(f"The address is not UTF-8; addresses are like {TEMPLATE}.") from None

@@ -1,0 +1,158 @@
+"""`/mcp`: one POST with one JSON-RPC message, one JSON answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import MethodNotAllowed, UnsupportedMediaType
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from memory import deadline
+from memory.api.errors import describe_error
+from memory.api.mcp import protocol
+from memory.api.mcp.authentication import McpAuthentication
+from memory.api.mcp.protocol import RpcError, RpcMessage
+from memory.api.mcp.server import McpCaller, answer_message
+from memory.api.responses import error_body
+from memory.api.views.base import MemosViewSet
+from memory.errors import Forbidden, MemosError
+from memory.text.json_values import encode
+from memory.types import Access
+
+log = logging.getLogger("memos.error")
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+
+
+class MessageTooLarge(MemosError):
+    """The body is larger than a message may be."""
+
+    status = 413
+    code = "payload_too_large"
+
+
+class HasKey(BasePermission):
+    """Any key: each tool names the scope that it needs."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if request.method not in view.allowed_methods:
+            raise MethodNotAllowed(request.method or "")
+        return isinstance(request.user, Access)
+
+
+class McpViewSet(MemosViewSet):
+    """The Model Context Protocol, in the revisions of `protocol.STATELESS` and `protocol.WITH_HANDSHAKE`.
+
+    It keeps no session: a handshake is answered, and nothing is remembered of it.
+    """
+
+    authentication_classes = (McpAuthentication,)
+    permission_classes = (HasKey,)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuses a page of another origin before anything else."""
+        _check_origin(request._request)
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(exclude=True)
+    def create(self, request: Request) -> HttpResponse:
+        http = request._request
+        body = _read_body(http)
+        stateless = False
+        try:
+            data = protocol.parse_body(body)
+            stateless = protocol.is_stateless(http.headers, data)
+            protocol.check_repeated_headers(http.headers)
+            if isinstance(data, list):
+                return self._answer_batch(data, stateless=stateless)
+            message = protocol.read_message(data)
+            if stateless and not message.wants_answer:
+                protocol.check_version(http.headers)
+        except RpcError as error:
+            return _respond(error.body(None), error.status(stateless=stateless))
+        if not message.wants_answer:
+            return self._accept(message, stateless=stateless)
+        answer, status = self._answer(message, stateless=stateless)
+        return _respond(answer, status)
+
+    def _accept(self, message: RpcMessage, *, stateless: bool) -> HttpResponse:
+        """Takes a notification, for which there is nothing to do; without handshake no server asks for answers."""
+        if stateless and message.method is None:
+            error = RpcError(protocol.INVALID_REQUEST, "An answer was sent; nothing has been asked.")
+            return _respond(error.body(None), 400)
+        return HttpResponse(status=202)
+
+    def _answer(self, message: RpcMessage, *, stateless: bool) -> tuple[dict[str, Any], int]:
+        http = self.request._request
+        try:
+            if stateless:
+                protocol.check_envelope(message, http.headers)
+            result = answer_message(McpCaller(http, self.access, stateless), message)
+        except RpcError as error:
+            return error.body(message.id), error.status(stateless=stateless)
+        except Exception as error:
+            failure = _failure(http, error)
+            return failure.body(message.id), failure.status(stateless=stateless)
+        return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
+
+    def _answer_batch(self, batch: list[Any], *, stateless: bool) -> HttpResponse:
+        """The answers to several messages at once, which two early revisions have."""
+        version = self.request.headers.get(protocol.VERSION_HEADER, protocol.UNNAMED)
+        if stateless or version not in protocol.WITH_BATCHES:
+            raise RpcError(protocol.INVALID_REQUEST, f"The revision {version} has no batches: send one message.")
+        if not 1 <= len(batch) <= protocol.MOST_IN_BATCH:
+            raise RpcError(protocol.INVALID_REQUEST, f"A batch has 1 to {protocol.MOST_IN_BATCH} messages.")
+        answers = []
+        for place, data in enumerate(batch):
+            if place:
+                # Each is a request; the first was counted when it came.
+                self.check_throttles(self.request)
+                deadline.check()
+            try:
+                message = protocol.read_message(data)
+                if message.method == "initialize":
+                    raise RpcError(protocol.INVALID_REQUEST, "`initialize` must not be part of a batch.")
+            except RpcError as error:
+                answers.append(error.body(None))
+                continue
+            if message.wants_answer:
+                answers.append(self._answer(message, stateless=False)[0])
+        return _respond(answers, 200) if answers else HttpResponse(status=202)
+
+
+def _check_origin(request: HttpRequest) -> None:
+    """Raises Forbidden for a page of an origin that is neither ours nor let in by a setting."""
+    origin = request.headers.get("Origin")
+    own = f"{request.scheme}://{request.get_host()}"
+    if origin and origin not in {own, *settings.CORS_ALLOWED_ORIGINS, *settings.CSRF_TRUSTED_ORIGINS}:
+        raise Forbidden(
+            f"Pages of {origin[:200]!r} may not call this server: MEMOS_CORS_ORIGINS names the origins that may."
+        )
+
+
+def _read_body(request: HttpRequest) -> bytes:
+    if request.content_type != "application/json":
+        raise UnsupportedMediaType(request.content_type or "")
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
+        raise MessageTooLarge(f"A message has at most {MAX_BODY_BYTES} bytes. Send fewer or shorter texts at once.")
+    return request.body
+
+
+def _failure(request: HttpRequest, error: Exception) -> RpcError:
+    """What a method says that failed: what is refused as on every route, and nothing of a failure of ours."""
+    status, code, message, detail, _ = describe_error(error)
+    if status is None:
+        log.exception("a method of /mcp failed")
+        code, message = "internal_error", "Something went wrong inside; the server's log has more under the request_id."
+    return RpcError(protocol.INTERNAL_ERROR, message, error_body(request, code, message, detail))
+
+
+def _respond(body: Mapping[str, Any] | list[Any], status: int) -> HttpResponse:
+    return HttpResponse(encode(body), status=status, content_type="application/json")

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.event_stream import Slot, give_connection_back, has_left
+from memory.api.serializers.webhooks import ChangeListingSerializer, ChangeListSerializer
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.services.webhooks import feed
+from memory.services.webhooks.endpoints import check_types
+from memory.services.webhooks.events import Place
+from memory.services.webhooks.feed import EventPage
+from memory.services.webhooks.watch import wait_for_event
+from memory.types import Scope
+
+# How often somebody who waits is looked for: a client may have left.
+LOOK_SECONDS = 5.0
+
+
+class ChangeViewSet(MemosViewSet):
+    """What happened in a namespace, for those who ask instead of being told."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(
+        operation_id="list_changes",
+        summary="What happened since, in order and without a gap; waits for it when asked to",
+        parameters=[ChangeListingSerializer],
+        responses={200: ChangeListSerializer},
+    )
+    def show(self, request: Request) -> Response:
+        values = self.valid(ChangeListingSerializer, request.query_params)
+        scope, types = self.scope(values["namespace"], create=False), check_types(values["types"])
+        after = feed.read_cursor(values["cursor"])
+        page = feed.read(scope, after=after, types=types, limit=values["limit"])
+        # Without a process for those who wait, nobody does: they would hold the threads of all others.
+        if not page.events and values["wait"] and settings.MEMOS_STREAM_THREADS:
+            page = self._wait(scope, page.place, types, limit=values["limit"], seconds=values["wait"])
+        return Response(
+            {
+                "changes": [feed.to_dict(event, scope.namespace) for event in page.events],
+                "next_cursor": feed.write_cursor(page.place),
+                "has_more": page.has_more,
+            }
+        )
+
+    def _wait(self, scope: Scope, after: Place, types: list[str], *, limit: int, seconds: int) -> EventPage:
+        """The first page with an event, or the one at the end of the time. Raises TooManyStreams.
+
+        No connection to the database is held meanwhile.
+        """
+        slot, ends = Slot(self.access.actor), time.monotonic() + seconds
+        page = EventPage([], after, has_more=False)
+        try:
+            while not page.events and (left := ends - time.monotonic()) > 0 and not has_left(self.request._request):
+                give_connection_back()
+                if wait_for_event(scope.namespace_id, after=page.place, seconds=min(left, LOOK_SECONDS)):
+                    page = feed.read(scope, after=page.place, types=types, limit=limit)
+        finally:
+            slot.give_back()
+        return page

@@ -1,0 +1,240 @@
+"""Makes deliveries of a webhook's events and sends them, one after the other.
+
+A webhook is one process's for the time of its lease. What is to be sent is committed before it is sent, and what came
+of it afterwards: a process that is killed between sends again when the lease is over, under the same id.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from memory import audit, metrics
+from memory.enums import AuditEvent, DeliveryState
+from memory.errors import Conflict, InvalidInput
+from memory.models import Namespace, Webhook, WebhookDelivery
+from memory.models.scoped import ScopedQuerySet
+from memory.models.sql import fetch
+from memory.services.webhooks import feed
+from memory.services.webhooks.addresses import check_url
+from memory.services.webhooks.events import sources
+from memory.services.webhooks.http import Reply, post
+from memory.services.webhooks.messages import headers_of, write_body
+from memory.types import Scope
+
+log = logging.getLogger("memos.webhooks")
+
+ACTOR = "worker"
+# Deliveries that are made of events at once.
+PUBLISHED = 200
+TURN = timedelta(seconds=20)
+# 5 s, 25 s, 2 min, 10 min, 52 min, 4 h, 22 h, 24 h: about two days in all.
+FIRST_DELAY = 5.0
+DELAY_FACTOR = 5.0
+MOST_DELAY = 86_400.0
+ATTEMPTS = 9
+JITTER = 0.2
+# What a receiver that fails makes of the wait between any two attempts, so that it holds up nobody else's.
+FIRST_PAUSE, MOST_PAUSE = 5.0, 300.0
+GONE = 410
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A webhook whose deliveries are this process's until then."""
+
+    namespace_id: int
+    webhook_id: uuid.UUID
+    until: datetime
+
+
+# Those whose receivers answer come first. A lease or a pause that lies further ahead than it can was made before the
+# clock went back.
+_CLAIM = """
+UPDATE memory_webhook w SET leased_until = %(until)s
+FROM (
+    SELECT c.namespace_id, c.id FROM memory_webhook c
+    WHERE c.enabled
+      AND NOT coalesce(c.leased_until > %(now)s AND c.leased_until <= %(until)s, false)
+      AND NOT coalesce(c.paused_until > %(now)s AND c.paused_until <= %(most_pause)s, false)
+      AND (EXISTS (SELECT FROM memory_webhookdelivery d
+                   WHERE d.namespace_id = c.namespace_id AND d.webhook_id = c.id AND d.state = 'waiting'
+                     AND d.next_at <= %(now)s)
+           OR EXISTS (SELECT FROM memory_auditlog a
+                      WHERE a.namespace_id = c.namespace_id AND (a.xact, a.id) > (c.seen_xact, c.seen_id)
+                        AND a.xact < %(horizon)s AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK'
+                        AND a.event_type = ANY(%(sources)s)))
+    ORDER BY c.failures, c.leased_until NULLS FIRST
+    LIMIT %(limit)s FOR UPDATE OF c SKIP LOCKED
+) AS free
+WHERE w.namespace_id = free.namespace_id AND w.id = free.id
+RETURNING w.namespace_id, w.id, w.leased_until
+"""
+
+
+def claim(*, limit: int, now: datetime) -> list[Lease]:
+    """Webhooks with something to deliver, of all namespaces, which are the caller's from now on."""
+    parameters = {
+        "now": now,
+        "until": now + TURN + 3 * timedelta(seconds=settings.MEMOS_WEBHOOK_SECONDS),
+        "most_pause": now + timedelta(seconds=MOST_PAUSE),
+        "horizon": feed.horizon(),
+        "sources": sources(()),
+        "limit": limit,
+    }
+    return [Lease(*row) for row in fetch(_CLAIM, parameters, prepared=False)]
+
+
+def deliver_due(lease: Lease, *, clock: Clock, stops: Callable[[], bool] = lambda: False) -> int:
+    """Sends what is due to a claimed webhook, until an attempt fails, the turn is over or the caller `stops`; returns
+    how many attempts were made. Gives the lease back."""
+    ends, made = clock() + TURN, 0
+    _publish(lease, now=clock())
+    while clock() < ends and not stops():
+        delivery = _next_due(lease, now=clock())
+        if delivery is None:
+            break
+        made += 1
+        if not _attempt(lease, delivery, clock=clock):
+            break
+    # What is raised leaves the lease as it is: the next turn comes when that is over, and not at once.
+    _rows(lease).filter(leased_until=lease.until).update(leased_until=None)
+    return made
+
+
+def delay_after(attempts: int) -> timedelta:
+    """How long a delivery waits for its next attempt after so many."""
+    seconds = FIRST_DELAY * DELAY_FACTOR ** (attempts - 1)
+    spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, keeps no secret
+    return timedelta(seconds=min(MOST_DELAY, seconds * spread))
+
+
+def disable(webhook: Webhook, *, why: str, now: datetime) -> None:
+    """Disables a locked webhook: nothing is sent to it until someone enables it."""
+    webhook.enabled, webhook.disabled_why, webhook.updated_at = False, why[:300], now
+    webhook.save(update_fields=["enabled", "disabled_why", "updated_at"])
+    details = {"why": why, "failures": webhook.failures}
+    scope = _scope(webhook.namespace_id)
+    audit.record(scope, AuditEvent.WEBHOOK_DISABLE, subject=str(webhook.pk), details=details, now=now)
+    log.error("a webhook was disabled", extra={"webhook": str(webhook.pk), "reason": why})
+
+
+def _publish(lease: Lease, *, now: datetime) -> None:
+    """Makes deliveries of the events that came since, and remembers how far it has come: both, or neither."""
+    with transaction.atomic():
+        webhook = _rows(lease).select_for_update().filter(enabled=True).first()
+        if webhook is None:
+            return
+        seen = (webhook.seen_xact, webhook.seen_id)
+        page = feed.read(_scope(lease.namespace_id), after=seen, types=webhook.types, limit=PUBLISHED)
+        WebhookDelivery.objects.bulk_create(
+            [
+                WebhookDelivery(
+                    namespace_id=lease.namespace_id,
+                    webhook_id=webhook.pk,
+                    event_id=event.id,
+                    type=event.type,
+                    memory_ids=list(event.memory_ids),
+                    next_at=now,
+                    created_at=now,
+                )
+                for event in page.events
+            ],
+            ignore_conflicts=True,
+        )
+        webhook.seen_xact, webhook.seen_id = page.place
+        webhook.save(update_fields=["seen_xact", "seen_id"])
+
+
+def _next_due(lease: Lease, *, now: datetime) -> WebhookDelivery | None:
+    if not _rows(lease).filter(enabled=True, leased_until=lease.until).exists():
+        return None
+    waiting = WebhookDelivery.objects.filter(namespace_id=lease.namespace_id, webhook_id=lease.webhook_id).waiting()
+    return waiting.filter(next_at__lte=now).order_by("next_at", "id").first()
+
+
+def _attempt(lease: Lease, delivery: WebhookDelivery, *, clock: Clock) -> bool:
+    """Sends one delivery and keeps what came of it; whether it was taken."""
+    webhook, scope = _rows(lease).get(), _scope(lease.namespace_id)
+    at = clock()
+    body = write_body(scope, webhook, delivery)
+    reply = Reply(0, "There is nothing to tell of this event any more.", 0)
+    if body is not None:
+        reply = _send(webhook, delivery, body, at=at)
+    _keep(lease, delivery, reply, at=at, is_over=body is None, now=clock())
+    return reply.is_delivered
+
+
+def _send(webhook: Webhook, delivery: WebhookDelivery, body: bytes, *, at: datetime) -> Reply:
+    try:
+        target = check_url(webhook.url)
+        headers = headers_of(webhook, delivery, body, now=at)
+    except (Conflict, InvalidInput) as refusal:
+        return Reply(0, refusal.message, 0)
+    return post(target, headers=headers, body=body, seconds=settings.MEMOS_WEBHOOK_SECONDS)
+
+
+def _keep(lease: Lease, delivery: WebhookDelivery, reply: Reply, *, at: datetime, is_over: bool, now: datetime) -> None:
+    with transaction.atomic():
+        webhook = _rows(lease).select_for_update().first()
+        rows = WebhookDelivery.objects.filter(namespace_id=lease.namespace_id, pk=delivery.pk)
+        row = rows.select_for_update().first()
+        if webhook is None or row is None:
+            # It was deleted meanwhile.
+            return
+        tried = {"at": at.isoformat(), "status": reply.status, "ms": reply.milliseconds, "error": reply.error}
+        row.attempts += 1
+        row.tries = [*row.tries, tried][-2 * ATTEMPTS :]
+        row.answer = reply.answer
+        _judge(row, reply, is_over=is_over, now=now)
+        row.save(update_fields=["attempts", "tries", "answer", "state", "next_at", "finished_at"])
+        _judge_webhook(webhook, reply, now=now)
+    outcome = "retried" if row.state == DeliveryState.WAITING else str(row.state)
+    metrics.count_delivery(outcome)
+    named = {"webhook": str(webhook.pk), "delivery": str(row.pk), "attempt": row.attempts, "status": reply.status}
+    log.info("webhook delivery", extra={**named, "outcome": outcome, "ms": reply.milliseconds})
+
+
+def _judge(row: WebhookDelivery, reply: Reply, *, is_over: bool, now: datetime) -> None:
+    if reply.is_delivered:
+        row.state, row.next_at, row.finished_at = DeliveryState.DELIVERED, None, now
+    elif is_over or row.attempts >= ATTEMPTS:
+        row.state, row.next_at, row.finished_at = DeliveryState.FAILED, None, now
+    else:
+        row.next_at = now + max(delay_after(row.attempts), timedelta(seconds=reply.retry_after))
+
+
+def _judge_webhook(webhook: Webhook, reply: Reply, *, now: datetime) -> None:
+    if reply.is_delivered:
+        webhook.failures, webhook.failing_since, webhook.paused_until = 0, None, None
+    else:
+        webhook.failures += 1
+        webhook.failing_since = webhook.failing_since or now
+        pause = min(MOST_PAUSE, FIRST_PAUSE * 2.0 ** min(webhook.failures - 1, 10))
+        webhook.paused_until = now + timedelta(seconds=pause)
+    webhook.save(update_fields=["failures", "failing_since", "paused_until"])
+    if not webhook.enabled or webhook.failing_since is None:
+        return
+    if reply.status == GONE:
+        disable(webhook, why="The receiver answered 410: it wants nothing more.", now=now)
+    elif now - webhook.failing_since >= timedelta(hours=settings.MEMOS_WEBHOOK_DISABLE_HOURS):
+        hours = settings.MEMOS_WEBHOOK_DISABLE_HOURS
+        disable(webhook, why=f"No delivery was taken for {hours} hours. The last attempt: {reply.error}", now=now)
+
+
+def _rows(lease: Lease) -> ScopedQuerySet[Webhook]:
+    return Webhook.objects.filter(namespace_id=lease.namespace_id, pk=lease.webhook_id)
+
+
+def _scope(namespace_id: int) -> Scope:
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    return Scope(namespace_id, name or "", ACTOR)

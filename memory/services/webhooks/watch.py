@@ -1,0 +1,111 @@
+"""Waiting for events without a connection to the database: one thread of the process looks for all who wait."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from memory.models.sql import fetch
+from memory.postgresql import reach
+from memory.services.webhooks.events import Place, sources
+from memory.services.webhooks.feed import horizon
+
+LOOK_SECONDS = 0.5
+# A process in which nobody waits needs no connection and no thread for it.
+IDLE_LOOKS = 3
+
+_NEWER = """
+SELECT w.number FROM unnest(%(numbers)s::bigint[], %(namespaces)s::bigint[], %(xacts)s::bigint[], %(ids)s::uuid[])
+    AS w (number, namespace_id, xact, id)
+WHERE EXISTS (
+    SELECT FROM memory_auditlog a
+    WHERE a.namespace_id = w.namespace_id AND (a.xact, a.id) > (w.xact, w.id) AND a.xact < %(horizon)s
+      AND a.event_type <> 'QUERY' AND a.event_type <> 'CONTEXT_PACK' AND a.event_type = ANY(%(sources)s))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    namespace_id: int
+    after: Place
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Who waits. A fork begins with its own, for threads do not survive it."""
+
+    pid: int = 0
+    waits: dict[int, _Wait] = field(default_factory=dict)
+    is_running: bool = False
+
+
+_watch = _Watch()
+_lock = threading.Lock()
+
+
+def wait_for_event(namespace_id: int, *, after: Place, seconds: float) -> bool:
+    """Waits until there may be an event after the place, at most so long; whether there may be."""
+    one = _Wait(namespace_id, after)
+    _add(one)
+    try:
+        return one.ended.wait(seconds)
+    finally:
+        with _lock:
+            _watch.waits.pop(id(one), None)
+
+
+def _add(one: _Wait) -> None:
+    global _watch  # noqa: PLW0603 - one watch a process
+    with _lock:
+        if _watch.pid != os.getpid():
+            _watch = _Watch(pid=os.getpid())
+        _watch.waits[id(one)] = one
+        if not _watch.is_running:
+            _watch.is_running = True
+            threading.Thread(target=_look_on, args=(_watch,), name="changes", daemon=True).start()
+
+
+def _look_on(watch: _Watch) -> None:
+    pause, idle = threading.Event(), 0
+    try:
+        while True:
+            with _lock:
+                waits = dict(watch.waits)
+                idle = 0 if waits else idle + 1
+                if idle > IDLE_LOOKS:
+                    watch.is_running = False
+                    return
+            if waits:
+                _look(waits)
+            pause.wait(LOOK_SECONDS)
+    except BaseException:
+        with _lock:
+            # Whoever waits next starts another.
+            watch.is_running = False
+        raise
+    finally:
+        connection.close()
+
+
+def _look(waits: dict[int, _Wait]) -> None:
+    """Ends the waits for which there is something. When the database is away all end: who waited reads, and says so."""
+    try:
+        with reach.across_namespaces():
+            parameters = {
+                "numbers": list(waits),
+                "namespaces": [one.namespace_id for one in waits.values()],
+                "xacts": [one.after[0] for one in waits.values()],
+                "ids": [one.after[1] for one in waits.values()],
+                "horizon": horizon(),
+                "sources": sources(()),
+            }
+            ended = [number for (number,) in fetch(_NEWER, parameters, prepared=False)]
+    except (DatabaseError, InterfaceError):
+        connection.close()
+        ended = list(waits)
+    for number in ended:
+        waits[number].ended.set()

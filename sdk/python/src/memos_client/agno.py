@@ -1,0 +1,39 @@
+"""Agno: tools with which an agent remembers and recalls, and a retriever in the place of a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from memos_client.adapters import MemoryTools, missing
+from memos_client.client import MemOS
+
+try:
+    from agno.agent import Agent
+    from agno.tools import Toolkit
+except ImportError as error:
+    raise missing("Agno", "agno") from error
+
+
+def memory_toolkit(memos: MemOS, **options: Any) -> Toolkit:
+    """`remember` and `recall`: `Agent(…, tools=[memory_toolkit(memos)])`. `options`: what else `recall` takes."""
+    tools = MemoryTools(memos, **options)
+    return Toolkit(name="memos", tools=[tools.remember, tools.recall])
+
+
+def knowledge_retriever(memos: MemOS, *, k: int = 6, **options: Any) -> Callable[..., list[dict[str, Any]]]:
+    """`Agent(…, knowledge_retriever=knowledge_retriever(memos), search_knowledge=True)`, or with
+    `add_knowledge_to_context=True`. Filters of Agno's knowledge are refused: name one of MemOS in `options`."""
+
+    def retrieve(
+        query: str, agent: Agent | None = None, num_documents: int | None = None, filters: Any = None, **_: Any
+    ) -> list[dict[str, Any]]:
+        if filters:
+            raise NotImplementedError("Agno's filters are not MemOS's: give knowledge_retriever its `filter=`.")
+        found = memos.recall(query, top_k=num_documents or k, **options)["hits"]
+        return [
+            {"content": hit["text"], "meta_data": {**hit["metadata"], "id": hit["id"], "relevance": hit["relevance"]}}
+            for hit in found
+        ]
+
+    return retrieve

@@ -1,0 +1,264 @@
+# Made from client.py by tools/async_client.py: change that one.
+"""The async client. Every call raises APIError where the server refuses, ConnectionFailed where none answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar, Unpack, overload
+
+import httpx2
+
+from memos_client import requests, types
+from memos_client.errors import ConnectionFailed, MemOSError
+from memos_client.requests import (
+    AnswerOptions,
+    ChatOptions,
+    ContextOptions,
+    DocumentOptions,
+    Identity,
+    MemoryChange,
+    MemoryListOptions,
+    Message,
+    RecallOptions,
+    RememberOptions,
+)
+from memos_client.settings import ClientSettings
+from memos_client.transport import EventReader, Request, arguments, error_of, error_of_event, pause_before
+
+T = TypeVar("T")
+Event = tuple[str, Any]
+
+
+class AsyncMemOS:
+    """A memory: `AsyncMemOS(url, key, namespace="alice")`. Close it, or use it in an `async with` block.
+
+    What the server keeps is sent with an Idempotency-Key, so that a repeat after a broken connection stores nothing
+    twice. A busy server (429, 503) is asked again after the time that it names.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        namespace: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        longest_pause: float = 60.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._settings = ClientSettings.read(
+            url, key, namespace, timeout=timeout, retries=retries, longest_pause=longest_pause
+        )
+        self._http = httpx2.AsyncClient(
+            base_url=self._settings.url, headers=self._settings.headers, timeout=timeout, transport=transport
+        )
+        self.memories = AsyncMemories(self)
+        self.sessions = AsyncSessions(self)
+        self.documents = AsyncDocuments(self)
+
+    def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> Awaitable[types.Ingested]:
+        """Remembers a text, or the messages of a chat."""
+        return self.send(requests.remember(what, self._fill(options)))
+
+    def remember_all(
+        self, items: Sequence[Mapping[str, Any]], *, namespace: str | None = None, idempotency_key: str | None = None
+    ) -> Awaitable[types.IngestedBatch]:
+        """Remembers up to 1,000 turns, each with the fields of `remember`: all or none."""
+        return self.send(requests.remember_all(items, namespace or self._settings.namespace, idempotency_key))
+
+    def recall(self, query: str, **options: Unpack[RecallOptions]) -> Awaitable[types.Found]:
+        """The memories that answer best, in `hits`."""
+        return self.send(requests.recall(query, self._fill(options)))
+
+    def context(self, query: str, **options: Unpack[ContextOptions]) -> Awaitable[types.Answer]:
+        """A context pack for a prompt: its text is `["context_pack"]["text"]`."""
+        return self.send(requests.context(query, self._fill(options)))
+
+    @overload
+    def answer(
+        self, query: str, *, stream: Literal[False] = False, **options: Unpack[AnswerOptions]
+    ) -> Awaitable[types.CitedAnswer]: ...
+    @overload
+    def answer(
+        self, query: str, *, stream: Literal[True], **options: Unpack[AnswerOptions]
+    ) -> AsyncIterator[Event]: ...
+    def answer(
+        self, query: str, *, stream: bool = False, **options: Unpack[AnswerOptions]
+    ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
+        """An answer with its citations; with `stream` the events of it, of which the last, `done`, is the whole."""
+        request = requests.answer(query, self._fill(options), stream=stream)
+        return self.stream(request) if stream else self.send(request)
+
+    @overload
+    def chat(
+        self, message: str | Sequence[Message], *, stream: Literal[False] = False, **options: Unpack[ChatOptions]
+    ) -> Awaitable[types.CitedAnswer]: ...
+    @overload
+    def chat(
+        self, message: str | Sequence[Message], *, stream: Literal[True], **options: Unpack[ChatOptions]
+    ) -> AsyncIterator[Event]: ...
+    def chat(
+        self, message: str | Sequence[Message], *, stream: bool = False, **options: Unpack[ChatOptions]
+    ) -> Awaitable[types.CitedAnswer] | AsyncIterator[Event]:
+        """A reply in a session; both sides are remembered."""
+        request = requests.chat(message, self._fill(options), stream=stream)
+        return self.stream(request) if stream else self.send(request)
+
+    async def send(self, request: Request[T]) -> T:
+        """The answer to any request."""
+        headers = request.headers()
+        attempt = 0
+        while True:
+            attempt += 1
+            error: MemOSError
+            try:
+                response = await self._http.request(request.method, request.path, **arguments(request, headers))
+                if response.is_success:
+                    answer: T = response.json()
+                    return answer
+                error = error_of(response)
+            except httpx2.TransportError as broken:
+                error = ConnectionFailed(f"{self._settings.url} does not answer: {broken or type(broken).__name__}.")
+            pause = pause_before(request, attempt, error, longest=self._settings.longest_pause)
+            if pause is None or attempt > self._settings.retries:
+                raise error
+            await asyncio.sleep(pause)
+
+    async def stream(self, request: Request[Any]) -> AsyncIterator[Event]:
+        """The events (name, data) of a streamed answer as they come. Raises APIError for its event `error`."""
+        try:
+            async with self._http.stream(
+                request.method, request.path, **arguments(request, request.headers())
+            ) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise error_of(response)
+                reader = EventReader()
+                async for line in response.aiter_lines():
+                    event = reader.feed(line)
+                    if event is None:
+                        continue
+                    if event[0] == "error":
+                        raise error_of_event(event[1])
+                    yield event
+        except httpx2.TransportError as broken:
+            raise ConnectionFailed(f"{self._settings.url} broke off: {broken or type(broken).__name__}.") from broken
+
+    def namespace_of(self, named: str | None) -> str:
+        """`named`, else the client's own. Raises MemOSError."""
+        return self._settings.namespace_of(named)
+
+    async def close(self) -> None:
+        """Closes its connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _fill(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return self._settings.with_namespace(options)
+
+
+class AsyncMemories:
+    """Memories one by one. A change wants a reason, which the audit log keeps."""
+
+    def __init__(self, client: AsyncMemOS) -> None:
+        self._client = client
+
+    def list(self, **options: Unpack[MemoryListOptions]) -> Awaitable[types.MemoryList]:
+        """A page, newest first; `next_cursor` leads to the next."""
+        named = self._client.namespace_of(options.get("namespace"))
+        return self._client.send(requests.list_memories({**options, "namespace": named}))
+
+    async def all(self, **options: Unpack[MemoryListOptions]) -> AsyncIterator[types.Memory]:
+        """All of them, page by page."""
+        while True:
+            page = await self.list(**options)
+            for memory in page["memories"]:
+                yield memory
+            if not page["next_cursor"]:
+                return
+            options["cursor"] = page["next_cursor"]
+
+    def get(self, memory_id: Identity) -> Awaitable[types.Memory]:
+        return self._client.send(requests.get_memory(memory_id))
+
+    def history(self, memory_id: Identity) -> Awaitable[types.History]:
+        """What it said before, what was done to it and why."""
+        return self._client.send(requests.get_history(memory_id))
+
+    def update(self, memory_id: Identity, *, reason: str, **change: Unpack[MemoryChange]) -> Awaitable[types.Changed]:
+        return self._client.send(requests.update_memory(memory_id, reason, change))
+
+    def delete(self, memory_id: Identity, *, reason: str | None = None) -> Awaitable[types.Archived]:
+        """Takes it out of searches; `restore` brings it back."""
+        return self._client.send(requests.archive_memory(memory_id, reason))
+
+    def restore(self, memory_id: Identity, *, reason: str) -> Awaitable[types.Changed]:
+        return self._client.send(requests.act_on_memory(memory_id, "restore", {"reason": reason}))
+
+    def supersede(
+        self, memory_id: Identity, *, reason: str, text: str | None = None, by: Identity | None = None
+    ) -> Awaitable[types.Changed]:
+        """Says what holds instead: a text, or a memory that is there."""
+        body = {"reason": reason, "text": text, "by": by}
+        return self._client.send(requests.act_on_memory(memory_id, "supersede", body))
+
+    def pin(self, memory_id: Identity, *, reason: str | None = None) -> Awaitable[types.Changed]:
+        return self._client.send(requests.act_on_memory(memory_id, "pin", {"reason": reason}))
+
+    def unpin(self, memory_id: Identity, *, reason: str | None = None) -> Awaitable[types.Changed]:
+        return self._client.send(requests.act_on_memory(memory_id, "unpin", {"reason": reason}))
+
+
+class AsyncSessions:
+    """Conversations."""
+
+    def __init__(self, client: AsyncMemOS) -> None:
+        self._client = client
+
+    def reset(
+        self, session_id: str, *, namespace: str | None = None, dry_run: bool = False
+    ) -> Awaitable[types.ResetDone]:
+        """Deletes the session's memories, summaries and packs for good; with `dry_run` only counts them."""
+        return self._client.send(
+            requests.reset_session(session_id, self._client.namespace_of(namespace), dry_run=dry_run)
+        )
+
+
+class AsyncDocuments:
+    """Long texts, remembered in chunks."""
+
+    def __init__(self, client: AsyncMemOS) -> None:
+        self._client = client
+
+    def put(self, text: str, **options: Unpack[DocumentOptions]) -> Awaitable[types.StoredDocument]:
+        """Remembers a document, or the new version of one."""
+        named = self._client.namespace_of(options.get("namespace"))
+        return self._client.send(requests.put_document(text, {**options, "namespace": named}))
+
+    def list(
+        self,
+        *,
+        namespace: str | None = None,
+        session_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> Awaitable[types.DocumentList]:
+        """A page, newest first; `next_cursor` leads to the next. `session_id`: those that were put with it."""
+        named = self._client.namespace_of(namespace)
+        return self._client.send(requests.list_documents(named, session_id, cursor, limit))
+
+    def get(self, document_id: str, *, namespace: str | None = None) -> Awaitable[types.DocumentDetail]:
+        return self._client.send(requests.get_document(document_id, self._client.namespace_of(namespace)))
+
+    def delete(self, document_id: str, *, namespace: str | None = None) -> Awaitable[types.DocumentDeleted]:
+        return self._client.send(requests.delete_document(document_id, self._client.namespace_of(namespace)))

@@ -1,0 +1,87 @@
+"""Haystack: a retriever component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memos_client.adapters import missing
+from memos_client.client import MemOS
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.utils import Secret, deserialize_secrets_inplace
+except ImportError as error:
+    raise missing("Haystack", "haystack") from error
+
+_KEY = Secret.from_env_var("MEMOS_API_KEY")
+# What every memory has: in a document's meta, and a field of its own in filters.
+_FIELDS = {"role", "speaker", "session_id", "tier", "kind", "importance", "occurred_at", "created_at"}
+_OPERATORS = {"==": "eq", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "in": "in"}
+_OPPOSITES = {"!=": "eq", "not in": "in"}
+
+
+@component
+class MemOSRetriever:
+    """The memories that answer a question best, as documents: `score` is how likely one is what is looked for (0 to 1).
+
+    `filters` are Haystack's; those of a run take the place of the component's own.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: Secret = _KEY,
+        namespace: str | None = None,
+        top_k: int = 6,
+        filters: dict[str, Any] | None = None,
+    ) -> None:
+        self.url, self.key, self.namespace, self.top_k, self.filters = url, key, namespace, top_k, filters
+        self._memos: MemOS | None = None
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """Raises ValueError for a filter that MemOS cannot ask for."""
+        if self._memos is None:
+            self._memos = MemOS(self.url, self.key.resolve_value(), namespace=self.namespace)
+        wanted = filters or self.filters
+        found = self._memos.recall(query, top_k=top_k or self.top_k, filter=to_filter(wanted) if wanted else {})
+        return {
+            "documents": [
+                Document(id=hit["id"], content=hit["text"], meta=hit["metadata"], score=hit["relevance"])
+                for hit in found["hits"]
+            ]
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return default_to_dict(
+            self, url=self.url, key=self.key.to_dict(), namespace=self.namespace, top_k=self.top_k, filters=self.filters
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> MemOSRetriever:
+        deserialize_secrets_inplace(data["init_parameters"], keys=["key"])
+        return default_from_dict(cls, data)
+
+
+def to_filter(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A filter of MemOS that says what Haystack's says. Raises ValueError."""
+    word = str(wanted.get("operator", ""))
+    if "conditions" in wanted:
+        parts = [to_filter(part) for part in wanted["conditions"]]
+        if word == "NOT":
+            return {"not": {"and": parts}}
+        if word in ("AND", "OR"):
+            return {word.lower(): parts}
+    elif word in _OPERATORS:
+        return {_field_of(wanted): {_OPERATORS[word]: wanted["value"]}}
+    elif word in _OPPOSITES:
+        return {"not": {_field_of(wanted): {_OPPOSITES[word]: wanted["value"]}}}
+    raise ValueError(f"MemOS has no filter for {wanted!r}: AND, OR, NOT, {', '.join([*_OPERATORS, *_OPPOSITES])}.")
+
+
+def _field_of(condition: Mapping[str, Any]) -> str:
+    name = str(condition.get("field", "")).removeprefix("meta.")
+    return name if name in _FIELDS else f"metadata.{name}"

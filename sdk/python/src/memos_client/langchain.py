@@ -1,0 +1,78 @@
+"""LangChain: a retriever, the history of a chat, and tools with which an agent remembers and recalls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memos_client.adapters import Conversation, MemoryTools, Turn, missing
+from memos_client.client import MemOS
+
+try:
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.documents import Document
+    from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.tools import BaseTool, StructuredTool
+except ImportError as error:
+    raise missing("LangChain", "langchain") from error
+
+KEY = "langchain"
+_ROLES = {"human": "user", "ai": "agent", "system": "system", "tool": "tool", "function": "tool"}
+
+
+class MemOSRetriever(BaseRetriever):
+    """The memories that answer a question best. `options`: what else `recall` takes, such as filter, min_relevance."""
+
+    memos: MemOS
+    k: int = 6
+    options: dict[str, Any] = {}
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        found = self.memos.recall(query, top_k=self.k, **self.options)["hits"]
+        return [
+            Document(hit["text"], id=hit["id"], metadata={**hit["metadata"], "relevance": hit["relevance"]})
+            for hit in found
+        ]
+
+
+class MemOSChatMessageHistory(BaseChatMessageHistory):
+    """The messages of a session, each a memory. Clearing archives them: `memos.memories.restore` brings one back."""
+
+    def __init__(self, memos: MemOS, session_id: str) -> None:
+        self._conversation = Conversation(memos, session_id, KEY)
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        return messages_from_dict([_item_of(one["text"], one["metadata"][KEY]) for one in self._conversation.read()])
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Raises NotKept when the gate keeps one out."""
+        self._conversation.add([_turn_of(message) for message in messages])
+
+    def clear(self) -> None:
+        self._conversation.clear()
+
+
+def memory_tools(memos: MemOS, **options: Any) -> list[BaseTool]:
+    """`remember` and `recall`, for an agent of LangChain or LangGraph. They need no checkpointer: what is remembered is
+    there in every thread. `options`: what else `recall` takes."""
+    tools = MemoryTools(memos, **options)
+    return [StructuredTool.from_function(one, parse_docstring=True) for one in (tools.remember, tools.recall)]
+
+
+def _turn_of(message: BaseMessage) -> Turn:
+    """The message; a plain content stands in the text alone, so that a correction of the memory corrects it."""
+    item = message_to_dict(message)
+    role = _ROLES.get(message.type.removesuffix("MessageChunk").lower(), "user")
+    content = message.content
+    if isinstance(content, str) and content.strip():
+        del item["data"]["content"]
+        return Turn(content, role, item, message.name or "")
+    return Turn(message.text.strip() or json.dumps(item["data"], ensure_ascii=False), role, item, message.name or "")
+
+
+def _item_of(text: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    return {**item, "data": {"content": text, **item["data"]}}

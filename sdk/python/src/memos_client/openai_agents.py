@@ -1,0 +1,62 @@
+"""The OpenAI Agents SDK: a session whose items are memories."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from memos_client import types
+from memos_client.adapters import Conversation, Turn, missing
+from memos_client.client import MemOS
+
+try:
+    from agents.items import TResponseInputItem
+    from agents.memory import SessionABC, SessionSettings
+    from agents.memory.session_settings import resolve_session_limit
+except ImportError as error:
+    raise missing("The OpenAI Agents SDK", "openai-agents") from error
+
+KEY = "openai_agents"
+_ROLES = {"user": "user", "assistant": "agent", "system": "system", "developer": "system"}
+
+
+class MemOSSession(SessionABC):
+    """The items of a conversation, each a memory. What is popped or cleared is archived, and can be restored."""
+
+    def __init__(self, memos: MemOS, session_id: str, session_settings: SessionSettings | None = None) -> None:
+        self.session_id = session_id
+        self.session_settings = session_settings
+        self._conversation = Conversation(memos, session_id, KEY)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        latest = resolve_session_limit(limit, self.session_settings)
+        return [_item_of(one) for one in await asyncio.to_thread(self._conversation.read, latest)]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Raises NotKept when the gate keeps one out."""
+        await asyncio.to_thread(self._conversation.add, [_turn_of(item) for item in items])
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        popped = await asyncio.to_thread(self._conversation.pop)
+        return None if popped is None else _item_of(popped)
+
+    async def clear_session(self) -> None:
+        await asyncio.to_thread(self._conversation.clear)
+
+
+def _turn_of(item: Mapping[str, Any]) -> Turn:
+    """The item; a plain content stands in the text alone, so that a correction of the memory corrects it."""
+    role = _ROLES.get(str(item.get("role")), "tool")
+    content = item.get("content")
+    if isinstance(content, str) and content.strip():
+        return Turn(content, role, {name: value for name, value in item.items() if name != "content"})
+    parts = content if isinstance(content, list) else []
+    texts = [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    return Turn("\n".join(texts).strip() or json.dumps(item, ensure_ascii=False), role, item)
+
+
+def _item_of(memory: types.Memory) -> Any:
+    item = memory["metadata"][KEY]
+    return item if "content" in item or "role" not in item else {**item, "content": memory["text"]}

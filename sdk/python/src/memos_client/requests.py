@@ -1,0 +1,217 @@
+"""What each call sends. Options are those of the API, under its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+from uuid import UUID
+
+from memos_client import types
+from memos_client.transport import Request, path_of, without_none
+
+Moment = datetime | str
+Identity = UUID | str
+
+
+class Message(TypedDict, total=False):
+    """A message as chat SDKs have it."""
+
+    role: str
+    content: str | Sequence[Mapping[str, Any]]
+    name: str
+
+
+class RememberOptions(TypedDict, total=False):
+    """`session_id`: the conversation; left out, that of the day. `role`: user, assistant, system or tool."""
+
+    namespace: str
+    session_id: str
+    role: str
+    speaker: str
+    occurred_at: Moment
+    metadata: Mapping[str, Any]
+    idempotency_key: str
+
+
+class RecallOptions(TypedDict, total=False):
+    """`filter` narrows what is searched; `as_of` and `valid_at` ask for the past; `min_relevance` is of 0 to 1."""
+
+    namespace: str
+    top_k: int
+    filter: Mapping[str, Any]
+    as_of: Moment
+    valid_at: Moment
+    min_relevance: float
+    explain: bool
+    dry_run: bool
+
+
+class ContextOptions(RecallOptions, total=False):
+    """`max_tokens`: what the pack's text may have."""
+
+    session_id: str
+    max_tokens: int
+
+
+class AnswerOptions(TypedDict, total=False):
+    """`model`: `provider/model`, or `extractive` for quotes. `response_schema`: a JSON schema that a model fills."""
+
+    namespace: str
+    session_id: str
+    top_k: int
+    filter: Mapping[str, Any]
+    as_of: Moment
+    valid_at: Moment
+    model: str
+    max_tokens: int
+    response_schema: Mapping[str, Any]
+    remember: bool
+    idempotency_key: str
+
+
+class ChatOptions(TypedDict, total=False):
+    """As AnswerOptions; both sides are remembered."""
+
+    namespace: str
+    session_id: str
+    top_k: int
+    filter: Mapping[str, Any]
+    model: str
+    max_tokens: int
+    idempotency_key: str
+
+
+class MemoryListOptions(TypedDict, total=False):
+    """What is left out narrows nothing. `cursor`: `next_cursor` of the page before."""
+
+    namespace: str
+    session_id: str
+    speaker: str
+    role: str
+    kind: str
+    state: Literal["active", "archived", "any"]
+    since: Moment
+    until: Moment
+    text: str
+    pinned: bool
+    current: bool
+    limit: int
+    cursor: str
+
+
+class MemoryChange(TypedDict, total=False):
+    """What is to be different."""
+
+    text: str
+    metadata: Mapping[str, Any]
+    speaker: str
+    importance: float
+    occurred_at: Moment
+    reviewed: bool
+
+
+class DocumentOptions(TypedDict, total=False):
+    """`document_id`: your own name for it; given again, it replaces the version before."""
+
+    namespace: str
+    document_id: str
+    title: str
+    format: Literal["text", "markdown"]
+    source: str
+    session_id: str
+    metadata: Mapping[str, Any]
+    occurred_at: Moment
+    idempotency_key: str
+
+
+def remember(what: str | Sequence[Message], options: Mapping[str, Any]) -> Request[types.Ingested]:
+    body, key = _split(options)
+    told = {"text": what} if isinstance(what, str) else {"messages": [dict(one) for one in what]}
+    return Request("POST", "/v1/ingest", body={**body, **told}, once=True, key=key)
+
+
+def remember_all(
+    items: Sequence[Mapping[str, Any]], namespace: str | None, key: str | None
+) -> Request[types.IngestedBatch]:
+    filled = [{**without_none({"namespace": namespace}), **item} for item in items]
+    return Request("POST", "/v1/ingest/batch", body={"items": filled}, once=True, key=key)
+
+
+def recall(query: str, options: Mapping[str, Any]) -> Request[types.Found]:
+    return Request("POST", "/v1/search", body={**options, "query": query}, asks=True)
+
+
+def context(query: str, options: Mapping[str, Any]) -> Request[types.Answer]:
+    return Request("POST", "/v1/query", body={**options, "query": query}, asks=True)
+
+
+def answer(query: str, options: Mapping[str, Any], *, stream: bool = False) -> Request[types.CitedAnswer]:
+    body, key = _split(options)
+    path = "/v1/answer/stream" if stream else "/v1/answer"
+    is_kept = bool(body.get("remember"))
+    return Request("POST", path, body={**body, "query": query}, once=is_kept, asks=not is_kept, key=key)
+
+
+def chat(
+    message: str | Sequence[Message], options: Mapping[str, Any], *, stream: bool = False
+) -> Request[types.CitedAnswer]:
+    body, key = _split(options)
+    said = {"message": message} if isinstance(message, str) else {"messages": [dict(one) for one in message]}
+    return Request("POST", "/v1/chat/stream" if stream else "/v1/chat", body={**body, **said}, once=True, key=key)
+
+
+def list_memories(options: Mapping[str, Any]) -> Request[types.MemoryList]:
+    return Request("GET", "/v1/memories", params=options)
+
+
+def get_memory(memory_id: Identity) -> Request[types.Memory]:
+    return Request("GET", path_of("v1", "memories", memory_id))
+
+
+def get_history(memory_id: Identity) -> Request[types.History]:
+    return Request("GET", path_of("v1", "memories", memory_id, "history"))
+
+
+def update_memory(memory_id: Identity, reason: str, change: Mapping[str, Any]) -> Request[types.Changed]:
+    return Request("PATCH", path_of("v1", "memories", memory_id), body={**change, "reason": reason}, once=True)
+
+
+def archive_memory(memory_id: Identity, reason: str | None) -> Request[types.Archived]:
+    return Request("DELETE", path_of("v1", "memories", memory_id), params={"reason": reason}, once=True)
+
+
+def act_on_memory(memory_id: Identity, action: str, body: Mapping[str, Any]) -> Request[types.Changed]:
+    """`action`: restore, supersede, pin, unpin or feedback."""
+    return Request("POST", path_of("v1", "memories", memory_id, action), body=without_none(body), once=True)
+
+
+def reset_session(session_id: str, namespace: str, *, dry_run: bool) -> Request[types.ResetDone]:
+    body = {"namespace": namespace, "session_id": session_id, "confirm": True, "dry_run": dry_run}
+    return Request("POST", "/v1/sessions/reset", body=body)
+
+
+def put_document(text: str, options: Mapping[str, Any]) -> Request[types.StoredDocument]:
+    body, key = _split(options)
+    return Request("POST", "/v1/documents", body={**body, "text": text}, once=True, key=key)
+
+
+def list_documents(
+    namespace: str, session_id: str | None, cursor: str | None, limit: int | None
+) -> Request[types.DocumentList]:
+    params = {"namespace": namespace, "session_id": session_id, "cursor": cursor, "limit": limit}
+    return Request("GET", "/v1/documents", params=params)
+
+
+def get_document(document_id: str, namespace: str) -> Request[types.DocumentDetail]:
+    return Request("GET", path_of("v1", "documents", document_id), params={"namespace": namespace})
+
+
+def delete_document(document_id: str, namespace: str) -> Request[types.DocumentDeleted]:
+    return Request("DELETE", path_of("v1", "documents", document_id), params={"namespace": namespace})
+
+
+def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The body, and the Idempotency-Key."""
+    body = dict(options)
+    return body, body.pop("idempotency_key", None)

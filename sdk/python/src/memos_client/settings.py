@@ -1,0 +1,49 @@
+"""Where the server is, and what a client sends with every request."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memos_client.errors import MemOSError
+from memos_client.transport import without_none
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """`timeout`: seconds of one request. `retries`: how often one is sent again, each after at most `longest_pause`
+    seconds."""
+
+    url: str
+    key: str
+    namespace: str | None
+    timeout: float
+    retries: int
+    longest_pause: float
+
+    @classmethod
+    def read(cls, url: str | None, key: str | None, namespace: str | None, **limits: Any) -> ClientSettings:
+        """What is given, else MEMOS_URL, MEMOS_API_KEY and MEMOS_NAMESPACE of the environment. Raises MemOSError."""
+        url = url or os.environ.get("MEMOS_URL") or "http://127.0.0.1:8000"
+        key = key or os.environ.get("MEMOS_API_KEY") or ""
+        if not key:
+            raise MemOSError("There is no key: give one, or set MEMOS_API_KEY. `manage.py create_key` makes one.")
+        return cls(url.rstrip("/"), key, namespace or os.environ.get("MEMOS_NAMESPACE") or None, **limits)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}", "User-Agent": "memos-client-python"}
+
+    def with_namespace(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that are given, and the client's namespace where they name none. Raises MemOSError."""
+        given = without_none(options)
+        return {"namespace": self.namespace_of(given.pop("namespace", None)), **given}
+
+    def namespace_of(self, named: str | None) -> str:
+        """`named`, else the client's own. Raises MemOSError."""
+        namespace = named or self.namespace
+        if not namespace:
+            raise MemOSError("There is no namespace: give one to the client or the call, or set MEMOS_NAMESPACE.")
+        return namespace

@@ -1,0 +1,142 @@
+"""How requests travel: headers, errors, repeats and streams. What the client and its async twin share."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import httpx2
+
+from memos_client.errors import BY_STATUS, APIError, MemOSError, ServerFailed
+
+T = TypeVar("T")
+
+# Statuses with which the server says that it has done nothing, and that a moment later it may.
+_BUSY = {429, 503}
+FIRST_PAUSE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """A request whose answer is a T. `once`: the server keeps the Idempotency-Key, so that a repeat does nothing twice.
+    `asks`: it changes nothing."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    once: bool = False
+    asks: bool = False
+    key: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """The Idempotency-Key: the same for all repeats of this request."""
+        return {"Idempotency-Key": self.key or uuid.uuid4().hex} if self.once else {}
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether to send it again does no harm when nobody knows what became of it."""
+        return self.once or self.asks or self.method == "GET"
+
+
+def path_of(*parts: object) -> str:
+    """The path, each part escaped."""
+    return "/" + "/".join(quote(str(part), safe="") for part in parts)
+
+
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are given."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def arguments(request: Request[Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    """The request as httpx2 takes it."""
+    params = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in without_none(request.params).items()
+    }
+    wanted: dict[str, Any] = {"params": params, "headers": dict(headers)}
+    if request.body is not None:
+        wanted["content"] = json.dumps(request.body, default=_encode).encode()
+        wanted["headers"]["Content-Type"] = "application/json"
+    return wanted
+
+
+def _encode(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} does not go into JSON")
+
+
+def error_of(response: httpx2.Response) -> APIError:
+    """The error that an answer tells, whether the server or something before it wrote it."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    said = body.get("error") if isinstance(body, Mapping) else None
+    said = said if isinstance(said, Mapping) else {}
+    kind = BY_STATUS.get(response.status_code, ServerFailed if response.status_code >= 500 else APIError)
+    return kind(
+        response.status_code,
+        str(said.get("code", "unexpected_answer")),
+        str(said.get("message", f"The server answered {response.status_code} {response.reason_phrase}.")),
+        detail=said.get("detail"),
+        request_id=str(said.get("request_id", response.headers.get("X-Request-ID", ""))),
+        retry_after=_seconds(response.headers.get("Retry-After", "")),
+    )
+
+
+def pause_before(request: Request[Any], attempt: int, error: MemOSError, *, longest: float) -> float | None:
+    """Seconds to wait before repeat number `attempt` (from 1); None when repeating does not help, or not in time."""
+    if isinstance(error, APIError):
+        if error.status not in _BUSY:
+            return None
+    elif not request.is_repeatable:
+        return None
+    pause = getattr(error, "retry_after", 0.0) or FIRST_PAUSE * 2 ** (attempt - 1)
+    return None if pause > longest else pause + random.uniform(0, 0.1)
+
+
+def _seconds(header: str) -> float:
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        return 0.0
+
+
+@dataclass
+class EventReader:
+    """Reads server-sent events, a line at a time."""
+
+    name: str = "message"
+    data: str = ""
+
+    def feed(self, line: str) -> tuple[str, Any] | None:
+        """The event that the line ends, if it ends one."""
+        if not line:
+            done, self.name, name, self.data = self.data, "message", self.name, ""
+            return (name, json.loads(done)) if done else None
+        field_name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field_name == "event":
+            self.name = value
+        elif field_name == "data":
+            self.data += value
+        return None
+
+
+def error_of_event(data: Any) -> APIError:
+    """The error that a stream ends with."""
+    said = data.get("error", {})
+    return ServerFailed(
+        200, said.get("code", "broke_off"), said.get("message", ""), detail=said.get("detail"),
+        request_id=said.get("request_id", ""),
+    )  # fmt: skip

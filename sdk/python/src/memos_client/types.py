@@ -1,0 +1,2121 @@
+"""The answers of MemOS, as its schema describes them. Made by tools/client_types.py."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class ArmShare(TypedDict):
+    raw: float
+    rank: int | None
+    weight: float | None
+    weighted: float
+
+
+class ArmStanding(TypedDict):
+    raw: float | None
+    rank: int | None
+    of: int | None
+    pool: int
+
+
+class Arms(TypedDict):
+    dense: ArmShare
+    lexical: ArmShare
+
+
+class Attempt(TypedDict):
+    at: str
+    status: int
+    ms: int
+    error: str
+
+
+class AuditKept(TypedDict):
+    events: int
+    typed: int
+
+
+class Message(TypedDict):
+    role: str
+
+
+class ChatCompletionRequest(TypedDict):
+    model: NotRequired[str]
+    messages: list[Message]
+    stream: NotRequired[bool | None]
+    user: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any] | None]
+
+
+class Citation(TypedDict):
+    n: int
+    memory_id: str
+    quote: str
+    speaker: str
+    occurred_at: str
+    marked: bool
+    at: int | None
+    supported: bool
+
+
+CitedAnswerReasonEnum: TypeAlias = Literal[
+    "nothing_found", "below_relevance_floor", "nothing_quotable", "not_in_sources"
+]
+
+
+class Compared(TypedDict):
+    base: float
+    run: float
+    difference: float
+    low: float
+    high: float
+
+
+class Comparison(TypedDict):
+    base: str
+    run: str
+    questions: int
+    only_in_base: int
+    only_in_run: int
+    same_content: bool
+    confidence: float
+    resamples: int
+    metrics: dict[str, Compared]
+    regressions: list[str]
+
+
+class ContentRequest(TypedDict):
+    group_id: str
+    content: str
+
+
+DegradationEnum: TypeAlias = Literal[
+    "embedding_delayed",
+    "session_window_unavailable",
+    "rerank_unavailable",
+    "namespace_unknown",
+    "gate_model_unavailable",
+    "answer_by_words_only",
+    "answer_cut_off",
+    "llm_unavailable",
+    "llm_busy",
+    "llm_context_too_long",
+    "budget_exceeded",
+    "budget_soft_limit",
+    "turn_too_long",
+    "turn_not_remembered",
+]
+
+
+class DeletedCounts(TypedDict):
+    redis_keys: int
+    memories: int
+    documents: int
+    condensations: int
+    context_packs: int
+    quarantined: int
+    audit: int
+
+
+DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "failed"]
+
+
+DeliveryTypeEnum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+    "webhook.test",
+]
+
+
+class DiscardRequest(TypedDict):
+    reason: str
+
+
+class DocumentDeleted(TypedDict):
+    document_id: str
+    deleted: bool
+    chunks: int
+
+
+DroppedVerdictEnum: TypeAlias = Literal["restated", "variety", "irrelevant", "outranked"]
+
+
+EntityKindEnum: TypeAlias = Literal["person", "place", "organisation", "project", "thing"]
+
+
+ErasureReceiptStatusEnum: TypeAlias = Literal["queued", "running", "waiting", "finished", "failed", "dry_run"]
+
+
+class ErasureRequest(TypedDict):
+    namespace: str
+    memory_ids: NotRequired[list[str]]
+    session_id: NotRequired[str]
+    speaker: NotRequired[str]
+    whole_namespace: NotRequired[bool]
+    confirm: NotRequired[str]
+    reason: str
+    dry_run: NotRequired[bool]
+
+
+class DetailItem(TypedDict):
+    field: str
+    problem: str
+
+
+ErrorCodeEnum: TypeAlias = Literal[
+    "invalid_request",
+    "not_authenticated",
+    "forbidden",
+    "not_found",
+    "model_not_found",
+    "model_not_configured",
+    "method_not_allowed",
+    "request_timeout",
+    "conflict",
+    "idempotency_key_reused",
+    "length_required",
+    "precondition_failed",
+    "payload_too_large",
+    "unsupported_media_type",
+    "llm_context_too_long",
+    "rate_limited",
+    "budget_exceeded",
+    "headers_too_large",
+    "internal_error",
+    "llm_error",
+    "overloaded",
+    "database_unavailable",
+    "deadline_exceeded",
+    "search_timeout",
+    "embedding_unavailable",
+    "rerank_unavailable",
+    "llm_unavailable",
+    "llm_busy",
+    "too_many_streams",
+    "session_window_unavailable",
+    "erasure_ledger_unavailable",
+]
+
+
+class EvaluationOptions(TypedDict):
+    top_k: int
+    types: list[str]
+    groups: list[str]
+    arms: bool
+
+
+Type: TypeAlias = str
+
+
+Group: TypeAlias = str
+
+
+class EvaluationRequest(TypedDict):
+    dataset: NotRequired[str]
+    namespace: NotRequired[str]
+    label: NotRequired[str]
+    top_k: NotRequired[int]
+    types: NotRequired[list[Type]]
+    groups: NotRequired[list[Group]]
+    arms: NotRequired[bool]
+
+
+class EvaluationResult(TypedDict):
+    group: str
+    query_id: str
+    type: str
+    fingerprint: str
+    metrics: dict[str, Any]
+    context_tokens: int
+    milliseconds: float
+
+
+EvaluationStatusEnum: TypeAlias = Literal["queued", "running", "finished", "failed"]
+
+
+EventTypeEnum: TypeAlias = Literal[
+    "INGEST",
+    "QUERY",
+    "CONTEXT_PACK",
+    "CONDENSATION",
+    "FACTS_EXTRACT",
+    "SESSION_RESET",
+    "DEV_SEED",
+    "DOCUMENT_INGEST",
+    "DOCUMENT_DELETE",
+    "MEMORY_ARCHIVE",
+    "MEMORY_RESTORE",
+    "MEMORY_EDIT",
+    "MEMORY_SUPERSEDE",
+    "MEMORY_REINSTATE",
+    "MEMORY_RETIRE",
+    "MEMORY_CONTRADICTION",
+    "MEMORY_PIN",
+    "MEMORY_UNPIN",
+    "MEMORY_FEEDBACK",
+    "KEY_ISSUE",
+    "KEY_REVOKE",
+    "REEMBED",
+    "MEMORY_JUDGE",
+    "MEMORY_REEMBED",
+    "MEMORY_VIEW",
+    "MEMORY_EXPORT",
+    "ENTITY_MERGE",
+    "ENTITY_SPLIT",
+    "ENTITY_REBUILD",
+    "EVALUATION_START",
+    "EVALUATION_FINISH",
+    "ERASURE_REQUEST",
+    "ERASURE_FINISH",
+    "POLICY_CHANGE",
+    "POLICY_EXEMPTION",
+    "RETENTION_DELETE",
+    "INGEST_REJECT",
+    "QUARANTINE",
+    "QUARANTINE_RELEASE",
+    "QUARANTINE_DISCARD",
+    "SWEEP_PAUSE",
+    "SWEEP_RESUME",
+    "JOB_REPLAY",
+    "JOB_DISCARD",
+    "SESSION_VIEW",
+    "AUDIT_EXPORT",
+    "CONSOLE_PROBE",
+    "CONSOLE_READ",
+    "LOGIN_LOCK",
+    "LOGIN_END",
+    "SECOND_FACTOR_SET",
+    "SECOND_FACTOR_REMOVE",
+    "BACKUP",
+    "RESTORE",
+    "JOB_FAIL",
+    "BUDGET_REACH",
+    "WEBHOOK_CREATE",
+    "WEBHOOK_CHANGE",
+    "WEBHOOK_DELETE",
+    "WEBHOOK_DISABLE",
+]
+
+
+class Exempted(TypedDict):
+    changed: int
+
+
+class ExemptionRequest(TypedDict):
+    namespace: str
+    memory_ids: list[str]
+    legal_hold: NotRequired[bool]
+    expires_at: NotRequired[str | None]
+    reason: str
+
+
+FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
+
+
+class FeedbackRequest(TypedDict):
+    kind: FeedbackEnum
+    note: NotRequired[str]
+
+
+FormatEnum: TypeAlias = Literal["text", "markdown"]
+
+
+GateDecisionEnum: TypeAlias = Literal["accept", "accept_redacted", "quarantine", "reject"]
+
+
+class GroupQueryRequest(TypedDict):
+    group_id: str
+    query: str
+
+
+HealthStatusEnum: TypeAlias = Literal["ok"]
+
+
+class Holder(TypedDict):
+    counted: NotRequired[int | None]
+    cleared: NotRequired[int]
+    kept: NotRequired[int]
+    left: NotRequired[int]
+
+
+class JobError(TypedDict):
+    type: str
+    message: str
+
+
+class JobProgress(TypedDict):
+    done: int
+    total: int
+
+
+JobStateEnum: TypeAlias = Literal["queued", "running", "done", "failed", "discarded"]
+
+
+class Judged(TypedDict):
+    ids: list[str]
+
+
+class Judgement(TypedDict):
+    id: str
+    namespace: str
+    query: str
+    memory_id: str
+    relevant: bool
+    actor: str
+    created_at: str
+
+
+class JudgementList(TypedDict):
+    judgements: list[Judgement]
+
+
+class LastHit(TypedDict):
+    id: str
+    rank: int
+    score: float
+
+
+class Later(TypedDict):
+    memory_id: str
+    words: str
+    text: str
+    occurred_at: str
+
+
+LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
+
+
+LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
+
+
+ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
+
+
+ManifestItemStatusEnum: TypeAlias = Literal["kept", "trimmed", "referred", "cut"]
+
+
+class MarkRequest(TypedDict):
+    memory_id: str
+    relevant: bool
+
+
+MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "fact"]
+
+
+MemoryStateEnum: TypeAlias = Literal["active", "archived"]
+
+
+class MergeRequest(TypedDict):
+    namespace: str
+    source_id: str
+    reason: str
+
+
+ModeEnum: TypeAlias = Literal["extractive", "model"]
+
+
+class Model(TypedDict):
+    id: str
+    object: str
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    object: str
+    data: list[Model]
+
+
+NotesEnum: TypeAlias = Literal["no_vector"]
+
+
+NullEnum: TypeAlias = None
+
+
+class OpenAIErrorBody(TypedDict):
+    message: str
+    type: NotRequired[str | None]
+    param: NotRequired[str | None]
+    code: NotRequired[Any]
+    detail: NotRequired[list[DetailItem] | dict[str, Any] | None]
+    request_id: NotRequired[str]
+
+
+class Opinion(TypedDict):
+    kind: FeedbackEnum
+    note: str
+    actor: str
+    created_at: str
+
+
+class OptionalReasonRequest(TypedDict):
+    reason: NotRequired[str]
+
+
+OriginEnum: TypeAlias = Literal["default", "environment", "namespace"]
+
+
+PackSectionEnum: TypeAlias = Literal["procedural", "durable", "summary", "window", "hits"]
+
+
+class PackTool(TypedDict):
+    name: str
+    version: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class PatchedMemoryChangeRequest(TypedDict):
+    reason: NotRequired[str]
+    text: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    speaker: NotRequired[str]
+    importance: NotRequired[float]
+    occurred_at: NotRequired[str]
+    reviewed: NotRequired[bool]
+
+
+class Gate(TypedDict):
+    strict: NotRequired[bool]
+    worth_threshold: NotRequired[float]
+    personal_data: NotRequired[Literal["off", "redact", "quarantine"]]
+    secrets: NotRequired[Literal["redact", "quarantine", "reject"]]
+    injection: NotRequired[Literal["quarantine", "accept"]]
+
+
+class Conflicts(TypedDict):
+    settle: NotRequired[bool]
+
+
+class Retrieval(TypedDict):
+    relevance_floor: NotRequired[float]
+
+
+class Duplicates(TypedDict):
+    collapse: NotRequired[bool]
+
+
+class HalfLifeDays(TypedDict):
+    said: NotRequired[float]
+    answered: NotRequired[float]
+    episode: NotRequired[float]
+    document: NotRequired[float]
+    fact: NotRequired[float]
+
+
+class Decay(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Retention(TypedDict):
+    packs_days: NotRequired[int]
+    evaluation_days: NotRequired[int]
+    quarantine_days: NotRequired[int]
+
+
+class Summary(TypedDict):
+    messages: NotRequired[int]
+    tokens: NotRequired[int]
+    idle_seconds: NotRequired[int]
+
+
+class WorkingMemory1(TypedDict):
+    hours: NotRequired[int]
+
+
+class Models(TypedDict):
+    answer: NotRequired[str]
+    summarise: NotRequired[str]
+    extract: NotRequired[str]
+    judge: NotRequired[str]
+
+
+class Quota(TypedDict):
+    memories: NotRequired[int]
+    writes_per_day: NotRequired[int]
+
+
+class Budget(TypedDict):
+    period: NotRequired[Literal["day", "month"]]
+    soft_usd: NotRequired[float]
+    hard_usd: NotRequired[float]
+    soft_tokens: NotRequired[int]
+    hard_tokens: NotRequired[int]
+
+
+class Policy1(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay]
+    extract: NotRequired[Literal["off", "facts"]]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class Decay1(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Overrides(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay1]
+    extract: NotRequired[Literal["off", "facts"]]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class PolicyEffect(TypedDict):
+    archive: int
+    decayed: int
+    expired: int
+    packs: int
+    evaluations: int
+    quarantined: int
+
+
+class Decay2(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Policy2(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay2]
+    extract: NotRequired[Literal["off", "facts"]]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class PolicyPreviewRequest(TypedDict):
+    namespace: str
+    policy: Policy2
+
+
+class Decay3(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Policy3(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay3]
+    extract: NotRequired[Literal["off", "facts"]]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class Decay4(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Policy4(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay4]
+    extract: NotRequired[Literal["off", "facts"]]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class PolicyPutRequest(TypedDict):
+    namespace: str
+    policy: Policy4
+    reason: NotRequired[str]
+
+
+class PolicyValue(TypedDict):
+    key: str
+    value: bool | float | str
+    origin: OriginEnum
+    default: bool | float | str
+    setting: str
+    unit: str
+    range: str
+    help: str
+
+
+PredicateEnum: TypeAlias = Literal[
+    "works_at",
+    "studies_at",
+    "lives_in",
+    "comes_from",
+    "member_of",
+    "works_on",
+    "family",
+    "friend_of",
+    "colleague_of",
+    "owns",
+    "part_of",
+    "likes",
+    "mentioned_with",
+]
+
+
+class Prompt(TypedDict):
+    name: str
+    version: str
+    description: str
+    text: str
+
+
+class PromptEntry(TypedDict):
+    name: str
+    version: str
+    description: str
+    namespace: str | None
+    text: NotRequired[str]
+    sections: NotRequired[list[PackSectionEnum]]
+
+
+class QuarantineReason(TypedDict):
+    rule: str
+    says: str
+    score: float
+    spans: int
+
+
+QuarantineStateEnum: TypeAlias = Literal["pending", "released", "discarded"]
+
+
+class QuarantinedDocument(TypedDict):
+    document_id: str
+    title: str
+    source: str
+    format: FormatEnum
+
+
+class Queue(TypedDict):
+    name: str
+    count: int
+
+
+ReadyStatusEnum: TypeAlias = Literal["ok", "degraded", "unavailable"]
+
+
+class Reason(TypedDict):
+    rule: str
+    says: str
+
+
+class Replayed(TypedDict):
+    replayed: int
+
+
+class ResetDone(TypedDict):
+    ok: bool
+    dry_run: bool
+    namespace: str
+    session_id: str
+    reset_at: str
+    deleted_counts: DeletedCounts
+    degraded: list[DegradationEnum]
+
+
+class ResetRequest(TypedDict):
+    namespace: str
+    session_id: str
+    confirm: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    clear_audit: NotRequired[bool]
+
+
+Statement: TypeAlias = int
+
+
+class RestoreRequest(TypedDict):
+    reason: str
+    version_id: NotRequired[str | None]
+    undo_supersede: NotRequired[bool]
+    statements: NotRequired[list[Statement]]
+
+
+class Retired(TypedDict):
+    start: int
+    end: int
+    text: str
+    by: str
+    by_start: int
+    by_end: int
+    reason: str
+    confidence: float
+    valid_to: str
+    retired_at: str
+    withdrawn_at: str | None
+
+
+ReviewEnum: TypeAlias = Literal["wrong", "outdated", "contradiction", "suspected"]
+
+
+class ReviewRequest(TypedDict):
+    note: NotRequired[str]
+
+
+RoleEnum: TypeAlias = Literal["user", "agent", "system", "tool"]
+
+
+RoleNameEnum: TypeAlias = Literal["user", "agent", "system", "tool", "assistant", "developer", "function"]
+
+
+class RotationRequest(TypedDict):
+    keep_hours: NotRequired[int]
+
+
+RuleEnum: TypeAlias = Literal["decayed", "expired"]
+
+
+class Schedule(TypedDict):
+    name: str
+    every_minutes: int
+    last_run_at: str | None
+    next_run_at: str | None
+    state: str | None
+    seconds: float | None
+    last_error: JobError | None
+    failures_in_a_row: int
+    runs: int
+    runs_since: str
+    late: bool
+
+
+class SearchProof(TypedDict):
+    searched: int
+    found_before: int
+    found_after: int
+
+
+class Seeded(TypedDict):
+    ok: bool
+    namespace: str
+    session_id: str
+    inserted: int
+    memory_ids: list[str]
+
+
+class SignalShare(TypedDict):
+    raw: float
+    weight: float | None
+    weighted: float
+
+
+class Skipped(TypedDict):
+    field: str
+    says: str
+
+
+SourceEnum: TypeAlias = Literal["hot", "cold"]
+
+
+class SplitRequest(TypedDict):
+    namespace: str
+    alias_ids: NotRequired[list[str]]
+    mention_ids: NotRequired[list[str]]
+    reason: str
+
+
+class Stats(TypedDict):
+    total_memories: int
+    active_contexts: int
+    token_savings: int
+    compression_ratio: float
+
+
+class StoredDocument(TypedDict):
+    document_id: str
+    version: int
+    chunks: int
+    characters: int
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
+    quarantine_id: str | None
+    degraded: list[DegradationEnum]
+
+
+class Strength(TypedDict):
+    value: float
+    importance: float
+    decay: float
+    use: float
+    age_days: float
+    half_life_days: float
+
+
+class SupersedeRequest(TypedDict):
+    reason: str
+    by: NotRequired[str | None]
+    text: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any]]
+    occurred_at: NotRequired[str | None]
+
+
+class TakenIn(TypedDict):
+    accepted: bool
+    verdict: GateDecisionEnum
+    memory_id: str | None
+    document_id: str | None
+    reasons: list[Reason]
+    degraded: list[DegradationEnum]
+
+
+TargetEnum: TypeAlias = Literal["memories", "session", "speaker", "namespace"]
+
+
+TierEnum: TypeAlias = Literal["L1", "L2", "L3"]
+
+
+class Timeline(TypedDict):
+    id: str
+    memory_id: str
+    alias_id: str
+    session_id: str
+    speaker: str
+    spoke: bool
+    start: int
+    end: int
+    text: str
+    occurred_at: str
+    pinned: bool
+
+
+class Told(TypedDict):
+    memory_id: str
+    role: RoleEnum
+    speaker: str
+    text: str
+    occurred_at: str
+    suspected: NotRequired[bool]
+
+
+ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
+
+
+class TriggerDetails(TypedDict):
+    source: NotRequired[str]
+    strategy: NotRequired[str]
+    schema: NotRequired[str]
+    new_memory_ids: NotRequired[list[str]]
+    new_message_count: NotRequired[int]
+    from_turn: NotRequired[int]
+    to_turn: NotRequired[int]
+
+
+TriggerReasonEnum: TypeAlias = Literal[
+    "bootstrap_summary", "new_messages_threshold", "new_tokens_threshold", "idle_session", "stale_source"
+]
+
+
+Type925Enum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+]
+
+
+TypesEnum: TypeAlias = Literal[
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
+]
+
+
+class Usage(TypedDict):
+    prompt: int | None
+    completion: int | None
+    cached: int | None
+
+
+class UsageTotal(TypedDict):
+    day: NotRequired[str]
+    key: NotRequired[str | None]
+    namespace: NotRequired[str | None]
+    purpose: NotRequired[str]
+    model: NotRequired[str]
+    calls: int
+    failed: int
+    unpriced: int
+    prompt_tokens: int
+    cached_tokens: int
+    cached_share: float
+    completion_tokens: int
+    cost_usd: float
+
+
+VerdictEnum: TypeAlias = Literal[
+    "returned",
+    "restated",
+    "variety",
+    "irrelevant",
+    "outranked",
+    "not_a_candidate",
+    "filtered",
+    "recorded_later",
+    "not_holding",
+    "archived",
+]
+
+
+class Version(TypedDict):
+    id: str
+    revision: int | None
+    text: str
+    metadata: dict[str, Any]
+    speaker: str | None
+    occurred_at: str | None
+    reason: str
+    actor: str
+    replaced_at: str
+
+
+class Webhook(TypedDict):
+    id: str
+    namespace: str
+    url: str
+    types: list[TypesEnum]
+    description: str
+    include_text: bool
+    sends_text: bool
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    failing_since: str | None
+    former_secret_until: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class WebhookCreateRequest(TypedDict):
+    namespace: str
+    url: str
+    types: NotRequired[list[TypesEnum]]
+    description: NotRequired[str]
+    include_text: NotRequired[bool]
+
+
+class WebhookList(TypedDict):
+    webhooks: list[Webhook]
+    next_cursor: str | None
+
+
+class WorkingMemory(TypedDict):
+    l1_window: list[Told]
+    session_summary: str
+    session_summary_id: str | None
+
+
+Role = TypedDict(
+    "Role",
+    {
+        "eq": NotRequired[Literal["user", "agent", "system", "tool"]],
+        "ne": NotRequired[Literal["user", "agent", "system", "tool"]],
+        "in": NotRequired[list[Literal["user", "agent", "system", "tool"]]],
+    },
+)
+
+
+InItem: TypeAlias = str
+
+
+Speaker = TypedDict(
+    "Speaker",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+    },
+)
+
+
+SessionId = TypedDict(
+    "SessionId",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+    },
+)
+
+
+Tier = TypedDict(
+    "Tier",
+    {
+        "eq": NotRequired[Literal["L1", "L2", "L3"]],
+        "ne": NotRequired[Literal["L1", "L2", "L3"]],
+        "in": NotRequired[list[Literal["L1", "L2", "L3"]]],
+    },
+)
+
+
+Kind = TypedDict(
+    "Kind",
+    {
+        "eq": NotRequired[Literal["said", "answered", "episode", "document", "fact"]],
+        "ne": NotRequired[Literal["said", "answered", "episode", "document", "fact"]],
+        "in": NotRequired[list[Literal["said", "answered", "episode", "document", "fact"]]],
+    },
+)
+
+
+Importance = TypedDict(
+    "Importance",
+    {
+        "eq": NotRequired[float],
+        "ne": NotRequired[float],
+        "in": NotRequired[list[float]],
+        "gt": NotRequired[float],
+        "gte": NotRequired[float],
+        "lt": NotRequired[float],
+        "lte": NotRequired[float],
+    },
+)
+
+
+OccurredAt = TypedDict(
+    "OccurredAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
+CreatedAt = TypedDict(
+    "CreatedAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
+Filter = TypedDict(
+    "Filter",
+    {
+        "and": NotRequired[list["Filter"]],
+        "or": NotRequired[list["Filter"]],
+        "not": NotRequired["Filter"],
+        "role": NotRequired[Literal["user", "agent", "system", "tool"] | Role],
+        "speaker": NotRequired[str | Speaker],
+        "session_id": NotRequired[str | SessionId],
+        "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
+        "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact"] | Kind],
+        "importance": NotRequired[float | Importance],
+        "occurred_at": NotRequired[str | OccurredAt],
+        "created_at": NotRequired[str | CreatedAt],
+    },
+)
+
+
+class Alias(TypedDict):
+    id: str
+    name: str
+    kind: EntityKindEnum
+    link: LinkEnum
+    mentions: int
+
+
+class Archived(TypedDict):
+    id: str
+    namespace: str
+    revision: int
+    state: MemoryStateEnum
+    importance: float
+    pinned: bool
+    review: ReviewEnum | NullEnum
+    occurred_at: str
+    valid_from: str | None
+    valid_to: str | None
+    superseded_by: str | None
+    changed: list[str]
+    degraded: list[DegradationEnum]
+    erased: bool
+    to_erase: str
+
+
+class AuditEvent(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    event_type: EventTypeEnum
+    details: dict[str, Any]
+    actor: str
+    created_at: str
+
+
+class AuditList(TypedDict):
+    events: list[AuditEvent]
+
+
+class Breakpoint(TypedDict):
+    section: PackSectionEnum
+    characters: int
+    tokens: int
+
+
+class Changed(TypedDict):
+    id: str
+    namespace: str
+    revision: int
+    state: MemoryStateEnum
+    importance: float
+    pinned: bool
+    review: ReviewEnum | NullEnum
+    occurred_at: str
+    valid_from: str | None
+    valid_to: str | None
+    superseded_by: str | None
+    changed: list[str]
+    degraded: list[DegradationEnum]
+
+
+class Condensation(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    version: str
+    number: int
+    method: str
+    tokenizer: str
+    trigger_reason: TriggerReasonEnum
+    trigger_details: TriggerDetails
+    source_memory_ids: list[str]
+    condensed_text: str
+    item_sources: dict[str, list[list[str]]]
+    token_original: int
+    token_condensed: int
+    created_at: str
+
+
+class CondensationList(TypedDict):
+    condensations: list[Condensation]
+
+
+class Delivery(TypedDict):
+    id: str
+    webhook_id: str
+    event_id: str
+    type: DeliveryTypeEnum
+    state: DeliveryStateEnum
+    attempts: int
+    tries: list[Attempt]
+    answer: str
+    next_attempt_at: str | None
+    created_at: str
+    finished_at: str | None
+
+
+class DeliveryList(TypedDict):
+    deliveries: list[Delivery]
+    next_cursor: str | None
+
+
+class DiagnosedParts(TypedDict):
+    arms: NotRequired[Arms]
+    signals: NotRequired[dict[str, SignalShare]]
+
+
+class DiagnosisDetails(TypedDict):
+    considered: NotRequired[int]
+    relevance: NotRequired[float]
+    restated_by: NotRequired[list[str]]
+    other: NotRequired[str | None]
+    last_hit: NotRequired[LastHit]
+    missing: NotRequired[float]
+    differences: NotRequired[dict[str, float]]
+    dense: NotRequired[ArmStanding]
+    lexical: NotRequired[ArmStanding]
+    failed: NotRequired[list[Filter]]
+    as_of: NotRequired[str]
+    created_at: NotRequired[str]
+    occurred_at: NotRequired[str]
+    valid_from: NotRequired[str | None]
+    valid_to: NotRequired[str | None]
+    superseded_by: NotRequired[str | None]
+    superseded_at: NotRequired[str | None]
+
+
+class DocumentChunk(TypedDict):
+    memory_id: str
+    index: int
+    start: int
+    end: int
+    heading: str
+    text: str
+    tokens: int
+    state: MemoryStateEnum
+
+
+class DocumentRequest(TypedDict):
+    namespace: str
+    document_id: NotRequired[str]
+    title: NotRequired[str]
+    text: str
+    format: NotRequired[FormatEnum]
+    source: NotRequired[str]
+    session_id: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    occurred_at: NotRequired[str | None]
+
+
+class DocumentRow(TypedDict):
+    document_id: str
+    version: int
+    title: str
+    source: str
+    format: FormatEnum
+    session_id: str | None
+    metadata: dict[str, Any]
+    characters: int
+    chunk_count: int
+    occurred_at: str
+    created_at: str
+    updated_at: str
+
+
+class DocumentWhole(TypedDict):
+    document_id: str
+    version: int
+    title: str
+    source: str
+    format: FormatEnum
+    session_id: str | None
+    metadata: dict[str, Any]
+    characters: int
+    chunk_count: int
+    occurred_at: str
+    created_at: str
+    updated_at: str
+    pending_embeddings: int
+
+
+class Dropped(TypedDict):
+    arms: Arms
+    signals: dict[str, SignalShare]
+    id: str
+    rank: int
+    final: float
+    verdict: DroppedVerdictEnum
+    needed: float
+    other: str | None
+    reason: str
+
+
+class DueMemory(TypedDict):
+    memory_id: str
+    rule: RuleEnum
+    reason: str
+    kind: MemoryKindEnum
+    strength: Strength
+
+
+class Edge(TypedDict):
+    source: str
+    predicate: PredicateEnum
+    target: str
+    detail: str
+    count: int
+    evidence: list[str]
+    valid_from: str | None
+    valid_to: str | None
+
+
+class Entity(TypedDict):
+    id: str
+    name: str
+    kind: EntityKindEnum
+    mentions: int
+    first_at: str | None
+    last_at: str | None
+
+
+class EntityChanged(TypedDict):
+    entity_id: str
+    name: str
+    kind: EntityKindEnum
+
+
+class EntityDetail(TypedDict):
+    entity: Entity
+    aliases: list[Alias]
+    edges: list[Edge]
+    neighbours: list[Entity]
+    timeline: list[Timeline]
+    next_cursor: str | None
+
+
+class EntityList(TypedDict):
+    entities: list[Entity]
+    next_cursor: str | None
+
+
+class ErrorBody(TypedDict):
+    code: ErrorCodeEnum
+    message: str
+    detail: list[DetailItem] | dict[str, Any] | None
+    request_id: str
+
+
+class EvaluationRun(TypedDict):
+    id: str
+    status: EvaluationStatusEnum
+    namespace: str | None
+    dataset: str | None
+    label: str
+    options: EvaluationOptions
+    content_digest: str
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    notes: list[str]
+    error: str
+    actor: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class EvaluationRunDetail(TypedDict):
+    id: str
+    status: EvaluationStatusEnum
+    namespace: str | None
+    dataset: str | None
+    label: str
+    options: EvaluationOptions
+    content_digest: str
+    configuration: dict[str, Any]
+    metrics: dict[str, Any]
+    notes: list[str]
+    error: str
+    actor: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    results: list[EvaluationResult] | None
+
+
+class Event(TypedDict):
+    id: str
+    type: Type925Enum
+    timestamp: str
+    namespace: str
+    actor: str
+    request_id: str | None
+    data: dict[str, Any]
+
+
+class Explanation(TypedDict):
+    arms: Arms
+    signals: dict[str, SignalShare]
+    id: str
+    rank: int
+    final: float
+    relevance: float
+    method: str
+    restated_by: list[str]
+    reason: str
+
+
+class Graph(TypedDict):
+    nodes: list[Entity]
+    edges: list[Edge]
+
+
+class Health(TypedDict):
+    status: HealthStatusEnum
+
+
+class HitMetadata(TypedDict):
+    role: RoleEnum
+    speaker: str
+    session_id: str
+    turn: int
+    occurred_at: str
+    created_at: str
+    overlap: float
+    final_score: float
+    rerank_score: float
+    later: NotRequired[list[Later]]
+    suspected: NotRequired[bool]
+    retired_statements: NotRequired[list[list[int]]]
+
+
+class Job(TypedDict):
+    id: str
+    kind: str
+    namespace: str | None
+    schedule: str | None
+    subject: list[str]
+    state: JobStateEnum
+    attempts: int
+    progress: JobProgress | None
+    error: JobError | None
+    reason: str
+    queued_at: str
+    started_at: str | None
+    heartbeat_at: str | None
+    finished_at: str | None
+
+
+class JobList(TypedDict):
+    jobs: list[Job]
+    next_cursor: str | None
+
+
+class JudgementsRequest(TypedDict):
+    namespace: str
+    query: str
+    marks: list[MarkRequest]
+
+
+class Link(TypedDict):
+    memory_id: str
+    kind: LinkKindEnum
+    other_id: str
+    reason: str
+    confidence: float
+    actor: str
+    created_at: str
+
+
+class ManifestItem(TypedDict):
+    id: str
+    tokens: int
+    status: ManifestItemStatusEnum
+    reason: ManifestItemReasonEnum | NullEnum
+
+
+class ManifestSection(TypedDict):
+    section: PackSectionEnum
+    tokens: int
+    items: list[ManifestItem]
+
+
+class Memory(TypedDict):
+    id: str
+    namespace: str
+    revision: int
+    state: MemoryStateEnum
+    importance: float
+    pinned: bool
+    review: ReviewEnum | NullEnum
+    occurred_at: str
+    valid_from: str | None
+    valid_to: str | None
+    superseded_by: str | None
+    kind: MemoryKindEnum
+    sources: list[str]
+    session_id: str
+    turn: int
+    role: RoleEnum
+    speaker: str
+    text: str
+    metadata: dict[str, Any]
+    tier: TierEnum
+    tokens: int
+    retired_statements: list[list[int]]
+    created_at: str
+
+
+class MemoryList(TypedDict):
+    memories: list[Memory]
+    next_cursor: str | None
+
+
+class MessageOutcome(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
+    field: str
+
+
+class MessageRequest(TypedDict):
+    role: RoleNameEnum
+    content: NotRequired[str | list[str | dict[str, Any]] | None]
+    name: NotRequired[str | None]
+
+
+class NewWebhook(TypedDict):
+    id: str
+    namespace: str
+    url: str
+    types: list[TypesEnum]
+    description: str
+    include_text: bool
+    sends_text: bool
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    failing_since: str | None
+    former_secret_until: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+    secret: str
+
+
+class OpenAIError(TypedDict):
+    error: OpenAIErrorBody
+
+
+class PatchedWebhookChangeRequest(TypedDict):
+    url: NotRequired[str]
+    types: NotRequired[list[TypesEnum]]
+    description: NotRequired[str]
+    include_text: NotRequired[bool]
+    enabled: NotRequired[bool]
+
+
+class Pipeline(TypedDict):
+    queues: list[Queue]
+    schedules: list[Schedule]
+    recent_condensations: list[Condensation]
+
+
+class Policy(TypedDict):
+    namespace: str
+    version: int
+    policy: Policy1
+    overrides: Overrides
+    values: list[PolicyValue]
+    problems: dict[str, str]
+    reason: str
+    updated_by: str
+    updated_at: str | None
+
+
+class PolicyPreviewed(TypedDict):
+    namespace: str
+    policy: Policy3
+    active_memories: int
+    would: PolicyEffect
+    without_change: PolicyEffect
+    memories: list[DueMemory]
+
+
+class ProceduralMemory(TypedDict):
+    prompt: Prompt | None
+    tools: list[PackTool]
+
+
+class Proof(TypedDict):
+    search: SearchProof
+    left: NotRequired[int]
+    counters_exact: NotRequired[bool]
+    audit: NotRequired[AuditKept]
+
+
+class QuarantinedRow(TypedDict):
+    id: str
+    namespace: str
+    session_id: str | None
+    role: RoleEnum
+    speaker: str
+    document: QuarantinedDocument | None
+    characters: int
+    rule: str
+    reasons: list[QuarantineReason]
+    confidence: float
+    state: QuarantineStateEnum
+    reviewer: str
+    note: str
+    reviewed_at: str | None
+    occurred_at: str
+    created_at: str
+    excerpt: str
+
+
+class QuarantinedWhole(TypedDict):
+    id: str
+    namespace: str
+    session_id: str | None
+    role: RoleEnum
+    speaker: str
+    document: QuarantinedDocument | None
+    characters: int
+    rule: str
+    reasons: list[QuarantineReason]
+    confidence: float
+    state: QuarantineStateEnum
+    reviewer: str
+    note: str
+    reviewed_at: str | None
+    occurred_at: str
+    created_at: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class QueryRequest(TypedDict):
+    namespace: str
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+    session_id: NotRequired[str]
+    max_tokens: NotRequired[int | None]
+
+
+class QuestionRequest(TypedDict):
+    namespace: str
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    session_id: NotRequired[str]
+    model: NotRequired[str | None]
+    max_tokens: NotRequired[int]
+    response_schema: NotRequired[dict[str, Any] | None]
+    remember: NotRequired[bool]
+
+
+class Ready(TypedDict):
+    status: ReadyStatusEnum
+    checks: dict[str, str]
+
+
+class Recalled(TypedDict):
+    content: str
+    source: SourceEnum
+    score: float
+
+
+class RememberedTurn(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
+    role: RoleEnum
+
+
+class RerankDebug(TypedDict):
+    method: str
+    components: dict[str, float]
+    explanation: Explanation
+
+
+class Reviewed(TypedDict):
+    id: str
+    namespace: str
+    session_id: str | None
+    role: RoleEnum
+    speaker: str
+    document: QuarantinedDocument | None
+    characters: int
+    rule: str
+    reasons: list[QuarantineReason]
+    confidence: float
+    state: QuarantineStateEnum
+    reviewer: str
+    note: str
+    reviewed_at: str | None
+    occurred_at: str
+    created_at: str
+    text: str
+    metadata: dict[str, Any]
+    degraded: list[DegradationEnum]
+
+
+class SearchRequest(TypedDict):
+    namespace: str
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+
+
+class Tool(TypedDict):
+    name: str
+    endpoint: str
+    type: ToolTypeEnum
+    purpose: str
+    namespace: str | None
+    version: NotRequired[str]
+    description: NotRequired[str]
+    parameters: NotRequired[dict[str, Any]]
+
+
+class ToolRegistry(TypedDict):
+    tools: list[Tool]
+
+
+class UsageList(TypedDict):
+    usage: list[UsageTotal]
+    next_cursor: str | None
+
+
+class WhyRequest(TypedDict):
+    namespace: str
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    memory_id: str
+
+
+class ChangeList(TypedDict):
+    changes: list[Event]
+    next_cursor: str
+    has_more: bool
+
+
+class ChatRequest(TypedDict):
+    namespace: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    session_id: NotRequired[str]
+    model: NotRequired[str | None]
+    max_tokens: NotRequired[int]
+    response_schema: NotRequired[dict[str, Any] | None]
+    message: NotRequired[str]
+    messages: NotRequired[list[MessageRequest]]
+
+
+class Chunk(TypedDict):
+    id: str
+    tier: str
+    text: str
+    score: float
+    relevance: float
+    retired_statements: list[list[int]]
+    metadata: HitMetadata
+
+
+class CitedAnswer(TypedDict):
+    prefix_sha256: str
+    prefix_tokens: int
+    breakpoints: list[Breakpoint]
+    answer: str
+    citations: list[Citation]
+    uncited: list[str]
+    abstained: bool
+    reason: CitedAnswerReasonEnum | NullEnum
+    mode: ModeEnum
+    model: str | None
+    structured_output: dict[str, Any] | None
+    context_pack_id: str | None
+    tokens: int
+    usage: Usage
+    cost: float | None
+    ttft_ms: int | None
+    remembered: list[RememberedTurn] | None
+    degraded: list[DegradationEnum]
+    request_id: str
+
+
+class Diagnosis(TypedDict):
+    memory_id: str
+    verdict: VerdictEnum
+    reason: str
+    rank: int | None
+    score: float | None
+    parts: DiagnosedParts
+    details: DiagnosisDetails
+    notes: list[NotesEnum]
+    degraded: list[DegradationEnum]
+
+
+class DocumentDetail(TypedDict):
+    document: DocumentWhole
+    chunks: list[DocumentChunk]
+    next_cursor: int | None
+
+
+class DocumentList(TypedDict):
+    documents: list[DocumentRow]
+    next_cursor: str | None
+
+
+class ErasureReceipt(TypedDict):
+    id: str | None
+    status: ErasureReceiptStatusEnum
+    namespace: str
+    target: TargetEnum
+    session_id: str | None
+    reason: str
+    actor: str
+    named: int
+    missing: int
+    found: int
+    documents: int
+    notes: list[str]
+    holders: dict[str, Holder]
+    summaries_rebuilt: int
+    proof: Proof | None
+    waiting_for: str
+    error: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class Error(TypedDict):
+    error: ErrorBody
+
+
+class EvaluationList(TypedDict):
+    evaluations: list[EvaluationRun]
+
+
+class History(TypedDict):
+    memory: Memory
+    versions: list[Version]
+    events: list[Event]
+    links: list[Link]
+    retired: list[Retired]
+    feedback: list[Opinion]
+
+
+class Hit(TypedDict):
+    id: str
+    tier: str
+    text: str
+    score: float
+    relevance: float
+    retired_statements: list[list[int]]
+    metadata: HitMetadata
+    explanation: Explanation
+
+
+class IngestRequest(TypedDict):
+    namespace: str
+    session_id: NotRequired[str]
+    role: NotRequired[RoleNameEnum]
+    text: NotRequired[str]
+    messages: NotRequired[list[MessageRequest]]
+    metadata: NotRequired[dict[str, Any]]
+    speaker: NotRequired[str]
+    occurred_at: NotRequired[str | None]
+
+
+class Ingested(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
+    memory_ids: list[str]
+    messages: NotRequired[list[MessageOutcome]]
+    skipped: NotRequired[list[Skipped]]
+    degraded: list[DegradationEnum]
+
+
+class ItemOutcome(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
+    memory_ids: list[str]
+    messages: NotRequired[list[MessageOutcome]]
+    skipped: NotRequired[list[Skipped]]
+
+
+class Manifest(TypedDict):
+    tokenizer: str
+    max_tokens: int | None
+    tokens: int
+    sections: list[ManifestSection]
+
+
+class PackRetrieval(TypedDict):
+    raw_chunks: list[Chunk]
+    answerable: bool
+
+
+class Procedural(TypedDict):
+    prompt_registry: dict[str, PromptEntry]
+    tool_registry: ToolRegistry
+
+
+class QuarantineList(TypedDict):
+    items: list[QuarantinedRow]
+    next_cursor: str | None
+
+
+class Recall(TypedDict):
+    results: list[Recalled]
+    degraded: list[DegradationEnum]
+
+
+class ContextPack(TypedDict):
+    schema: str
+    namespace: str
+    session_id: str
+    query_text: str
+    procedural: ProceduralMemory
+    durable: list[Told]
+    working_memory: WorkingMemory
+    retrieval: PackRetrieval
+    text: str
+    manifest: Manifest
+
+
+class ErasureList(TypedDict):
+    erasures: list[ErasureReceipt]
+    next_cursor: str | None
+
+
+class Found(TypedDict):
+    hits: list[Hit]
+    answerable: bool
+    dropped: list[Dropped]
+    weights: dict[str, float]
+    milliseconds: dict[str, float]
+    dry_run: bool
+    degraded: list[DegradationEnum]
+
+
+class IngestBatchRequest(TypedDict):
+    items: list[IngestRequest]
+
+
+class IngestedBatch(TypedDict):
+    results: list[ItemOutcome]
+    degraded: list[DegradationEnum]
+
+
+class PackRow(TypedDict):
+    id: str
+    namespace: str
+    session_id: str
+    query_text: str
+    session_summary_id: str | None
+    retrieved_count: int
+    created_at: str
+    pack: ContextPack | dict[str, Any]
+
+
+class Answer(TypedDict):
+    prefix_sha256: str
+    prefix_tokens: int
+    breakpoints: list[Breakpoint]
+    id: str | None
+    source_tier: str
+    similarity: float
+    answerable: bool
+    raw_chunks: list[Chunk]
+    condensed_summary: str
+    token_usage_original: int
+    token_usage_condensed: int
+    rerank_debug: list[RerankDebug]
+    dropped: list[Dropped]
+    session_summary_id: str | None
+    session_summary_cache_hit: bool
+    session_summary_enqueued: bool
+    context_pack_id: str | None
+    context_pack: ContextPack
+    dry_run: bool
+    degraded: list[DegradationEnum]
+
+
+class PackList(TypedDict):
+    context_packs: list[PackRow]

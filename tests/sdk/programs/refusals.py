@@ -1,0 +1,17 @@
+"""What a call raises, for programs that have no pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=Exception)
+
+
+def refused(kind: type[E], call: Callable[..., Any], *given: Any, **named: Any) -> E:
+    """The error of the call, which must be one of this kind."""
+    try:
+        call(*given, **named)
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was not raised")
