@@ -51,7 +51,7 @@ def post(target: Target, *, headers: Mapping[str, str], body: bytes, seconds: fl
 
 def _exchange(target: Target, headers: Mapping[str, str], body: bytes, deadline: float) -> tuple[int, int, str]:
     link = http.client.HTTPConnection(target.host, target.port)
-    plain = _connect(target, deadline)
+    plain = _connect_to(target, deadline)
     # Set, so that http.client makes no connection of its own: it would resolve the name again.
     link.sock = _wrap_in_tls(plain, target) if target.scheme == "https" else plain
     # At the deadline the socket is shut down, which ends a read that waits: an answer may trickle.
@@ -70,7 +70,7 @@ def _exchange(target: Target, headers: Mapping[str, str], body: bytes, deadline:
         link.close()
 
 
-def _connect(target: Target, deadline: float) -> socket.socket:
+def _connect_to(target: Target, deadline: float) -> socket.socket:
     addresses = resolve(target)
     for address in addresses[:-1]:
         with suppress(OSError):
