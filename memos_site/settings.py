@@ -776,10 +776,12 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/v1",
     # Fields of one name with different choices, for which the schema would have to invent names.
     "ENUM_NAME_OVERRIDES": {
+        "AuditEventEnum": "memory.enums.AuditEvent",
         "DegradationEnum": "memory.enums.Degradation",
         "EntityKindEnum": "memory.enums.EntityKind",
         "ErrorCodeEnum": "memory.enums.ErrorCode",
         "EvaluationStatusEnum": "memory.enums.EvaluationStatus",
+        "EventTypeEnum": "memory.enums.EventType",
         "FeedbackEnum": "memory.enums.Feedback",
         "LinkKindEnum": "memory.enums.LinkKind",
         "MemoryKindEnum": "memory.enums.MemoryKind",

@@ -30,6 +30,7 @@ ROUTE_TAGS = (
     RouteTag("Policy", "What governs a namespace", ("policy",)),
     RouteTag("Erasures", "Forget for good, with a receipt", ("erasures",)),
     RouteTag("Evaluations", "Measure retrieval by judgements", ("evaluations", "judgements")),
+    RouteTag("Events", "What happens, told to others: webhooks, and a feed to ask", ("webhooks", "changes")),
     RouteTag("Operations", "What MemOS holds, does and costs", ("ops", "usage", "health")),
     RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
 )  # fmt: skip

@@ -230,7 +230,7 @@ class VersionSerializer(serializers.Serializer):
     replaced_at = serializers.DateTimeField()
 
 
-class EventSerializer(serializers.Serializer):
+class HistoryEventSerializer(serializers.Serializer):
     id = serializers.UUIDField()
     event_type = serializers.ChoiceField(AuditEvent.choices)
     details = serializers.DictField()
@@ -275,7 +275,7 @@ class OpinionSerializer(serializers.Serializer):
 class HistorySerializer(serializers.Serializer):
     memory = MemorySerializer()
     versions = VersionSerializer(many=True)
-    events = EventSerializer(many=True)
+    events = HistoryEventSerializer(many=True)
     links = LinkSerializer(many=True)
     retired = RetiredSerializer(many=True)
     feedback = OpinionSerializer(many=True)

@@ -31,6 +31,70 @@ class Attempt(TypedDict):
     error: str
 
 
+AuditEventEnum: TypeAlias = Literal[
+    "INGEST",
+    "QUERY",
+    "CONTEXT_PACK",
+    "CONDENSATION",
+    "FACTS_EXTRACT",
+    "SESSION_RESET",
+    "DEV_SEED",
+    "DOCUMENT_INGEST",
+    "DOCUMENT_DELETE",
+    "MEMORY_ARCHIVE",
+    "MEMORY_RESTORE",
+    "MEMORY_EDIT",
+    "MEMORY_SUPERSEDE",
+    "MEMORY_REINSTATE",
+    "MEMORY_RETIRE",
+    "MEMORY_CONTRADICTION",
+    "MEMORY_PIN",
+    "MEMORY_UNPIN",
+    "MEMORY_FEEDBACK",
+    "KEY_ISSUE",
+    "KEY_REVOKE",
+    "REEMBED",
+    "MEMORY_JUDGE",
+    "MEMORY_REEMBED",
+    "MEMORY_VIEW",
+    "MEMORY_EXPORT",
+    "ENTITY_MERGE",
+    "ENTITY_SPLIT",
+    "ENTITY_REBUILD",
+    "EVALUATION_START",
+    "EVALUATION_FINISH",
+    "ERASURE_REQUEST",
+    "ERASURE_FINISH",
+    "POLICY_CHANGE",
+    "POLICY_EXEMPTION",
+    "RETENTION_DELETE",
+    "INGEST_REJECT",
+    "QUARANTINE",
+    "QUARANTINE_RELEASE",
+    "QUARANTINE_DISCARD",
+    "SWEEP_PAUSE",
+    "SWEEP_RESUME",
+    "JOB_REPLAY",
+    "JOB_DISCARD",
+    "SESSION_VIEW",
+    "AUDIT_EXPORT",
+    "CONSOLE_PROBE",
+    "CONSOLE_READ",
+    "LOGIN_LOCK",
+    "LOGIN_END",
+    "SECOND_FACTOR_SET",
+    "SECOND_FACTOR_REMOVE",
+    "BACKUP",
+    "RESTORE",
+    "JOB_FAIL",
+    "BUDGET_REACH",
+    "WEBHOOK_CREATE",
+    "WEBHOOK_CHANGE",
+    "WEBHOOK_DELETE",
+    "WEBHOOK_DISABLE",
+]
+
+
 class AuditKept(TypedDict):
     events: int
     typed: int
@@ -248,66 +312,21 @@ EvaluationStatusEnum: TypeAlias = Literal["queued", "running", "finished", "fail
 
 
 EventTypeEnum: TypeAlias = Literal[
-    "INGEST",
-    "QUERY",
-    "CONTEXT_PACK",
-    "CONDENSATION",
-    "FACTS_EXTRACT",
-    "SESSION_RESET",
-    "DEV_SEED",
-    "DOCUMENT_INGEST",
-    "DOCUMENT_DELETE",
-    "MEMORY_ARCHIVE",
-    "MEMORY_RESTORE",
-    "MEMORY_EDIT",
-    "MEMORY_SUPERSEDE",
-    "MEMORY_REINSTATE",
-    "MEMORY_RETIRE",
-    "MEMORY_CONTRADICTION",
-    "MEMORY_PIN",
-    "MEMORY_UNPIN",
-    "MEMORY_FEEDBACK",
-    "KEY_ISSUE",
-    "KEY_REVOKE",
-    "REEMBED",
-    "MEMORY_JUDGE",
-    "MEMORY_REEMBED",
-    "MEMORY_VIEW",
-    "MEMORY_EXPORT",
-    "ENTITY_MERGE",
-    "ENTITY_SPLIT",
-    "ENTITY_REBUILD",
-    "EVALUATION_START",
-    "EVALUATION_FINISH",
-    "ERASURE_REQUEST",
-    "ERASURE_FINISH",
-    "POLICY_CHANGE",
-    "POLICY_EXEMPTION",
-    "RETENTION_DELETE",
-    "INGEST_REJECT",
-    "QUARANTINE",
-    "QUARANTINE_RELEASE",
-    "QUARANTINE_DISCARD",
-    "SWEEP_PAUSE",
-    "SWEEP_RESUME",
-    "JOB_REPLAY",
-    "JOB_DISCARD",
-    "SESSION_VIEW",
-    "AUDIT_EXPORT",
-    "CONSOLE_PROBE",
-    "CONSOLE_READ",
-    "LOGIN_LOCK",
-    "LOGIN_END",
-    "SECOND_FACTOR_SET",
-    "SECOND_FACTOR_REMOVE",
-    "BACKUP",
-    "RESTORE",
-    "JOB_FAIL",
-    "BUDGET_REACH",
-    "WEBHOOK_CREATE",
-    "WEBHOOK_CHANGE",
-    "WEBHOOK_DELETE",
-    "WEBHOOK_DISABLE",
+    "memory.added",
+    "memory.changed",
+    "memory.superseded",
+    "memory.reinstated",
+    "memory.archived",
+    "memory.restored",
+    "memory.erased",
+    "memory.quarantined",
+    "memory.conflict",
+    "document.added",
+    "document.deleted",
+    "session.reset",
+    "summary.made",
+    "job.failed",
+    "budget.reached",
 ]
 
 
@@ -343,6 +362,15 @@ class GroupQueryRequest(TypedDict):
 
 
 HealthStatusEnum: TypeAlias = Literal["ok"]
+
+
+class HistoryEvent(TypedDict):
+    id: str
+    event_type: AuditEventEnum
+    details: dict[str, Any]
+    actor: str
+    request_id: str
+    created_at: str
 
 
 class Holder(TypedDict):
@@ -440,6 +468,25 @@ class ModelList(TypedDict):
     data: list[Model]
 
 
+class NewWebhook(TypedDict):
+    id: str
+    namespace: str
+    url: str
+    types: list[EventTypeEnum]
+    description: str
+    include_text: bool
+    sends_text: bool
+    enabled: bool
+    disabled_reason: str | None
+    failures: int
+    failing_since: str | None
+    former_secret_until: str | None
+    created_by: str
+    created_at: str
+    updated_at: str
+    secret: str
+
+
 NotesEnum: TypeAlias = Literal["no_vector"]
 
 
@@ -487,6 +534,14 @@ class PatchedMemoryChangeRequest(TypedDict):
     importance: NotRequired[float]
     occurred_at: NotRequired[str]
     reviewed: NotRequired[bool]
+
+
+class PatchedWebhookChangeRequest(TypedDict):
+    url: NotRequired[str]
+    types: NotRequired[list[EventTypeEnum]]
+    description: NotRequired[str]
+    include_text: NotRequired[bool]
+    enabled: NotRequired[bool]
 
 
 class Gate(TypedDict):
@@ -969,44 +1024,6 @@ TriggerReasonEnum: TypeAlias = Literal[
 ]
 
 
-Type925Enum: TypeAlias = Literal[
-    "memory.added",
-    "memory.changed",
-    "memory.superseded",
-    "memory.reinstated",
-    "memory.archived",
-    "memory.restored",
-    "memory.erased",
-    "memory.quarantined",
-    "memory.conflict",
-    "document.added",
-    "document.deleted",
-    "session.reset",
-    "summary.made",
-    "job.failed",
-    "budget.reached",
-]
-
-
-TypesEnum: TypeAlias = Literal[
-    "memory.added",
-    "memory.changed",
-    "memory.superseded",
-    "memory.reinstated",
-    "memory.archived",
-    "memory.restored",
-    "memory.erased",
-    "memory.quarantined",
-    "memory.conflict",
-    "document.added",
-    "document.deleted",
-    "session.reset",
-    "summary.made",
-    "job.failed",
-    "budget.reached",
-]
-
-
 class Usage(TypedDict):
     prompt: int | None
     completion: int | None
@@ -1059,7 +1076,7 @@ class Webhook(TypedDict):
     id: str
     namespace: str
     url: str
-    types: list[TypesEnum]
+    types: list[EventTypeEnum]
     description: str
     include_text: bool
     sends_text: bool
@@ -1076,7 +1093,7 @@ class Webhook(TypedDict):
 class WebhookCreateRequest(TypedDict):
     namespace: str
     url: str
-    types: NotRequired[list[TypesEnum]]
+    types: NotRequired[list[EventTypeEnum]]
     description: NotRequired[str]
     include_text: NotRequired[bool]
 
@@ -1235,7 +1252,7 @@ class AuditEvent(TypedDict):
     id: str
     namespace: str
     session_id: str
-    event_type: EventTypeEnum
+    event_type: AuditEventEnum
     details: dict[str, Any]
     actor: str
     created_at: str
@@ -1493,7 +1510,7 @@ class EvaluationRunDetail(TypedDict):
 
 class Event(TypedDict):
     id: str
-    type: Type925Enum
+    type: EventTypeEnum
     timestamp: str
     namespace: str
     actor: str
@@ -1633,35 +1650,8 @@ class MessageRequest(TypedDict):
     name: NotRequired[str | None]
 
 
-class NewWebhook(TypedDict):
-    id: str
-    namespace: str
-    url: str
-    types: list[TypesEnum]
-    description: str
-    include_text: bool
-    sends_text: bool
-    enabled: bool
-    disabled_reason: str | None
-    failures: int
-    failing_since: str | None
-    former_secret_until: str | None
-    created_by: str
-    created_at: str
-    updated_at: str
-    secret: str
-
-
 class OpenAIError(TypedDict):
     error: OpenAIErrorBody
-
-
-class PatchedWebhookChangeRequest(TypedDict):
-    url: NotRequired[str]
-    types: NotRequired[list[TypesEnum]]
-    description: NotRequired[str]
-    include_text: NotRequired[bool]
-    enabled: NotRequired[bool]
 
 
 class Pipeline(TypedDict):
@@ -1970,7 +1960,7 @@ class EvaluationList(TypedDict):
 class History(TypedDict):
     memory: Memory
     versions: list[Version]
-    events: list[Event]
+    events: list[HistoryEvent]
     links: list[Link]
     retired: list[Retired]
     feedback: list[Opinion]
