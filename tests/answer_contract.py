@@ -53,7 +53,7 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
     elif media_type == "application/json":
         validator = _validator(route, method.lower(), status)
         yield from (f"{place}: {fault}" for fault in _faults(validator, response.content))
-    if response.status_code == 200 and body and (accepted := _request_validator(route, method.lower())):
+    if 200 <= response.status_code < 300 and body and (accepted := _request_validator(route, method.lower())):
         yield from (f"{place}, a request that was accepted: {fault}" for fault in _faults(accepted, body))
 
 
