@@ -161,7 +161,7 @@ class ReplayedSerializer(serializers.Serializer):
     replayed = serializers.IntegerField()
 
 
-class EventSerializer(serializers.Serializer):
+class ToldEventSerializer(serializers.Serializer):
     """What happened, as webhooks and the feed tell it."""
 
     id = serializers.UUIDField()
@@ -176,6 +176,6 @@ class EventSerializer(serializers.Serializer):
 
 
 class ChangeListSerializer(serializers.Serializer):
-    changes = EventSerializer(many=True, help_text="In order; an event may come again, with its id")
+    changes = ToldEventSerializer(many=True, help_text="In order; an event may come again, with its id")
     next_cursor = serializers.CharField(help_text="Where to go on, also when there is nothing new")
     has_more = serializers.BooleanField(help_text="Whether there is more to read at once")

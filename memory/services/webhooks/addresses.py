@@ -32,7 +32,7 @@ class AddressRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WebhookTarget:
     """An address taken apart. `path` has the query, too; `host` is without brackets."""
 
     scheme: str
@@ -47,7 +47,7 @@ class Target:
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-def check_url(url: str) -> Target:
+def check_url(url: str) -> WebhookTarget:
     """The address of a webhook, taken apart. Raises InvalidInput."""
     if len(url) > MAX_URL_CHARS or not url.isascii() or any(sign <= " " or sign == "\x7f" for sign in url):
         raise _invalid(f"has 1 to {MAX_URL_CHARS} visible ASCII characters: write others as %XX, a name as xn--….")
@@ -59,7 +59,7 @@ def check_url(url: str) -> Target:
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise _invalid("has no user, password or fragment: deliveries are signed, so no password is needed.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    target = Target(parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme], path)
+    target = WebhookTarget(parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme], path)
     try:
         refuse_address(ipaddress.ip_address(target.host), target.host)
     except AddressRefused as refused:
@@ -70,7 +70,7 @@ def check_url(url: str) -> Target:
     return target
 
 
-def resolve(target: Target) -> list[str]:
+def resolve(target: WebhookTarget) -> list[str]:
     """The addresses to connect to. Raises AddressRefused when one of them is refused, OSError when there are none."""
     found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -25,7 +25,7 @@ from memory.models.sql import fetch
 from memory.services.webhooks import feed
 from memory.services.webhooks.addresses import check_url
 from memory.services.webhooks.events import sources
-from memory.services.webhooks.http import Reply, post
+from memory.services.webhooks.http import DeliveryReply, post
 from memory.services.webhooks.messages import headers_of, write_body
 from memory.types import Scope
 
@@ -167,23 +167,25 @@ def _attempt(lease: Lease, delivery: WebhookDelivery, *, clock: Clock) -> bool:
     webhook, scope = _rows(lease).get(), _scope(lease.namespace_id)
     at = clock()
     body = write_body(scope, webhook, delivery)
-    reply = Reply(0, "There is nothing to tell of this event any more.", 0)
+    reply = DeliveryReply(0, "There is nothing to tell of this event any more.", 0)
     if body is not None:
         reply = _send(webhook, delivery, body, at=at)
     _keep(lease, delivery, reply, at=at, is_over=body is None, now=clock())
     return reply.is_delivered
 
 
-def _send(webhook: Webhook, delivery: WebhookDelivery, body: bytes, *, at: datetime) -> Reply:
+def _send(webhook: Webhook, delivery: WebhookDelivery, body: bytes, *, at: datetime) -> DeliveryReply:
     try:
         target = check_url(webhook.url)
         headers = headers_of(webhook, delivery, body, now=at)
     except (Conflict, InvalidInput) as refusal:
-        return Reply(0, refusal.message, 0)
+        return DeliveryReply(0, refusal.message, 0)
     return post(target, headers=headers, body=body, seconds=settings.MEMOS_WEBHOOK_SECONDS)
 
 
-def _keep(lease: Lease, delivery: WebhookDelivery, reply: Reply, *, at: datetime, is_over: bool, now: datetime) -> None:
+def _keep(
+    lease: Lease, delivery: WebhookDelivery, reply: DeliveryReply, *, at: datetime, is_over: bool, now: datetime
+) -> None:
     with transaction.atomic():
         webhook = _rows(lease).select_for_update().first()
         rows = WebhookDelivery.objects.filter(namespace_id=lease.namespace_id, pk=delivery.pk)
@@ -204,7 +206,7 @@ def _keep(lease: Lease, delivery: WebhookDelivery, reply: Reply, *, at: datetime
     log.info("webhook delivery", extra={**named, "outcome": outcome, "ms": reply.milliseconds})
 
 
-def _judge(row: WebhookDelivery, reply: Reply, *, is_over: bool, now: datetime) -> None:
+def _judge(row: WebhookDelivery, reply: DeliveryReply, *, is_over: bool, now: datetime) -> None:
     if reply.is_delivered:
         row.state, row.next_at, row.finished_at = DeliveryState.DELIVERED, None, now
     elif is_over or row.attempts >= ATTEMPTS:
@@ -213,7 +215,7 @@ def _judge(row: WebhookDelivery, reply: Reply, *, is_over: bool, now: datetime) 
         row.next_at = now + max(delay_after(row.attempts), timedelta(seconds=reply.retry_after))
 
 
-def _judge_webhook(webhook: Webhook, reply: Reply, *, now: datetime) -> None:
+def _judge_webhook(webhook: Webhook, reply: DeliveryReply, *, now: datetime) -> None:
     if reply.is_delivered:
         webhook.failures, webhook.failing_since, webhook.paused_until = 0, None, None
     else:

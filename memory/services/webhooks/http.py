@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-from memory.services.webhooks.addresses import AddressRefused, Target, resolve
+from memory.services.webhooks.addresses import AddressRefused, WebhookTarget, resolve
 
 # What is read of an answer; receivers say in the status all that counts.
 READ_BYTES = 4096
@@ -22,7 +22,7 @@ _MAX_RETRY_AFTER = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DeliveryReply:
     """What came of an attempt. `status` 0: there was no answer; `error` is empty when it is delivered."""
 
     status: int
@@ -36,20 +36,20 @@ class Reply:
         return not self.error
 
 
-def post(target: Target, *, headers: Mapping[str, str], body: bytes, seconds: float) -> Reply:
+def post(target: WebhookTarget, *, headers: Mapping[str, str], body: bytes, seconds: float) -> DeliveryReply:
     """Posts the body; `seconds` are for all of it, from the connection to the end of the answer. Never raises for what
     a receiver or a network does."""
     started = time.monotonic()
     try:
         status, retry_after, answer = _exchange(target, headers, body, started + seconds)
     except AddressRefused as refused:
-        return Reply(0, str(refused), _since(started))
+        return DeliveryReply(0, str(refused), _since(started))
     except (OSError, http.client.HTTPException) as error:
-        return Reply(0, _say(error, seconds, is_late=time.monotonic() >= started + seconds), _since(started))
-    return Reply(status, _judge(status), _since(started), answer, retry_after)
+        return DeliveryReply(0, _say(error, seconds, is_late=time.monotonic() >= started + seconds), _since(started))
+    return DeliveryReply(status, _judge(status), _since(started), answer, retry_after)
 
 
-def _exchange(target: Target, headers: Mapping[str, str], body: bytes, deadline: float) -> tuple[int, int, str]:
+def _exchange(target: WebhookTarget, headers: Mapping[str, str], body: bytes, deadline: float) -> tuple[int, int, str]:
     link = http.client.HTTPConnection(target.host, target.port)
     plain = _connect_to(target, deadline)
     # Set, so that http.client makes no connection of its own: it would resolve the name again.
@@ -70,7 +70,7 @@ def _exchange(target: Target, headers: Mapping[str, str], body: bytes, deadline:
         link.close()
 
 
-def _connect_to(target: Target, deadline: float) -> socket.socket:
+def _connect_to(target: WebhookTarget, deadline: float) -> socket.socket:
     addresses = resolve(target)
     for address in addresses[:-1]:
         with suppress(OSError):
@@ -93,7 +93,7 @@ def _shut_down(link: socket.socket) -> None:
         socket.socket.shutdown(link, socket.SHUT_RDWR)
 
 
-def _wrap_in_tls(plain: socket.socket, target: Target) -> ssl.SSLSocket:
+def _wrap_in_tls(plain: socket.socket, target: WebhookTarget) -> ssl.SSLSocket:
     return _tls().wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
 
 
