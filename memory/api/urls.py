@@ -90,7 +90,7 @@ urlpatterns = [
     path("v1/policy/preview", PolicyViewSet.as_view({"post": "preview"})),
     path("v1/policy/exemptions", PolicyViewSet.as_view({"post": "exempt"})),
     path("v1/changes", ChangeViewSet.as_view({"get": "show"})),
-    path("v1/webhooks", WebhookViewSet.as_view({"get": "list", "post": "create"})),
+    path("v1/webhooks", WebhookViewSet.as_view({"get": "recent", "post": "create"})),
     path(
         "v1/webhooks/<uuid:webhook_id>",
         WebhookViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),

@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'webhook deliveries',
                 'ordering': ['-id'],
-                'indexes': [models.Index(fields=['namespace_id', 'webhook_id', '-id'], name='delivery_recent'), models.Index(condition=models.Q(('state', 'waiting')), fields=['namespace_id', 'webhook_id', 'next_at', 'id'], name='delivery_waiting')],
+                'indexes': [models.Index(fields=['namespace_id', 'webhook_id', '-id'], name='delivery_recent'), models.Index(fields=['id'], name='delivery_oldest'), models.Index(condition=models.Q(('state', 'waiting')), fields=['namespace_id', 'webhook_id', 'next_at', 'id'], name='delivery_waiting')],
                 'constraints': [models.UniqueConstraint(fields=('namespace_id', 'webhook_id', 'event_id'), name='delivery_once')],
             },
         ),

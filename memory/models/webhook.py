@@ -94,6 +94,8 @@ class WebhookDelivery(models.Model):
         ]
         indexes = [
             models.Index(fields=["namespace_id", "webhook_id", "-id"], name="delivery_recent"),
+            # Of all namespaces together: for the upkeep that deletes the oldest.
+            models.Index(fields=["id"], name="delivery_oldest"),
             # Few of many rows: what is still to be sent.
             models.Index(
                 fields=["namespace_id", "webhook_id", "next_at", "id"],

@@ -37,7 +37,7 @@ class WebhookViewSet(MemosViewSet):
         parameters=[WebhookListingSerializer],
         responses={200: WebhookListSerializer},
     )
-    def list(self, request: Request) -> Response:
+    def recent(self, request: Request) -> Response:
         values = self.valid(WebhookListingSerializer, request.query_params)
         rows, cursor = endpoints.list_webhooks(
             self.access, namespace=values["namespace"] or None, cursor=values["cursor"], limit=values["limit"]

@@ -47,7 +47,7 @@ def webhooks() -> Finding:
     counts = count_webhooks(system_access("doctor"))
     if not counts.disabled and not counts.failing:
         return Finding(OK, "webhooks", f"{counts.waiting} deliveries wait, none is failing")
-    what = f"{counts.disabled} disabled after failures, {counts.failing} failing, {counts.failed} deliveries given up"
+    what = f"{counts.disabled} disabled after failures, {counts.failing} failing, {counts.waiting} deliveries wait"
     fix = "the console's page Webhooks says why; repair the receiver, enable the webhook, replay what failed"
     return Finding(WARN, "webhooks", what, fix)
 

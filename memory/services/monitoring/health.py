@@ -18,6 +18,7 @@ from memory.services.backup import scheduled
 from memory.services.index.embedding import active_model
 from memory.services.memories import unsure_pairs
 from memory.services.monitoring import stats
+from memory.services.webhooks.log import count_webhooks
 from memory.stores.redis import call
 from memory.types import system_access
 
@@ -64,6 +65,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         backlog = stats.backlog(system_access("metrics"))
         queued = {entry["name"]: entry["count"] for entry in stats.queues()}
         pairs = unsure_pairs.figures()
+        webhooks = count_webhooks(system_access("metrics"))
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
@@ -74,6 +76,9 @@ def gauges() -> dict[str, tuple[str, float]]:
             f"memos_settling_pairs_{name}": (f"Pairs that the rules of settling are unsure of: {name}", float(count))
             for name, count in pairs.items()
         },
+        "memos_webhooks_failing": ("Webhooks whose last attempts failed", float(webhooks.failing)),
+        "memos_webhooks_disabled": ("Webhooks that were disabled after failures", float(webhooks.disabled)),
+        "memos_webhook_deliveries_waiting": ("Deliveries that wait", float(webhooks.waiting)),
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
     }
 

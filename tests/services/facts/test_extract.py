@@ -56,6 +56,7 @@ def test_a_fact_is_a_memory_of_its_own_beside_its_turn(alice, remember, extract)
     assert 0 < stored.importance < 1
     assert stored.embedded
     event = AuditLog.objects.across_namespaces().get(event_type="FACTS_EXTRACT")
+    assert event.details.pop("memory_ids") == [str(stored.pk)]
     assert event.details == {"turns": 1, "stored": 1, "merged": 0, "model": "fact-model", "refused": {}}
 
 

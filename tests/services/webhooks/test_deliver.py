@@ -9,6 +9,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from standardwebhooks import WebhookVerificationError
 
@@ -17,7 +18,7 @@ from memory.models import ApiKey, AuditLog, Webhook, WebhookDelivery
 from memory.postgresql import reach
 from memory.services.tenancy.keys import revoke_key
 from memory.services.webhooks import deliver, log
-from tests.services.webhooks.receiver import refuse
+from tests.services.webhooks.receiver import Answer, Received, refuse
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -387,7 +388,15 @@ class TestLeases:
     def test_a_webhook_that_is_deleted_while_it_is_sent_to(self, alice, remember, receiver, subscribe, deliver_all):
         made = subscribe(alice, receiver.url())
         remember(alice, "The ferry leaves at nine.")
-        receiver.answer = lambda _: (alice.client.delete(f"/v1/webhooks/{made['id']}").status_code, {}, b"")
+
+        def delete(_: Received) -> Answer:
+            try:
+                return alice.client.delete(f"/v1/webhooks/{made['id']}").status_code, {}, b""
+            finally:
+                # The receiver's own thread has one of its own.
+                connection.close()
+
+        receiver.answer = delete
         deliver_all()
 
         assert not WebhookDelivery.objects.across_namespaces().exists()
