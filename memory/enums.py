@@ -549,6 +549,7 @@ class ErrorCode(TextChoices):
     LLM_BUSY = "llm_busy", "the language model is called as often at once as it may be"
     TOO_MANY_STREAMS = "too_many_streams", "the key has as many streams open as it may"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer"
+    ISSUER_UNAVAILABLE = "issuer_unavailable", "the issuer of OAuth tokens does not say what its keys are"
     ERASURE_LEDGER_UNAVAILABLE = "erasure_ledger_unavailable", "the erasure ledger cannot be written"
 
 

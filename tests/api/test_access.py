@@ -55,7 +55,12 @@ READ_BY_POST = {
 ADMIN = {
     "post v1/sessions/reset", "get v1/erasures", "post v1/erasures", "get v1/erasures/<uuid:erasure_id>",
     "post v1/evaluations", "put v1/policy", "post v1/policy/exemptions", "post v1/quarantine/<uuid:item_id>/release",
-    "post v1/quarantine/<uuid:item_id>/discard",
+    "post v1/quarantine/<uuid:item_id>/discard", "get v1/webhooks", "post v1/webhooks",
+    "get v1/webhooks/<uuid:webhook_id>", "patch v1/webhooks/<uuid:webhook_id>",
+    "delete v1/webhooks/<uuid:webhook_id>", "post v1/webhooks/<uuid:webhook_id>/secret",
+    "post v1/webhooks/<uuid:webhook_id>/test", "post v1/webhooks/<uuid:webhook_id>/replay",
+    "get v1/webhooks/<uuid:webhook_id>/deliveries",
+    "post v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
 }  # fmt: skip
 # What the gate kept apart is shown to those who may let it in.
 SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>"}

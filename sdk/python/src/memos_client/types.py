@@ -271,6 +271,7 @@ ErrorCodeEnum: TypeAlias = Literal[
     "llm_busy",
     "too_many_streams",
     "session_window_unavailable",
+    "issuer_unavailable",
     "erasure_ledger_unavailable",
 ]
 
@@ -1006,6 +1007,16 @@ class Told(TypedDict):
     suspected: NotRequired[bool]
 
 
+class ToldEvent(TypedDict):
+    id: str
+    type: EventTypeEnum
+    timestamp: str
+    namespace: str
+    actor: str
+    request_id: str | None
+    data: dict[str, Any]
+
+
 ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
 
 
@@ -1268,6 +1279,12 @@ class Breakpoint(TypedDict):
     tokens: int
 
 
+class ChangeList(TypedDict):
+    changes: list[ToldEvent]
+    next_cursor: str
+    has_more: bool
+
+
 class Changed(TypedDict):
     id: str
     namespace: str
@@ -1506,16 +1523,6 @@ class EvaluationRunDetail(TypedDict):
     started_at: str | None
     finished_at: str | None
     results: list[EvaluationResult] | None
-
-
-class Event(TypedDict):
-    id: str
-    type: EventTypeEnum
-    timestamp: str
-    namespace: str
-    actor: str
-    request_id: str | None
-    data: dict[str, Any]
 
 
 class Explanation(TypedDict):
@@ -1849,12 +1856,6 @@ class WhyRequest(TypedDict):
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
     memory_id: str
-
-
-class ChangeList(TypedDict):
-    changes: list[Event]
-    next_cursor: str
-    has_more: bool
 
 
 class ChatRequest(TypedDict):
