@@ -247,6 +247,17 @@ def test_the_types_are_those_of_the_schema(client, tmp_path):
 
     subprocess.run([sys.executable, str(ROOT / "tools" / "client_types.py"), str(schema), str(made)], check=True)
 
+    formatting = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--quiet",
+        "--config",
+        str(ROOT / "pyproject.toml"),
+        str(made),
+    ]
+    subprocess.run(formatting, check=True)
     assert made.read_text("utf-8") == (PACKAGE / "src/memos_client/types.py").read_text("utf-8"), (
         "run make client-types"
     )
