@@ -260,7 +260,10 @@ class RetiredSerializer(serializers.Serializer):
     by_end = serializers.IntegerField()
     reason = serializers.CharField()
     confidence = serializers.FloatField()
-    valid_to = serializers.DateTimeField(help_text="From then on it held no longer, in the time of what is told")
+    valid_to = serializers.DateTimeField(
+        allow_null=True,
+        help_text="From then on it held no longer, in the time of what is told; null: it only says that another is over",
+    )
     retired_at = serializers.DateTimeField(help_text="When MemOS learned it")
     withdrawn_at = serializers.DateTimeField(allow_null=True, help_text="Since when it counts again")
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import time
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.event_stream import Slot, give_connection_back, has_left
+from memory.api.serializers.errors import ErrorSerializer
 from memory.api.serializers.webhooks import ChangeListingSerializer, ChangeListSerializer
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
@@ -31,7 +32,10 @@ class ChangeViewSet(MemosViewSet):
         operation_id="list_changes",
         summary="What happened since, in order and without a gap; waits for it when asked to",
         parameters=[ChangeListingSerializer],
-        responses={200: ChangeListSerializer},
+        responses={
+            200: ChangeListSerializer,
+            409: OpenApiResponse(ErrorSerializer, "The cursor is of a database that was replaced by an older backup."),
+        },
     )
     def show(self, request: Request) -> Response:
         values = self.valid(ChangeListingSerializer, request.query_params)

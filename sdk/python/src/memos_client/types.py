@@ -859,7 +859,7 @@ class Retired(TypedDict):
     by_end: int
     reason: str
     confidence: float
-    valid_to: str
+    valid_to: str | None
     retired_at: str
     withdrawn_at: str | None
 
