@@ -39,7 +39,7 @@ from bench.serving import Client, spread
 from memory.models import IVFList, Memory, MemoryVector, Namespace
 from memory.postgresql import reach
 from memory.retrieval.arms import ArmHit, WordHits, dense, lexical
-from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import active_model
 from memory.services.index.ivf_lists import LARGEST

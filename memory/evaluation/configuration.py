@@ -9,8 +9,8 @@ from django.conf import settings
 
 from memory.enums import ARMS
 from memory.retrieval.arms import bm25
+from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.fusion import RARE_WORDS, SIGNALS, WORDS
-from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
 from memory.services.index.embedding import ActiveModel
 
 _PREFIXES = ("MEMOS_EMBEDDING_", "MEMOS_RETRIEVAL_", "MEMOS_RERANK_", "MEMOS_TOKENIZER")

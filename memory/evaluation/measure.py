@@ -20,7 +20,8 @@ from memory.evaluation import metrics
 from memory.evaluation.dataset import AskedQuestion
 from memory.models import EvaluationResult, EvaluationRun, Memory
 from memory.retrieval.fusion import SIGNALS
-from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.hits import Hit
+from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options

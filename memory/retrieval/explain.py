@@ -7,8 +7,8 @@ from typing import Any
 
 from memory.enums import ARMS
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
+from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped
-from memory.retrieval.pipeline import Hit
 
 METHOD = "weighted_score_fusion"
 _ARM_WORDS = {"dense": "by meaning", "lexical": "by its words"}

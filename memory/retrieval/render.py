@@ -17,7 +17,7 @@ from typing import Any
 from memory.enums import CutReason, PackSection
 from memory.retrieval.budget import Count, SectionItem, fill, item, leave_out, newest_fitting, refer, shares, trim
 from memory.retrieval.durable import DurableMemory
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.retrieval.rendered_pack import Breakpoint, RenderedPack
 from memory.text.card import SECTIONS, line_prefix, section_items
 from memory.text.json_values import encode

@@ -14,7 +14,7 @@ from memory import caches
 from memory.models import EmbeddingModel, Memory, Namespace
 from memory.models.keys import new_id
 from memory.retrieval.arms import WordHits, dense, lexical
-from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL
+from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.types import NewMemory, system_access

@@ -37,7 +37,7 @@ COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
     "memory/retrieval/durable.py": ONE_ROUND,
-    "memory/retrieval/pipeline.py": ONE_ROUND,
+    "memory/retrieval/hits.py": ONE_ROUND,
     "memory/retrieval/places.py": ONE_ROUND,
     "memory/retrieval/predicate.py": COMPOSED,
     "memory/services/entities/extract.py": LOCKS,

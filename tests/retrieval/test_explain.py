@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
+from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import list_dropped
 from memory.retrieval.near_duplicates import SpokenHit
-from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, questions
 from memory.types import NewMemory

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory.retrieval.budget import shares
 from memory.retrieval.fusion import Candidate
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.retrieval.render import NOTHING_FITS, WindowMessages, render_pack
 from memory.retrieval.rendered_pack import RenderedPack
 from memory.text.card import SECTIONS, card_tokens

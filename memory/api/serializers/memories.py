@@ -262,7 +262,7 @@ class RetiredSerializer(serializers.Serializer):
     confidence = serializers.FloatField()
     valid_to = serializers.DateTimeField(
         allow_null=True,
-        help_text="From then on it held no longer, in the time of what is told; null: it only says that another is over",
+        help_text="From then on it held no longer, in the time of what is told; null: it is only news of an end",
     )
     retired_at = serializers.DateTimeField(help_text="When MemOS learned it")
     withdrawn_at = serializers.DateTimeField(allow_null=True, help_text="Since when it counts again")

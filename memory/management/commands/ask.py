@@ -14,7 +14,7 @@ from django.utils import timezone
 from memory.errors import MemosError
 from memory.management import arguments
 from memory.retrieval.filters import Condition, MemoryField, Operator
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.services.recall.search import Ask, find
 from memory.services.tenancy.namespaces import scope_of_existing
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from memory.enums import AnswerMode, Degradation, NoAnswer
 from memory.errors import EmbeddingUnavailable
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.retrieval.render import NOTHING_FITS, QUOTED
 from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.sources import AnswerSources

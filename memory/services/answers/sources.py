@@ -11,7 +11,7 @@ from django.conf import settings
 
 from memory.enums import CutReason, NoAnswer, PackSection
 from memory.providers.chat.model import ChatModel
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.tenancy.policy import in_force

@@ -14,7 +14,7 @@ from memory.enums import AnswerMode, Degradation, NoAnswer
 from memory.errors import LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.model import ChatModel, ChatStream
-from memory.retrieval.pipeline import Hit
+from memory.retrieval.hits import Hit
 from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.extract import nothing_fits, without_answer
 from memory.services.answers.prompt import write_prompt

@@ -20,8 +20,9 @@ from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.durable import DurableMemory, list_durable
+from memory.retrieval.hits import Hit
 from memory.retrieval.pack import build, chunk
-from memory.retrieval.pipeline import Hit, Retrieval
+from memory.retrieval.pipeline import Retrieval
 from memory.retrieval.render import WindowMessages, render_pack
 from memory.retrieval.rendered_pack import RenderedPack
 from memory.services.ingestion.ingest import WINDOW_SKIPPED

@@ -16,8 +16,9 @@ from memory.enums import AuditEvent, Degradation, Verdict
 from memory.models.sql import limit_statements
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
+from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped
-from memory.retrieval.pipeline import Hit, Retrieval, retrieve
+from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import ActiveModel, active_model

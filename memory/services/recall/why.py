@@ -16,10 +16,12 @@ from memory.errors import NotFound, SearchTimedOut
 from memory.models import Memory, MemoryVector
 from memory.models.sql import fetch, limit_statements
 from memory.retrieval.arms import ArmStanding, dense, lexical
+from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL
 from memory.retrieval.explain import differences, parts, reason
 from memory.retrieval.filters import Filter, entries, to_json
+from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import Dropped
-from memory.retrieval.pipeline import DENSE_POOL, LEXICAL_POOL, Hit, Retrieval, retrieve
+from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question
 from memory.services.memories import unsure_pairs

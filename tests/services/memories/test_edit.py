@@ -15,7 +15,8 @@ from memory.enums import AuditEvent, MemoryState
 from memory.errors import EmbeddingUnavailable, InvalidInput, NotFound
 from memory.models import AuditLog, Memory, MemoryVector, MemoryVersion, Namespace, NamespaceStat, Posting
 from memory.models.memory import content_hash
-from memory.retrieval.pipeline import Hit, retrieve
+from memory.retrieval.hits import Hit
+from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import question
 from memory.services.index.embedding import active_model
 from memory.services.ingestion.ingest import ingest_batch
