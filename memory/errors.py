@@ -114,6 +114,10 @@ class LLMBusy(LLMUnavailable):
     code = ErrorCode.LLM_BUSY.value
 
 
+class LLMTimeout(LLMUnavailable):
+    """The language model was asked and did not answer in time: it may have worked, and charged for it."""
+
+
 class LLMRefused(LLMUnavailable):
     """This one request got no answer that can be used, whoever is at fault: the model may well answer others."""
 

@@ -58,6 +58,7 @@ class EndedCall:
     """Times in milliseconds; `ttft_ms`, the time to the first token, is None where the answer was no stream.
 
     `completion_tokens`: an estimate of what was answered, where the provider did not count it and it is known.
+    `timed_out`: it failed because no answer came in time.
     """
 
     planned: PlannedCall
@@ -66,6 +67,7 @@ class EndedCall:
     duration_ms: int
     ttft_ms: int | None = None
     completion_tokens: int | None = None
+    timed_out: bool = False
 
 
 # Both are sent with `call`.

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from django.utils import timezone
 
-from memory.errors import LLMContextTooLong, LLMRefused, LLMUnavailable
+from memory.errors import LLMContextTooLong, LLMRefused, LLMTimeout, LLMUnavailable
 
 # A provider that asks for more patience than that is asked again nevertheless.
 MAX_RETRY_SECONDS = 3600
@@ -55,7 +55,7 @@ def explain_failures(endpoint: Endpoint, *, seconds: float, prompt_tokens: int) 
     try:
         yield
     except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-        raise LLMUnavailable(
+        raise LLMTimeout(
             f"{endpoint.label} took more than {seconds:g} seconds: raise MEMOS_LLM_TIMEOUT_SECONDS (for the gate "
             "MEMOS_LLM_GATE_SECONDS), or choose a faster model."
         ) from error

@@ -12,7 +12,7 @@ import orjson
 from django.conf import settings
 
 from memory.enums import ModelCallStatus, ModelKind, ModelPurpose
-from memory.errors import LLMRefused, LLMUnavailable
+from memory.errors import LLMRefused, LLMTimeout, LLMUnavailable
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
 from memory.providers.chat.faults import Endpoint, explain_failures
 from memory.providers.chat.guard import guard_of
@@ -83,8 +83,8 @@ class ChatModel:
                     chunks = self.client.chat.completions.create(
                         **request, stream=True, stream_options={"include_usage": True}
                     )
-            except LLMUnavailable:
-                self._end(planned, ModelCallStatus.FAILED, started)
+            except LLMUnavailable as error:
+                self._end(planned, ModelCallStatus.FAILED, started, error=error)
                 raise
             stream = ChatStream(
                 iter(chunks),
@@ -93,16 +93,16 @@ class ChatModel:
                 started=started,
                 explained=self._explain_failures(planned),
             )
-            status = ModelCallStatus.CANCELLED
+            status, fault = ModelCallStatus.CANCELLED, None
             try:
                 yield stream
                 status = ModelCallStatus.OK if stream.finish else ModelCallStatus.CANCELLED
-            except LLMUnavailable:
-                status = ModelCallStatus.FAILED
+            except LLMUnavailable as error:
+                status, fault = ModelCallStatus.FAILED, error
                 raise
             finally:
                 chunks.close()
-                self._end(planned, status, started, stream=stream)
+                self._end(planned, status, started, stream=stream, error=fault)
 
     def complete_json(self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
@@ -180,10 +180,10 @@ class ChatModel:
                     choice = answer.choices[0]
                     text, finish = characters_of(choice.message.content or ""), choice.finish_reason or ""
                     usage = token_usage(answer.usage, self._preset)
-            except LLMUnavailable:
-                self._end(planned, ModelCallStatus.FAILED, started)
+            except LLMUnavailable as error:
+                self._end(planned, ModelCallStatus.FAILED, started, error=error)
                 raise
-            self._end(planned, ModelCallStatus.OK, started, usage)
+            self._end(planned, ModelCallStatus.OK, started, usage=usage)
             check_finish(self.endpoint, finish, has_text=bool(text))
         return ChatReply(text, finish, usage, ms_since(started))
 
@@ -228,13 +228,18 @@ class ChatModel:
         planned: PlannedCall,
         status: ModelCallStatus,
         started: float,
+        *,
         usage: TokenUsage | None = None,
         stream: ChatStream | None = None,
+        error: LLMUnavailable | None = None,
     ) -> None:
-        duration_ms = ms_since(started)
-        if stream is None:
-            ended = EndedCall(planned, status, usage or TokenUsage(), duration_ms)
-        else:
-            estimate = estimate_completion(stream.pieces, stream.usage)
-            ended = EndedCall(planned, status, stream.usage, duration_ms, stream.ttft_ms, estimate)
+        ended = EndedCall(
+            planned,
+            status,
+            stream.usage if stream else usage or TokenUsage(),
+            ms_since(started),
+            stream.ttft_ms if stream else None,
+            estimate_completion(stream.pieces, stream.usage) if stream else None,
+            timed_out=isinstance(error, LLMTimeout),
+        )
         call_ended.send(sender=type(self), call=ended)

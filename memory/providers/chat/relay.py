@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.conf import settings
 
 from memory.enums import ModelCallStatus, ModelKind
-from memory.errors import LLMUnavailable, PassedOnError, PassedOnRefusal
+from memory.errors import LLMTimeout, LLMUnavailable, PassedOnError, PassedOnRefusal
 from memory.providers.calls import EndedCall, PlannedCall, TokenUsage, call_ended, call_planned
 from memory.providers.chat.faults import Endpoint, explain_failures, no_completion, retry_after_of
 from memory.providers.chat.guard import guard_of
@@ -92,7 +93,7 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
         planned = _plan(model, body)
         call_planned.send(sender=ChatModel, call=planned)
         started = time.monotonic()
-        status = ModelCallStatus.FAILED
+        status, timed_out = ModelCallStatus.FAILED, False
         answer: RelayedAnswer | None = None
         try:
             with (
@@ -113,8 +114,12 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
         except GeneratorExit:
             status = ModelCallStatus.CANCELLED
             raise
+        except LLMTimeout:
+            timed_out = True
+            raise
         finally:
-            call_ended.send(sender=ChatModel, call=_build_ended_call(planned, status, answer, ms_since(started)))
+            ended = _build_ended_call(planned, status, answer, ms_since(started))
+            call_ended.send(sender=ChatModel, call=replace(ended, timed_out=timed_out))
 
 
 @contextmanager

@@ -130,8 +130,9 @@ def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
 
 
 def _count_tokens(call: EndedCall) -> TokenUsage:
-    """The tokens as the provider counted them; of one that did not say, and had begun to answer, the estimate."""
-    has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None
+    """The tokens as the provider counted them; of one that did not say, and worked at an answer as far as is known, the
+    estimate. One that timed out may be charged for: it counts, or else slow calls would pass every budget."""
+    has_begun = call.status != ModelCallStatus.FAILED or call.ttft_ms is not None or call.timed_out
     if call.usage.prompt is not None or not has_begun:
         return call.usage
     completion = call.completion_tokens if call.usage.completion is None else call.usage.completion

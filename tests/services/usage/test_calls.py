@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,7 +14,7 @@ from django.utils import timezone
 
 from memory import caller, tasks
 from memory.enums import ModelPurpose
-from memory.errors import LLMUnavailable
+from memory.errors import LLMTimeout, LLMUnavailable
 from memory.model_prices import read_prices
 from memory.models import ModelCall, UsageDay
 from memory.models.keys import first_id_of
@@ -104,6 +105,26 @@ def test_a_failed_call_is_kept_and_costs_nothing_that_is_known(alice, chat):
     assert (row.status, row.prompt_tokens, row.cost) == ("failed", None, None)
     (day,) = UsageDay.objects.across_namespaces()
     assert (day.calls, day.failed, day.unpriced) == (1, 1, 0)
+
+
+def test_a_call_that_timed_out_counts_by_estimate_for_it_may_be_charged(alice, chat, settings):
+    settings.MEMOS_LLM_TIMEOUT_SECONDS = 0.2
+    arrived = threading.Event()
+
+    def hang(body: dict[str, Any]) -> tuple[int, Any]:
+        arrived.wait(timeout=1.0)
+        return says("{}", None)
+
+    chat.answer = hang
+    with pytest.raises(LLMTimeout):
+        ask()
+    with pytest.raises(LLMTimeout), find_chat_model(ModelPurpose.ANSWER).stream(MESSAGES, max_tokens=50) as answer:
+        list(answer)
+    arrived.set()
+
+    for row in booked():
+        assert (row.status, row.prompt_tokens, row.estimated) == ("failed", 5, True)
+        assert row.cost > 0
 
 
 def test_tokens_that_the_provider_did_not_count_are_estimated(alice, chat):
