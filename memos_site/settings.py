@@ -782,6 +782,7 @@ SPECTACULAR_SETTINGS = {
         "ErrorCodeEnum": "memory.enums.ErrorCode",
         "EvaluationStatusEnum": "memory.enums.EvaluationStatus",
         "EventTypeEnum": "memory.enums.EventType",
+        "FactTypeEnum": "memory.api.hindsight.serializers.FACT_TYPES",
         "FeedbackEnum": "memory.enums.Feedback",
         "LinkKindEnum": "memory.enums.LinkKind",
         "MemoryKindEnum": "memory.enums.MemoryKind",

@@ -16,6 +16,7 @@ class RouteTag:
 
 
 OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
+HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for programs that use its clients")
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
@@ -32,6 +33,7 @@ ROUTE_TAGS = (
     RouteTag("Evaluations", "Measure retrieval by judgements", ("evaluations", "judgements")),
     RouteTag("Events", "What happens, told to others: webhooks, and a feed to ask", ("webhooks", "changes")),
     RouteTag("Operations", "What MemOS holds, does and costs", ("ops", "usage", "health")),
+    HINDSIGHT,
     RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
 )  # fmt: skip
 TAG_OF = {path: tag.name for tag in ROUTE_TAGS for path in tag.paths}

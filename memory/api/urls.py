@@ -3,6 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from memory.api.hindsight.views import BankViewSet
 from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
@@ -107,6 +108,12 @@ urlpatterns = [
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),
     path("api/v1/memory/query", ProtocolViewSet.as_view({"post": "query"})),
+    path("v1/default/banks/<str:bank_id>", BankViewSet.as_view({"put": "create"})),
+    path("v1/default/banks/<str:bank_id>/profile", BankViewSet.as_view({"get": "profile"})),
+    path("v1/default/banks/<str:bank_id>/memories", BankViewSet.as_view({"post": "retain"})),
+    path("v1/default/banks/<str:bank_id>/memories/recall", BankViewSet.as_view({"post": "recall"})),
+    path("v1/default/banks/<str:bank_id>/memories/list", BankViewSet.as_view({"get": "units"})),
+    path("v1/default/banks/<str:bank_id>/reflect", BankViewSet.as_view({"post": "reflect"})),
     path("mcp", McpViewSet.as_view({"post": "create"})),
     path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
     path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),

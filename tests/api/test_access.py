@@ -44,6 +44,8 @@ PUBLIC = {
 OPEN_TO_ALL = {"post mcp"}
 # The routes that read by POST, and what a key that may not administer cannot do.
 READ_BY_POST = {
+    "v1/default/banks/<str:bank_id>/memories/recall",
+    "v1/default/banks/<str:bank_id>/reflect",
     "v1/query",
     "v1/search",
     "v1/answer",

@@ -82,7 +82,7 @@ class AnsweringViewSet(MemosViewSet):
         idempotency = self.idempotency()
         scope = self.scope_if_there(values["namespace"])
         # Before a namespace is made: a request that is refused makes none.
-        terms = _terms(scope, values, turns)
+        terms = choose_terms(scope, values, turns)
         if turns:
             scope = self._writable_scope(values["namespace"])
         if scope is None:
@@ -186,7 +186,8 @@ def build_answer_ask(values: Mapping[str, Any], query: str) -> Ask:
     return replace(build_ask({**values, "query": query}), dry_run=False)
 
 
-def _terms(scope: Scope | None, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
+def choose_terms(scope: Scope | None, values: Mapping[str, Any], turns: Sequence[NewMemory]) -> AnswerTerms:
+    """How the question is to be answered, by the validated fields. Raises InvalidInput where no model can."""
     schema = values["response_schema"]
     model = choose_model(values["model"], scope.namespace_id if scope else None)
     if schema is not None and model is None:

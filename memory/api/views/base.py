@@ -108,6 +108,9 @@ class MemosViewSet(ViewSet):
         if not 1 <= len(key) <= MAX_IDEMPOTENCY_KEY or not all("!" <= character <= "~" for character in key):
             problem = f"must be 1 to {MAX_IDEMPOTENCY_KEY} visible ASCII characters without spaces."
             raise ValidationError({"Idempotency-Key": problem})
+        return Idempotency(self.access.actor, key, self.hash_body())
+
+    def hash_body(self) -> str:
+        """Of what the client sent, and where to."""
         body = orjson.dumps(self.request.data, option=orjson.OPT_SORT_KEYS)
-        digest = hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()
-        return Idempotency(self.access.actor, key, digest)
+        return hashlib.sha256(self.request.path.encode() + b"\0" + body).hexdigest()

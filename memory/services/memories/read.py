@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -74,14 +75,39 @@ def list_memories(
     Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
     through.
     """
+    with _limit_time():
+        page, following = page_of(_select(scope, wanted, now=now), wanted.limit)
+    sources = _sources(page)
+    return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
+
+
+def list_slice(scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime) -> tuple[list[dict[str, Any]], int]:
+    """The namespace's memories from the `offset`th on, newest recorded first, and how many there are in all.
+
+    Raises as `list_memories`.
+    """
+    with _limit_time():
+        rows = _select(scope, wanted, now=now)
+        part, total = list(rows[offset : offset + wanted.limit]), rows.count()
+    sources = _sources(part)
+    return [to_dict(memory, sources) for memory in part], total
+
+
+def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
+    """The rows of the list; part of a transaction."""
     rows = _narrow(Memory.objects.in_scope(scope), wanted, now=now)
+    if wanted.words is not None:
+        rows = _with_words(rows, scope, wanted)
+    return rows.select_related("namespace").defer("terms", "content_hash").order_by("-pk")
+
+
+@contextmanager
+def _limit_time() -> Iterator[None]:
+    """A transaction whose statements take MEMOS_SEARCH_TIMEOUT_MS at most. Raises SearchTimedOut."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
-            if wanted.words is not None:
-                rows = _with_words(rows, scope, wanted)
-            rows = rows.select_related("namespace").defer("terms", "content_hash").order_by("-pk")
-            page, following = page_of(rows, wanted.limit)
+            yield
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
@@ -89,8 +115,6 @@ def list_memories(
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
             "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
-    sources = _sources(page)
-    return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:

@@ -100,6 +100,23 @@ class AuditKept(TypedDict):
     typed: int
 
 
+Tag: TypeAlias = str
+
+
+class BankRequest(TypedDict):
+    name: NotRequired[str | None]
+
+
+class BankScores(TypedDict):
+    final: float
+    reranker: float | None
+    semantic: float
+    keyword: float
+
+
+BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
+
+
 class Message(TypedDict):
     role: str
 
@@ -207,6 +224,12 @@ DeliveryTypeEnum: TypeAlias = Literal[
 
 class DiscardRequest(TypedDict):
     reason: str
+
+
+class Disposition(TypedDict):
+    skepticism: int
+    literalism: int
+    empathy: int
 
 
 class DocumentDeleted(TypedDict):
@@ -343,6 +366,9 @@ class ExemptionRequest(TypedDict):
     reason: str
 
 
+FactTypeEnum: TypeAlias = Literal["world", "experience", "observation"]
+
+
 FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
 
 
@@ -448,10 +474,20 @@ MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "
 MemoryStateEnum: TypeAlias = Literal["active", "archived"]
 
 
+MemoryUnitStateEnum: TypeAlias = Literal["valid", "invalidated"]
+
+
 class MergeRequest(TypedDict):
     namespace: str
     source_id: str
     reason: str
+
+
+class MinScoresRequest(TypedDict):
+    semantic: NotRequired[float | None]
+    keyword: NotRequired[float | None]
+    reranker: NotRequired[float | None]
+    final: NotRequired[float | None]
 
 
 ModeEnum: TypeAlias = Literal["extractive", "model"]
@@ -818,6 +854,10 @@ class Reason(TypedDict):
     says: str
 
 
+class ReflectIncludeRequest(TypedDict):
+    facts: NotRequired[dict[str, Any] | None]
+
+
 class Replayed(TypedDict):
     replayed: int
 
@@ -848,6 +888,9 @@ class RestoreRequest(TypedDict):
     version_id: NotRequired[str | None]
     undo_supersede: NotRequired[bool]
     statements: NotRequired[list[Statement]]
+
+
+DocumentTag: TypeAlias = str
 
 
 class Retired(TypedDict):
@@ -969,6 +1012,9 @@ class SupersedeRequest(TypedDict):
     occurred_at: NotRequired[str | None]
 
 
+TagsMatchEnum: TypeAlias = Literal["any", "all", "any_strict", "all_strict", "exact"]
+
+
 class TakenIn(TypedDict):
     accepted: bool
     verdict: GateDecisionEnum
@@ -996,6 +1042,13 @@ class Timeline(TypedDict):
     text: str
     occurred_at: str
     pinned: bool
+
+
+class TokensSpent(TypedDict):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cached_tokens: int
 
 
 class Told(TypedDict):
@@ -1033,6 +1086,9 @@ class TriggerDetails(TypedDict):
 TriggerReasonEnum: TypeAlias = Literal[
     "bootstrap_summary", "new_messages_threshold", "new_tokens_threshold", "idle_session", "stale_source"
 ]
+
+
+UpdateModeEnum: TypeAlias = Literal["append"]
 
 
 class Usage(TypedDict):
@@ -1271,6 +1327,62 @@ class AuditEvent(TypedDict):
 
 class AuditList(TypedDict):
     events: list[AuditEvent]
+
+
+class BankHit(TypedDict):
+    id: str
+    text: str
+    type: FactTypeEnum
+    context: str | None
+    occurred_start: str
+    occurred_end: str | None
+    mentioned_at: str
+    document_id: str | None
+    metadata: dict[str, Any] | None
+    tags: list[str]
+    scores: BankScores
+
+
+class BankMemory(TypedDict):
+    id: str
+    text: str
+    type: FactTypeEnum
+    context: str | None
+    occurred_start: str
+    occurred_end: str | None
+    mentioned_at: str
+    document_id: str | None
+    metadata: dict[str, Any] | None
+    tags: list[str]
+
+
+class BankProfile(TypedDict):
+    bank_id: str
+    name: str
+    disposition: Disposition
+    mission: str
+
+
+class BankRecallAnswer(TypedDict):
+    results: list[BankHit]
+
+
+class BankRecallRequest(TypedDict):
+    query: str
+    budget: NotRequired[BudgetEnum | NullEnum]
+    tags: NotRequired[list[Tag] | None]
+    tags_match: NotRequired[TagsMatchEnum | NullEnum]
+    tag_groups: NotRequired[Any]
+    types: NotRequired[list[Literal["world", "experience", "observation"]] | None]
+    max_tokens: NotRequired[int | None]
+    min_scores: NotRequired[MinScoresRequest | None]
+    temporal_window: NotRequired[Any]
+
+
+class BasedOn(TypedDict):
+    memories: list[BankMemory]
+    mental_models: list[dict[str, Any]]
+    directives: list[dict[str, Any]]
 
 
 class Breakpoint(TypedDict):
@@ -1643,6 +1755,27 @@ class MemoryList(TypedDict):
     next_cursor: str | None
 
 
+class MemoryUnit(TypedDict):
+    id: str
+    text: str
+    context: str
+    date: str
+    fact_type: FactTypeEnum
+    document_id: str | None
+    mentioned_at: str
+    occurred_start: str
+    tags: list[str]
+    metadata: dict[str, str]
+    state: MemoryUnitStateEnum
+
+
+class MemoryUnitList(TypedDict):
+    items: list[MemoryUnit]
+    total: int
+    limit: int
+    offset: int
+
+
 class MessageOutcome(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1659,6 +1792,13 @@ class MessageRequest(TypedDict):
 
 class OpenAIError(TypedDict):
     error: OpenAIErrorBody
+
+
+class Outcome(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
 
 
 class Pipeline(TypedDict):
@@ -1780,6 +1920,25 @@ class Recalled(TypedDict):
     score: float
 
 
+class ReflectRequest(TypedDict):
+    query: str
+    budget: NotRequired[BudgetEnum | NullEnum]
+    tags: NotRequired[list[Tag] | None]
+    tags_match: NotRequired[TagsMatchEnum | NullEnum]
+    tag_groups: NotRequired[Any]
+    context: NotRequired[str | None]
+    max_tokens: NotRequired[int | None]
+    include: NotRequired[ReflectIncludeRequest | None]
+    response_schema: NotRequired[dict[str, Any] | None]
+
+
+class Reflected(TypedDict):
+    text: str
+    based_on: BasedOn | None
+    structured_output: dict[str, Any] | None
+    usage: TokensSpent
+
+
 class RememberedTurn(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1792,6 +1951,40 @@ class RerankDebug(TypedDict):
     method: str
     components: dict[str, float]
     explanation: Explanation
+
+
+class RetainItemRequest(TypedDict):
+    content: str | list[dict[str, Any]]
+    timestamp: NotRequired[str | None]
+    context: NotRequired[str | None]
+    document_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any] | None]
+    tags: NotRequired[list[Tag] | None]
+    update_mode: NotRequired[UpdateModeEnum | NullEnum]
+
+
+RetainRequest = TypedDict(
+    "RetainRequest",
+    {
+        "items": list[RetainItemRequest],
+        "document_tags": NotRequired[list[DocumentTag] | None],
+        "operation_id": NotRequired[str | None],
+        "async": NotRequired[bool | None],
+    },
+)
+
+
+Retained = TypedDict(
+    "Retained",
+    {
+        "success": bool,
+        "bank_id": str,
+        "items_count": int,
+        "operation_id": str | None,
+        "outcomes": list[Outcome],
+        "async": bool,
+    },
+)
 
 
 class Reviewed(TypedDict):
