@@ -12,8 +12,8 @@ import pytest
 
 from tests.sdk.conftest import ROOT
 
-PYTHON = ROOT / ".venv-clients" / "bin" / "python"
 PROGRAMS = Path(__file__).parent / "programs"
+CLIENTS, CREWAI = ".venv-clients", ".venv-crewai"
 SECONDS = 300
 # What they would send elsewhere.
 SILENT = {
@@ -30,11 +30,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callable[[str], str]:
-    """Runs a program where the frameworks are, with the client from its wheel, and returns what it prints."""
+    """Runs a program where its framework is, with the client from its wheel, and returns what it prints."""
 
     def run_(program: str) -> str:
-        if not PYTHON.exists():
-            pytest.skip("the frameworks are not installed: make install-clients")
+        home = CREWAI if "crewai" in program else CLIENTS
+        python = ROOT / home / "bin" / "python"
+        if not python.exists():
+            pytest.skip(f"the framework is not installed: make install-{home.removeprefix('.venv-')}")
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
@@ -46,7 +48,7 @@ def run(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callab
             **SILENT,
         }
         done = subprocess.run(
-            [str(PYTHON), "-c", program],
+            [str(python), "-c", program],
             env=environment,
             capture_output=True,
             text=True,
