@@ -40,7 +40,7 @@ class MemOSMemory(Memory):
     def __init__(self, memos: MemOS, **options: Any) -> None:
         super().__init__(storage=MemOSStorage(memos), **options)
 
-    def remember(
+    def remember(  # noqa: PLR0917 - as CrewAI has it
         self,
         content: str,
         scope: str | None = None,
@@ -76,7 +76,7 @@ class MemOSMemory(Memory):
                 log.warning("%s", kept_out)
         return [record for record in kept if record is not None]
 
-    def recall(
+    def recall(  # noqa: PLR0917 - as CrewAI has it
         self,
         query: str,
         scope: str | None = None,
