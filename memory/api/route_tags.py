@@ -19,7 +19,7 @@ OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a m
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
-        "query", "search", "answer", "chat", "why",
+        "query", "search", "retrieval", "answer", "chat", "why",
     )),
     OPENAI,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents",)),

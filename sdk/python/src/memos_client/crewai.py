@@ -87,13 +87,14 @@ class MemOSMemory(Memory):
         include_private: bool = False,
     ) -> list[MemoryMatch]:
         """The best first; `score` is how likely one is what is looked for (0 to 1). `depth` changes nothing."""
-        within, wanted = join_scope_paths(self.root_scope, scope), []
+        wanted: list[dict[str, Any]] = []
+        within = join_scope_paths(self.root_scope, scope)
         if within != "/":
             wanted.append({f"metadata.{KEY}.within": {"contains": within}})
         if categories:
             wanted.append({"or": [{f"metadata.{KEY}.categories": {"contains": one}} for one in categories]})
         if not include_private:
-            own = [{f"metadata.{KEY}.source": source}] if source is not None else []
+            own: list[dict[str, Any]] = [{f"metadata.{KEY}.source": source}] if source is not None else []
             wanted.append({"or": [{"not": {f"metadata.{KEY}.private": True}}, *own]})
         found = self._storage.memos.recall(
             query[:MOST_QUERY_CHARS], top_k=min(limit, MOST_HITS), filter={"and": wanted} if wanted else {}

@@ -149,6 +149,28 @@ class Comparison(TypedDict):
     regressions: list[str]
 
 
+ComparisonOperatorEnum: TypeAlias = Literal[
+    "is",
+    "=",
+    "is not",
+    "≠",
+    "in",
+    "not in",
+    "empty",
+    "not empty",
+    ">",
+    "<",
+    "≥",
+    "≤",
+    "before",
+    "after",
+    "contains",
+    "not contains",
+    "start with",
+    "end with",
+]
+
+
 class ContentRequest(TypedDict):
     group_id: str
     content: str
@@ -431,6 +453,9 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
+LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
+
+
 ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
 
 
@@ -452,6 +477,17 @@ class MergeRequest(TypedDict):
     namespace: str
     source_id: str
     reason: str
+
+
+class MetadataComparisonRequest(TypedDict):
+    name: str
+    comparison_operator: ComparisonOperatorEnum
+    value: NotRequired[str | float | list[str | float] | None]
+
+
+class MetadataConditionRequest(TypedDict):
+    logical_operator: NotRequired[LogicalOperatorEnum]
+    conditions: list[MetadataComparisonRequest]
 
 
 ModeEnum: TypeAlias = Literal["extractive", "model"]
@@ -862,6 +898,11 @@ class Retired(TypedDict):
     valid_to: str
     retired_at: str
     withdrawn_at: str | None
+
+
+class RetrievalSettingRequest(TypedDict):
+    top_k: int
+    score_threshold: NotRequired[float | None]
 
 
 ReviewEnum: TypeAlias = Literal["wrong", "outdated", "contradiction", "suspected"]
@@ -1589,6 +1630,12 @@ class JudgementsRequest(TypedDict):
     marks: list[MarkRequest]
 
 
+class KnowledgeError(TypedDict):
+    error_code: NotRequired[int]
+    error_msg: NotRequired[str]
+    error: ErrorBody
+
+
 class Link(TypedDict):
     memory_id: str
     kind: LinkKindEnum
@@ -1780,6 +1827,18 @@ class Recalled(TypedDict):
     score: float
 
 
+class Record(TypedDict):
+    content: str
+    score: float
+    title: str
+    metadata: HitMetadata
+
+
+class Records(TypedDict):
+    records: list[Record]
+    degraded: list[DegradationEnum]
+
+
 class RememberedTurn(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1792,6 +1851,13 @@ class RerankDebug(TypedDict):
     method: str
     components: dict[str, float]
     explanation: Explanation
+
+
+class RetrievalRequest(TypedDict):
+    knowledge_id: str
+    query: str
+    retrieval_setting: RetrievalSettingRequest
+    metadata_condition: NotRequired[MetadataConditionRequest | None]
 
 
 class Reviewed(TypedDict):
