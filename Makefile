@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint install install-dev install-clients client-types translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai client-types translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -65,6 +65,15 @@ install-clients: $(CLIENTS)/.installed
 $(CLIENTS)/.installed: requirements-clients.txt
 	@$(PYTHON) -m venv $(CLIENTS)
 	@$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-clients.txt
+	@touch $@
+
+# CrewAI wants what the other frameworks do not have, and 1 GB: only for who works on its adapter.
+CREWAI := .venv-crewai
+install-crewai: $(CREWAI)/.installed ## install CrewAI (1 GB) to test its adapter
+
+$(CREWAI)/.installed: requirements-crewai.txt
+	@$(PYTHON) -m venv $(CREWAI)
+	@$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-crewai.txt
 	@touch $@
 
 client-types: export MEMOS_SECRET_KEY ?= only-to-read-the-schema

@@ -56,6 +56,13 @@ REQUESTS: dict[str, dict[str, dict[str, Any]]] = {
             "explain": True,
         },
     },
+    "retrieval": {
+        "As Dify asks": {
+            "knowledge_id": NAMESPACE,
+            "query": _STORE_REVIEW,
+            "retrieval_setting": {"top_k": 3, "score_threshold": 0.5},
+        }
+    },
     "answer": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "answer_stream": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "chat": {"One message": {"namespace": NAMESPACE, "session_id": "tried-out", "message": _BUDGET}},

@@ -20,7 +20,7 @@ HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for progr
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
-        "query", "search", "answer", "chat", "why",
+        "query", "search", "retrieval", "answer", "chat", "why",
     )),
     OPENAI,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents",)),

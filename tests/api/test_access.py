@@ -48,6 +48,7 @@ READ_BY_POST = {
     "v1/default/banks/<str:bank_id>/reflect",
     "v1/query",
     "v1/search",
+    "v1/retrieval",
     "v1/answer",
     "v1/answer/stream",
     "v1/why",

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +14,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "python"
+# An adapter each.
+EXTRAS = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+PROGRAMS = Path(__file__).parent / "programs"
+CLIENTS, CREWAI = ".venv-clients", ".venv-crewai"
+SECONDS = 300
+# What they would send elsewhere.
+SILENT = {
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "AGNO_TELEMETRY": "false",
+    "LANGSMITH_TRACING": "false",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "OTEL_SDK_DISABLED": "true",
+}
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +64,37 @@ def memos_client(installed: Path) -> ModuleType:
 def memos(memos_client: ModuleType, live_server: Any, alice: Any) -> Any:
     with memos_client.MemOS(live_server.url, alice.token, namespace="alice") as client:
         yield client
+
+
+@pytest.fixture
+def run_framework(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callable[[str], str]:
+    """Runs a program where its framework is, with the client from its wheel, and returns what it prints."""
+
+    def run(program: str) -> str:
+        home = CREWAI if "crewai" in program else CLIENTS
+        python = ROOT / home / "bin" / "python"
+        if not python.exists():
+            pytest.skip(f"the framework is not installed: make install-{home.removeprefix('.venv-')}")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join((str(installed), str(PROGRAMS))),
+            "NO_PROXY": "127.0.0.1",
+            "MEMOS_URL": live_server.url,
+            "MEMOS_API_KEY": alice.token,
+            "MEMOS_NAMESPACE": "alice",
+            **SILENT,
+        }
+        done = subprocess.run(
+            [str(python), "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run

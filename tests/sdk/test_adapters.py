@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import tomllib
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.sdk.conftest import PACKAGE
-
-EXTRAS = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+from tests.sdk.conftest import EXTRAS
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

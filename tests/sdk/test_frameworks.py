@@ -2,64 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.sdk.conftest import ROOT
+from tests.docs.pages import DOCS, blocks, name_of
+from tests.sdk.conftest import EXTRAS, PROGRAMS
 
-PYTHON = ROOT / ".venv-clients" / "bin" / "python"
-PROGRAMS = Path(__file__).parent / "programs"
-SECONDS = 300
-# What they would send elsewhere.
-SILENT = {
-    "OPENAI_AGENTS_DISABLE_TRACING": "1",
-    "HAYSTACK_TELEMETRY_ENABLED": "False",
-    "AGNO_TELEMETRY": "false",
-    "LANGSMITH_TRACING": "false",
-    "CREWAI_DISABLE_TELEMETRY": "true",
-    "OTEL_SDK_DISABLED": "true",
-}
+PAGES = DOCS / "guides" / "frameworks"
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def run(installed: Path, live_server: Any, alice: Any, tmp_path: Path) -> Callable[[str], str]:
-    """Runs a program where the frameworks are, with the client from its wheel, and returns what it prints."""
-
-    def run_(program: str) -> str:
-        if not PYTHON.exists():
-            pytest.skip("the frameworks are not installed: make install-clients")
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "PYTHONPATH": os.pathsep.join((str(installed), str(PROGRAMS))),
-            "NO_PROXY": "127.0.0.1",
-            "MEMOS_URL": live_server.url,
-            "MEMOS_API_KEY": alice.token,
-            "MEMOS_NAMESPACE": "alice",
-            **SILENT,
-        }
-        done = subprocess.run(
-            [str(PYTHON), "-c", program],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return run_
-
-
 @pytest.mark.parametrize("program", sorted(PROGRAMS.glob("use_*.py")), ids=lambda path: path.stem)
-def test_a_framework_with_its_adapter(run: Callable[[str], str], program: Path):
-    run(program.read_text("utf-8"))
+def test_a_framework_with_its_adapter(run_framework: Callable[[str], str], program: Path):
+    run_framework(program.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", [PAGES / f"{extra}.md" for extra in EXTRAS], ids=name_of)
+def test_the_programs_of_its_guide_print_what_the_guide_shows(run_framework: Callable[[str], str], page: Path):
+    found = blocks(page.read_text("utf-8"))
+    programs = [(one, shown) for one, shown in pairwise(found) if one.language == "python"]
+
+    assert programs
+    for program, shown in programs:
+        assert shown.language == "text"
+        assert run_framework(program.text) == shown.text

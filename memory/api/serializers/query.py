@@ -14,6 +14,7 @@ from memory.api.fields import (
 from memory.api.serializers.explanation import DroppedSerializer, RerankDebugSerializer
 from memory.api.serializers.pack import BreakpointSerializer, ChunkSerializer, ContextPackSerializer
 
+MAX_QUERY_CHARS = 2000
 MAX_PACK_TOKENS = 200_000
 ANSWERABLE_HELP = "Whether a hit's `relevance` reaches the policy's `retrieval.relevance_floor`; false without a hit"
 
@@ -22,7 +23,7 @@ class QuestionFields(serializers.Serializer):
     """What every question to a namespace's memory has."""
 
     namespace = StrictCharField(min_length=1, max_length=128)
-    query = StrictCharField(min_length=1, max_length=2000)
+    query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
     top_k = StrictIntegerField(min_value=1, max_value=50, required=False, default=6, help_text="Memories to bring back")
     filter = FilterField(
         required=False, allow_null=True, default=None, help_text="What the memories that are searched must meet"

@@ -166,6 +166,28 @@ class Comparison(TypedDict):
     regressions: list[str]
 
 
+ComparisonOperatorEnum: TypeAlias = Literal[
+    "is",
+    "=",
+    "is not",
+    "≠",
+    "in",
+    "not in",
+    "empty",
+    "not empty",
+    ">",
+    "<",
+    "≥",
+    "≤",
+    "before",
+    "after",
+    "contains",
+    "not contains",
+    "start with",
+    "end with",
+]
+
+
 class ContentRequest(TypedDict):
     group_id: str
     content: str
@@ -457,6 +479,9 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
+LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
+
+
 ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
 
 
@@ -481,6 +506,17 @@ class MergeRequest(TypedDict):
     namespace: str
     source_id: str
     reason: str
+
+
+class MetadataComparisonRequest(TypedDict):
+    name: str
+    comparison_operator: ComparisonOperatorEnum
+    value: NotRequired[str | float | list[str | float] | None]
+
+
+class MetadataConditionRequest(TypedDict):
+    logical_operator: NotRequired[LogicalOperatorEnum]
+    conditions: list[MetadataComparisonRequest]
 
 
 class MinScoresRequest(TypedDict):
@@ -905,6 +941,11 @@ class Retired(TypedDict):
     valid_to: str | None
     retired_at: str
     withdrawn_at: str | None
+
+
+class RetrievalSettingRequest(TypedDict):
+    top_k: int
+    score_threshold: NotRequired[float | None]
 
 
 ReviewEnum: TypeAlias = Literal["wrong", "outdated", "contradiction", "suspected"]
@@ -1701,6 +1742,12 @@ class JudgementsRequest(TypedDict):
     marks: list[MarkRequest]
 
 
+class KnowledgeError(TypedDict):
+    error_code: NotRequired[int]
+    error_msg: NotRequired[str]
+    error: ErrorBody
+
+
 class Link(TypedDict):
     memory_id: str
     kind: LinkKindEnum
@@ -1920,6 +1967,18 @@ class Recalled(TypedDict):
     score: float
 
 
+class Record(TypedDict):
+    content: str
+    score: float
+    title: str
+    metadata: HitMetadata
+
+
+class Records(TypedDict):
+    records: list[Record]
+    degraded: list[DegradationEnum]
+
+
 class ReflectRequest(TypedDict):
     query: str
     budget: NotRequired[BudgetEnum | NullEnum]
@@ -1985,6 +2044,13 @@ Retained = TypedDict(
         "async": bool,
     },
 )
+
+
+class RetrievalRequest(TypedDict):
+    knowledge_id: str
+    query: str
+    retrieval_setting: RetrievalSettingRequest
+    metadata_condition: NotRequired[MetadataConditionRequest | None]
 
 
 class Reviewed(TypedDict):

@@ -1,0 +1,31 @@
+"""Refusals as Dify's External Knowledge API has them; what MemOS says of every error stands in them too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.http import HttpRequest, HttpResponse
+
+from memory.api.errors import exception_handler
+
+NO_BEARER, REFUSED, UNKNOWN_KNOWLEDGE = 1001, 1002, 2001
+
+
+def knowledge_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """DRF's hook for the route that Dify asks."""
+    answered = exception_handler(error, context)
+    if answered is None:
+        return None
+    body = orjson.loads(answered.content)
+    code = _code_of(context["request"]._request, answered.status_code)
+    answered.content = orjson.dumps({"error_code": code, "error_msg": body["error"]["message"], **body})
+    return answered
+
+
+def _code_of(request: HttpRequest, status: int) -> int:
+    """Dify's number of what is wrong, else the HTTP status."""
+    if status == 401:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return REFUSED if scheme.lower() == "bearer" and token.strip() else NO_BEARER
+    return {403: REFUSED, 404: UNKNOWN_KNOWLEDGE}.get(status, status)
