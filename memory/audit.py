@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from memory import tracing
 from memory.models import AuditLog, AuditWords
 from memory.models.audit import MARK, TYPED
 from memory.models.keys import new_id
@@ -119,7 +120,7 @@ def record_system(actor: str, event: str, *, subject: str = "", details: Mapping
     """Appends one event that belongs to no namespace."""
     with reach.within(NO_NAMESPACE):
         return AuditLog.objects.create(
-            event_type=event, actor=actor, subject=subject, details=dict(details), created_at=now
+            event_type=event, actor=actor, subject=subject, details={**details, **tracing.mark()}, created_at=now
         )
 
 
@@ -140,7 +141,7 @@ def fields(
         "event_type": event,
         "actor": scope.actor,
         "subject": subject,
-        "details": dict(details or {}),
+        "details": {**(details or {}), **tracing.mark()},
         "request_id": scope.request_id,
         "created_at": now,
     }

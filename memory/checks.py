@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -232,6 +233,14 @@ def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="memos.E010",
             )
         )
+    if settings.MEMOS_TELEMETRY and not has_telemetry():
+        found.append(
+            Error(
+                "MEMOS_TELEMETRY=1 needs packages that are not installed.",
+                hint="pip install -r requirements-telemetry.txt, or unset it.",
+                id="memos.E014",
+            )
+        )
     policy = {**settings.MEMOS_POLICY, "summary.messages": settings.MEMOS_SUMMARY_REFRESH_MESSAGES}
     found.extend(
         Error(
@@ -242,6 +251,15 @@ def check_contradictions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         for key, problem in contradictions(policy).items()
     )
     return found
+
+
+def has_telemetry() -> bool:
+    """Whether what MEMOS_TELEMETRY needs is installed."""
+    needed = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http", "opentelemetry.instrumentation.psycopg")
+    try:
+        return all(find_spec(name) for name in (*needed, "opentelemetry.instrumentation.redis"))
+    except ModuleNotFoundError:
+        return False
 
 
 def _is_public() -> bool:

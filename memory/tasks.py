@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.utils import timezone
 
-from memory import caller
+from memory import caller, tracing
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
@@ -59,10 +59,13 @@ def job(task: Callable[Arguments, Result]) -> Callable[..., Result | None]:
     kind = task.__name__
 
     @wraps(task)
-    def run(*arguments: Any, job: tuple[int, str] | None = None, schedule: str = "") -> Result | None:
+    def run(
+        *arguments: Any, job: tuple[int, str] | None = None, schedule: str = "", traceparent: str = ""
+    ) -> Result | None:
         if job is None and not schedule:
             return task(*arguments)  # type: ignore[call-arg]
         with (
+            tracing.job_span(kind, traceparent),
             reach.within(job[0]) if job is not None and job[0] else reach.across_namespaces(),
             caller.hold(caller.Caller(request_id=job[1] if job is not None else "")),
         ):

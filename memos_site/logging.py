@@ -7,6 +7,8 @@ import logging
 import time
 from contextvars import ContextVar
 
+from memory import tracing
+
 current_request_id: ContextVar[str] = ContextVar("current_request_id", default="")
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "request", "status_code", "taskName"}
@@ -27,6 +29,8 @@ class LineFormatter(logging.Formatter):
         }
         if request_id := current_request_id.get():
             fields["request_id"] = request_id
+        if trace_id := tracing.trace_id():
+            fields["trace_id"] = trace_id
         fields["event"] = record.getMessage()
         fields |= {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
         if record.exc_info:

@@ -17,7 +17,7 @@ from django.utils.encoding import escape_uri_path, iri_to_uri
 from gunicorn.http.errors import ParseException
 from uuid_utils.compat import uuid7
 
-from memory import caller
+from memory import caller, tracing
 from memory.api.responses import error_response
 from memory.enums import ErrorCode
 from memory.metrics import observe_request
@@ -49,41 +49,54 @@ class RequestMiddleware:
         request.request_id = request_id  # type: ignore[attr-defined]
         token = current_request_id.set(request_id)
         try:
-            # Nobody's rows, until authentication says whose.
-            with reach.hold(reach.NOTHING), caller.hold(caller.Caller(request_id=request_id)):
-                response = self._refusal(request) or self.get_response(request)
-                if isinstance(response, StreamingHttpResponse) and reach.current() != reach.NOTHING:
-                    response.streaming_content = caller.carry(reach.carry(response))
-            seconds = time.perf_counter() - started
-            response["X-Request-ID"] = request_id
-            route = getattr(request.resolver_match, "route", "") or "unmatched"
-            observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
-            if settings.MEMOS_REQUEST_LOG and route.startswith(API):
-                record(
-                    method=request.method or "",
-                    route=route,
-                    status=response.status_code,
-                    milliseconds=seconds * 1000,
-                    namespace_id=getattr(request, "namespace_id", 0),
-                    key=getattr(request, "key_label", ""),
-                    request_id=request_id,
-                    empty_recall=getattr(request, "empty_recall", False),
-                )
-            log.log(
-                # Probes and the polls of pages come every few seconds and say nothing new.
-                logging.DEBUG if route.startswith("health") or _is_poll(route, response) else logging.INFO,
-                "request",
-                extra={
-                    "method": request.method,
-                    "route": route,
-                    "status": response.status_code,
-                    "ms": f"{seconds * 1000:.1f}",
-                    "key": getattr(request, "key_label", "-"),
-                },
-            )
-            return response
+            with tracing.request_span(request.method or "", request.headers):
+                return self._answer(request, request_id, started)
         finally:
             current_request_id.reset(token)
+
+    def _answer(self, request: HttpRequest, request_id: str, started: float) -> HttpResponse:
+        # Nobody's rows, until authentication says whose.
+        with reach.hold(reach.NOTHING), caller.hold(caller.Caller(request_id=request_id)):
+            response = self._refusal(request) or self.get_response(request)
+            if isinstance(response, StreamingHttpResponse) and reach.current() != reach.NOTHING:
+                response.streaming_content = tracing.carry(caller.carry(reach.carry(response)))
+        seconds = time.perf_counter() - started
+        response["X-Request-ID"] = request_id
+        if trace_id := tracing.trace_id():
+            response["X-Trace-ID"] = trace_id
+        route = getattr(request.resolver_match, "route", "") or "unmatched"
+        observe_request(method=request.method or "", route=route, status=response.status_code, seconds=seconds)
+        tracing.end_request(
+            method=request.method or "",
+            route=route,
+            status=response.status_code,
+            seconds=seconds,
+            request_id=request_id,
+        )
+        if settings.MEMOS_REQUEST_LOG and route.startswith(API):
+            record(
+                method=request.method or "",
+                route=route,
+                status=response.status_code,
+                milliseconds=seconds * 1000,
+                namespace_id=getattr(request, "namespace_id", 0),
+                key=getattr(request, "key_label", ""),
+                request_id=request_id,
+                empty_recall=getattr(request, "empty_recall", False),
+            )
+        log.log(
+            # Probes and the polls of pages come every few seconds and say nothing new.
+            logging.DEBUG if route.startswith("health") or _is_poll(route, response) else logging.INFO,
+            "request",
+            extra={
+                "method": request.method,
+                "route": route,
+                "status": response.status_code,
+                "ms": f"{seconds * 1000:.1f}",
+                "key": getattr(request, "key_label", "-"),
+            },
+        )
+        return response
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:

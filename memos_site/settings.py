@@ -76,6 +76,13 @@ MEMOS_STREAM_THREADS = env.integer(
     maximum=512,
 )
 
+MEMOS_TELEMETRY = env.flag(
+    "MEMOS_TELEMETRY",
+    False,
+    "Traces and metrics by OTLP (HTTP), to where OpenTelemetry's own OTEL_EXPORTER_OTLP_ENDPOINT says. Needs "
+    "requirements-telemetry.txt.",
+)
+
 # --- Storage -----------------------------------------------------------------------------------------------------
 env.section("Storage")
 DATABASE_URL = env.text(

@@ -19,6 +19,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from psycopg.pq import TransactionStatus
 
+from memory import tracing
 from memory.errors import SearchTimedOut
 from memory.postgresql.base import DatabaseWrapper
 
@@ -37,7 +38,11 @@ def fetch(
     database = _ready()
     if of_tenants:
         database.send_reach()
-    with database.wrap_database_errors, psycopg.Cursor(database.connection) as cursor:
+    with (
+        database.wrap_database_errors,
+        psycopg.Cursor(database.connection) as cursor,
+        tracing.statement_span(statement),
+    ):
         cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from memory import tracing
 from memory.enums import ARMS
 from memory.retrieval import places, rerank
 from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
@@ -74,16 +76,16 @@ def retrieve(
     ranking, hits, evidence = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
     degraded: list[str] = []
     if arms is None:
-        hits, degraded = _rerank(question, hits)
-        clock.lap("rerank")
-    hits, again = _once(hits) if collapse else (hits, {})
-    while len(hits) - len(again) < top_k and reading < len(ranking):
-        # One statement said over and over took the places: read on.
-        hits += read_hits(scope, question, _between(ranking, reading, 2 * reading), dates=False)
-        reading *= 2
-        hits, again = _once(hits)
-    order = _order(question, hits, again, top_k)
-    clock.lap("restated")
+        with clock.step("rerank"):
+            hits, degraded = _rerank(question, hits)
+    with clock.step("restated"):
+        hits, again = _once(hits) if collapse else (hits, {})
+        while len(hits) - len(again) < top_k and reading < len(ranking):
+            # One statement said over and over took the places: read on.
+            hits += read_hits(scope, question, _between(ranking, reading, 2 * reading), dates=False)
+            reading *= 2
+            hits, again = _once(hits)
+        order = _order(question, hits, again, top_k)
     chosen = _take_in_order(hits, again, order)
     shown = {place: hit.candidate for (place, _), hit in zip(order, chosen, strict=True)}
     if arms is None:
@@ -125,8 +127,8 @@ def _first_stage(
     namespace has for the question."""
     ranking, evidence = _rank(scope, question, taking_part, pool=reading, clock=clock)
     dates = question.wants.when and "dated" in taking_part
-    hits = read_hits(scope, question, _between(ranking, 0, reading), dates=dates)
-    clock.lap("read")
+    with clock.step("read"):
+        hits = read_hits(scope, question, _between(ranking, 0, reading), dates=dates)
     return ranking, hits, evidence
 
 
@@ -144,21 +146,21 @@ def _rank(
     def run(searches: Sequence[Search]) -> None:
         for search in searches:
             if search.name in taking_part and search.applies(question):
-                search.find(scope, question, findings, pool)
-                clock.lap(search.name)
+                with clock.step(search.name):
+                    search.find(scope, question, findings, pool)
 
     run(WORD_SEARCHES)
     # Waited for here, so that what the dense arm takes is its own.
-    _ = question.vector
-    clock.lap("vector")
+    with clock.step("vector"):
+        _ = question.vector
     run(VECTOR_SEARCHES)
-    strong = _strong(question, findings) if "neighbours" in taking_part else []
-    found = places.read(
-        scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions, strong=strong
-    )
-    clock.lap("places")
-    ranking = rank(question, found, by_words=findings.by_words, ranks=findings.ranks, taking_part=taking_part)
-    clock.lap("fusion")
+    with clock.step("places"):
+        strong = _strong(question, findings) if "neighbours" in taking_part else []
+        found = places.read(
+            scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions, strong=strong
+        )
+    with clock.step("fusion"):
+        ranking = rank(question, found, by_words=findings.by_words, ranks=findings.ranks, taking_part=taking_part)
     return ranking, evidence_of(question, found.candidates.cosine, found.candidates.bm25, findings.by_words)
 
 
@@ -233,9 +235,11 @@ def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:
 class _Clock:
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
 
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name] = round((now - self._last) * 1000, 3)
-        self._last = now
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Takes the time of what happens inside, and makes it a span."""
+        started = time.perf_counter()
+        with tracing.span(f"recall {name}"):
+            yield
+        self.laps[name] = round((time.perf_counter() - started) * 1000, 3)

@@ -14,6 +14,7 @@ from django_q.brokers.orm import ORM
 from django_q.models import Failure, OrmQ
 from django_q.tasks import async_task
 
+from memory import tracing
 from memory.enums import JobState
 from memory.models import Job
 from memory.models.keys import new_id
@@ -101,7 +102,8 @@ def send(
     """Puts a job into django-q's queue, for a worker to take now or when it is `due`."""
     broker = _Broker()
     options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
-    async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), q_options=options)
+    asked_by = {"traceparent": asking} if (asking := tracing.traceparent()) else {}
+    async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), **asked_by, q_options=options)
     if due is not None:
         OrmQ.objects.filter(pk=broker.message_id).update(lock=due)
     Job.objects.filter(namespace_id=namespace_id, pk=job_id).update(queue_message_id=broker.message_id)

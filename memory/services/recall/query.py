@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from memory import tracing
 from memory.audit import APPEND_EVENTS, commit_of_reads
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
@@ -87,10 +88,11 @@ def query(
     """
     now = ask.now
     started = start(ask)
-    context = session_context(scope, session=session, now=now, as_of=ask.as_of)
+    with tracing.span("recall context"):
+        context = session_context(scope, session=session, now=now, as_of=ask.as_of)
+        messages, degraded = _window(scope, session, ask.as_of)
+        durable = _durable(scope, ask) if context.has_pinned else []
     summary = context.summary
-    messages, degraded = _window(scope, session, ask.as_of)
-    durable = _durable(scope, ask) if context.has_pinned else []
     found = find(scope, ask, started=started)
     card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
@@ -137,7 +139,8 @@ def query(
     )
     if ask.dry_run:
         return answer
-    return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)
+    with tracing.span("recall store"):
+        return _store(scope, answer, found, ask, session=session, summary_due=context.summary_due)
 
 
 def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens: int | None = None) -> QueryAnswer:
@@ -285,6 +288,7 @@ def _pack_row(scope: Scope, answer: QueryAnswer, found: SearchResult, ask: Ask, 
         "memory_ids": [str(hit.id) for hit in hits],
         "token_original": answer.token_original,
         "token_condensed": answer.token_condensed,
+        **tracing.mark(),
     }
     return {
         "id": answer.pack_id,

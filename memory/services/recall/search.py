@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from memory import audit, deadline
+from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, Verdict
 from memory.models.sql import limit_statements
 from memory.retrieval.explain import METHOD, explain, explain_dropped
@@ -222,4 +222,5 @@ def details_of(ask: Ask, found: SearchResult, degraded: list[str]) -> dict[str, 
         "weights": retrieval.weights,
         "milliseconds": retrieval.milliseconds,
         "degraded": degraded,
+        **tracing.mark(),
     }
