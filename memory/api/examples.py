@@ -56,6 +56,12 @@ REQUESTS: dict[str, dict[str, dict[str, Any]]] = {
             "explain": True,
         },
     },
+    "search_batch": {
+        "Two questions": {
+            "questions": [{"query": _STORE_REVIEW}, {"query": _BUDGET, "top_k": 1}],
+            "defaults": {"namespace": NAMESPACE, "top_k": 3},
+        }
+    },
     "answer": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "answer_stream": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "chat": {"One message": {"namespace": NAMESPACE, "session_id": "tried-out", "message": _BUDGET}},

@@ -24,7 +24,7 @@ from memory.api.views.policy import PolicyViewSet
 from memory.api.views.protocol import ProtocolViewSet
 from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
-from memory.api.views.search import SearchViewSet
+from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -52,6 +52,7 @@ urlpatterns = [
     path("v1/memories/<uuid:memory_id>/feedback", MemoryViewSet.as_view({"post": "feedback"})),
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
+    path("v1/search/batch", SearchBatchViewSet.as_view({"post": "create"})),
     path("v1/answer", AnswerViewSet.as_view({"post": "create"})),
     path("v1/answer/stream", AnswerViewSet.as_view({"post": "stream"})),
     path("v1/chat", ChatViewSet.as_view({"post": "create"})),

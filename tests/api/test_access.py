@@ -46,6 +46,7 @@ OPEN_TO_ALL = {"post mcp"}
 READ_BY_POST = {
     "v1/query",
     "v1/search",
+    "v1/search/batch",
     "v1/answer",
     "v1/answer/stream",
     "v1/why",

@@ -1273,6 +1273,18 @@ class AuditList(TypedDict):
     events: list[AuditEvent]
 
 
+class BatchQuestionRequest(TypedDict):
+    namespace: NotRequired[str]
+    query: str
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+
+
 class Breakpoint(TypedDict):
     section: PackSectionEnum
     characters: int
@@ -1816,6 +1828,17 @@ class Reviewed(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class SearchDefaultsRequest(TypedDict):
+    namespace: NotRequired[str]
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
+
+
 class SearchRequest(TypedDict):
     namespace: str
     query: str
@@ -2037,6 +2060,11 @@ class Recall(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class SearchBatchRequest(TypedDict):
+    questions: list[BatchQuestionRequest | Any]
+    defaults: NotRequired[SearchDefaultsRequest]
+
+
 class ContextPack(TypedDict):
     schema: str
     namespace: str
@@ -2085,6 +2113,12 @@ class PackRow(TypedDict):
     pack: ContextPack | dict[str, Any]
 
 
+class SearchOutcome(TypedDict):
+    status: int
+    found: Found | None
+    error: ErrorBody | None
+
+
 class Answer(TypedDict):
     prefix_sha256: str
     prefix_tokens: int
@@ -2105,6 +2139,11 @@ class Answer(TypedDict):
     context_pack_id: str | None
     context_pack: ContextPack
     dry_run: bool
+    degraded: list[DegradationEnum]
+
+
+class FoundBatch(TypedDict):
+    results: list[SearchOutcome]
     degraded: list[DegradationEnum]
 
 
