@@ -7,6 +7,7 @@ from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
+from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
@@ -39,7 +40,12 @@ urlpatterns = [
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
-    path("v1/memories", MemoryViewSet.as_view({"get": "list"})),
+    path(
+        "v1/memories",
+        MemoriesViewSet.as_view({"get": "list", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
+    path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),
     path(
         "v1/memories/<uuid:memory_id>",
         MemoryViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),

@@ -99,6 +99,15 @@ def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     return to_dict(memory, _sources([memory]))
 
 
+def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
+    """Memories of the namespace as they are named, in whatever state; those that are not there are left out."""
+    rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).select_related("namespace")
+    found = {memory.pk: memory for memory in rows}
+    present = [found[identity] for identity in memory_ids if identity in found]
+    sources = _sources(present)
+    return [to_dict(memory, sources) for memory in present]
+
+
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
     """What happened to a memory, newest first: former versions, audit events, links, opinions and statements
     that were retired, `limit` of each.

@@ -100,6 +100,9 @@ class AuditKept(TypedDict):
     typed: int
 
 
+BulkChangeStateEnum: TypeAlias = Literal["dry_run", "queued", "running", "done", "failed", "discarded"]
+
+
 class Message(TypedDict):
     role: str
 
@@ -527,6 +530,15 @@ class PackTool(TypedDict):
     parameters: dict[str, Any]
 
 
+RemoveMetadatum: TypeAlias = str
+
+
+AddTag: TypeAlias = str
+
+
+RemoveTag: TypeAlias = str
+
+
 class PatchedMemoryChangeRequest(TypedDict):
     reason: NotRequired[str]
     text: NotRequired[str]
@@ -818,6 +830,10 @@ class Reason(TypedDict):
     says: str
 
 
+class ReasonRequest(TypedDict):
+    reason: str
+
+
 class Replayed(TypedDict):
     replayed: int
 
@@ -1057,6 +1073,9 @@ class UsageTotal(TypedDict):
     cost_usd: float
 
 
+VerbEnum: TypeAlias = Literal["archive", "edit", "restore"]
+
+
 VerdictEnum: TypeAlias = Literal[
     "returned",
     "restated",
@@ -1239,6 +1258,14 @@ class Alias(TypedDict):
     kind: EntityKindEnum
     link: LinkEnum
     mentions: int
+
+
+class ArchiveWhereRequest(TypedDict):
+    reason: str
+    namespace: str
+    filter: NotRequired[Filter]
+    all: NotRequired[bool]
+    dry_run: NotRequired[bool]
 
 
 class Archived(TypedDict):
@@ -1673,6 +1700,21 @@ class OpenAIError(TypedDict):
     error: OpenAIErrorBody
 
 
+class PatchedEditWhereRequest(TypedDict):
+    reason: NotRequired[str]
+    namespace: NotRequired[str]
+    filter: NotRequired[Filter]
+    all: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    metadata: NotRequired[dict[str, Any]]
+    set_metadata: NotRequired[dict[str, Any]]
+    remove_metadata: NotRequired[list[RemoveMetadatum]]
+    add_tags: NotRequired[list[AddTag]]
+    remove_tags: NotRequired[list[RemoveTag]]
+    importance: NotRequired[float]
+    pinned: NotRequired[bool]
+
+
 class Pipeline(TypedDict):
     queues: list[Queue]
     schedules: list[Schedule]
@@ -1879,6 +1921,22 @@ class WhyRequest(TypedDict):
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
     memory_id: str
+
+
+class BulkChange(TypedDict):
+    id: str | None
+    namespace: str
+    verb: VerbEnum
+    state: BulkChangeStateEnum
+    matched: int
+    changed: int
+    unchanged: int
+    refused: int
+    refusals: dict[str, int]
+    actor: str
+    created_at: str
+    finished_at: str | None
+    sample: list[Memory]
 
 
 class ChatRequest(TypedDict):
