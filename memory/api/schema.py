@@ -71,10 +71,10 @@ class OperationSchema(AutoSchema):
             self.view, "bodies_of_delete", ()
         )
         if not has_body:
-            return super()._get_request_body(direction)  # type: ignore[no-any-return]
+            return super()._get_request_body(direction)
         self.method = "POST"
         try:
-            return super()._get_request_body(direction)  # type: ignore[no-any-return]
+            return super()._get_request_body(direction)
         finally:
             self.method = "DELETE"
 

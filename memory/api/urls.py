@@ -15,6 +15,7 @@ from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
+from memory.api.views.export import MemoryExportViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -44,6 +45,7 @@ urlpatterns = [
         "v1/memories",
         MemoriesViewSet.as_view({"get": "list", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("v1/memories/export", MemoryExportViewSet.as_view({"get": "list"})),
     path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
     path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),
     path(

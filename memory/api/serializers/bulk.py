@@ -11,7 +11,7 @@ from memory.services.memories.bulk import SAMPLE, BulkEdit
 from memory.services.memories.tags import MAX_TAG_CHARS, MAX_TAGS
 
 MAX_KEYS = 100
-_TAG_MESSAGES = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} items."}
+_LIST_MESSAGES: dict[str, Any] = {"not_a_list": "must be a list.", "max_length": "has more than {max_length} items."}
 
 
 def _tags(help_text: str) -> serializers.ListField:
@@ -20,7 +20,7 @@ def _tags(help_text: str) -> serializers.ListField:
         required=False,
         default=list,
         max_length=MAX_TAGS,
-        error_messages=_TAG_MESSAGES,
+        error_messages=_LIST_MESSAGES,
         help_text=help_text,
     )
 
@@ -67,7 +67,7 @@ class EditWhereSerializer(ArchiveWhereSerializer):
         required=False,
         default=list,
         max_length=MAX_KEYS,
-        error_messages=_TAG_MESSAGES,
+        error_messages=_LIST_MESSAGES,
         help_text="Keys to take off",
     )
     add_tags = _tags("Words to put into `metadata.tags`")

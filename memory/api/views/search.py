@@ -59,7 +59,7 @@ class SearchBatchViewSet(MemosViewSet):
     )
     def create(self, request: Request) -> Response:
         values = self.valid(SearchBatchSerializer, request.data)
-        defaults = request.data.get("defaults", {})
+        defaults = dict(request.data).get("defaults", {})
         read = [self._read(question, defaults) for question in values["questions"]]
         asked = [(one.scope, one.ask) for one in read if isinstance(one, _Read) and one.scope]
         found = iter(search_all(asked))

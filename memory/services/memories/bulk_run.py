@@ -18,7 +18,6 @@ from django.db import transaction
 from memory.enums import AccessScope, BulkChangeVerb, BulkOutcome
 from memory.errors import MemosError, NotFound
 from memory.models import BulkChange, BulkChangeMemory, Memory
-from memory.models.scoped import ScopedQuerySet
 from memory.services.jobs import queue, runner
 from memory.services.memories import edit, lifecycle, tags
 from memory.services.memories.bulk import JOB_SECONDS
@@ -61,9 +60,7 @@ def carry_out(
 
 def _deal_with_batch(change: BulkChange, *, now: datetime) -> int:
     """Deals with the next memories, and counts them in the locked `change`; returns how many they were."""
-    rows: ScopedQuerySet[BulkChangeMemory] = BulkChangeMemory.objects.filter(
-        namespace_id=change.namespace_id, change_id=change.id
-    )
+    rows = BulkChangeMemory.objects.filter(namespace_id=change.namespace_id, change_id=change.id)
     ids = list(rows.waiting().values_list("memory_id", flat=True)[:BATCH])
     if not ids:
         return 0
@@ -130,9 +127,13 @@ def _edit_one(
     changed: list[Any] = []
     metadata = _change_metadata(memory.metadata, wanted)
     if metadata != memory.metadata or "importance" in wanted:
-        given = {"metadata": metadata} if metadata != memory.metadata else {}
         done = edit.edit(
-            access, memory_id=memory_id, importance=wanted.get("importance"), terms=terms, **given, **common
+            access,
+            memory_id=memory_id,
+            metadata=metadata if metadata != memory.metadata else None,
+            importance=wanted.get("importance"),
+            terms=terms,
+            **common,
         )
         changed += done["changed"]
     if "add_tags" in wanted or "remove_tags" in wanted:

@@ -74,7 +74,7 @@ def list_memories(
     Nothing is counted. Raises InvalidInput when `words` holds no word, SearchTimedOut when too much had to be looked
     through.
     """
-    rows = _narrow(Memory.objects.in_scope(scope), wanted, now=now)
+    rows = narrow_rows(Memory.objects.in_scope(scope), wanted, now=now)
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {settings.MEMOS_SEARCH_TIMEOUT_MS:d}")
@@ -89,14 +89,14 @@ def list_memories(
             f"The list took longer than {settings.MEMOS_SEARCH_TIMEOUT_MS} ms and was ended. Name a session, a shorter "
             "time or rarer words; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
-    sources = _sources(page)
+    sources = list_sources(page)
     return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
 
 
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     """One memory, in whatever state. Raises NotFound."""
     memory = _get_reachable(access, memory_id)
-    return to_dict(memory, _sources([memory]))
+    return to_dict(memory, list_sources([memory]))
 
 
 def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, An
     rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).select_related("namespace")
     found = {memory.pk: memory for memory in rows}
     present = [found[identity] for identity in memory_ids if identity in found]
-    sources = _sources(present)
+    sources = list_sources(present)
     return [to_dict(memory, sources) for memory in present]
 
 
@@ -121,7 +121,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     shown_links = list(links[:limit])
     said = _explain_judgements(memory, retired, shown_links)
     return {
-        "memory": to_dict(memory, _sources([memory])),
+        "memory": to_dict(memory, list_sources([memory])),
         "versions": [
             {
                 "id": str(version.pk),
@@ -201,7 +201,7 @@ def _explain_judgements(
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
-def _sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
+def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
     """The turns that those of the memories rest on that are facts."""
     facts = [memory for memory in memories if _kind(memory) == MemoryKind.FACT]
     return sources_of({memory.namespace_id for memory in facts}, [memory.pk for memory in facts])
@@ -237,7 +237,7 @@ def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
     return memory
 
 
-def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
+def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
     """The rows of the list but for its words."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})
