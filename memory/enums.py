@@ -315,6 +315,34 @@ class ErasureStatus(TextChoices):
     FAILED = "failed"
 
 
+class BulkChangeVerb(TextChoices):
+    """What is done to many memories at once."""
+
+    ARCHIVE = "archive"
+    EDIT = "edit"
+    RESTORE = "restore"
+
+
+class BulkOutcome(TextChoices):
+    """What became of one memory; `unchanged`: it was so already, or is gone."""
+
+    WAITING = "waiting"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+
+
+class BulkChangeState(TextChoices):
+    """As its job stands; `dry_run`: nothing was asked for."""
+
+    DRY_RUN = "dry_run"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
 class ErasedSessionState(TextChoices):
     """`rebuild`: a summary of the session went and turns are left for a new one."""
 

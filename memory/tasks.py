@@ -33,8 +33,8 @@ from memory.services.facts import store as facts_store
 from memory.services.index import embedding, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.jobs import manage, runner
+from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
-from memory.services.memories import judge, retire, settle, usage
 from memory.services.monitoring import request_stats
 from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
@@ -304,6 +304,18 @@ def forget_webhook_deliveries() -> int:
 def erase(namespace_id: int, erasure_id: str) -> bool:
     """Carries out an erasure, or goes on with it; False when it is over, or when another worker is at it."""
     return erasing.carry_out(namespace_id=namespace_id, erasure_id=uuid.UUID(erasure_id), now=timezone.now)
+
+
+@job
+def change_memories(namespace_id: int, change_id: str) -> int:
+    """Carries out a change of many memories, or goes on with it; returns how many memories it dealt with."""
+    return bulk_run.carry_out(namespace_id=namespace_id, change_id=uuid.UUID(change_id), now=timezone.now)
+
+
+@job
+def forget_bulk_changes() -> int:
+    """Deletes the changes of many memories that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
+    return bulk.forget(now=timezone.now())
 
 
 @job

@@ -14,6 +14,8 @@ _ANSWER = re.compile(r"/v1/(?:answer|chat)(?P<stream>/stream)?(?:/completions)?"
 # Who asks for changes may wait for them.
 _CHANGES = "/v1/changes"
 _WAITS = re.compile(r"(?:^|&)wait=(?!0*(?:&|$))")
+# A file of all memories takes as long as its client reads.
+_EXPORT = "/v1/memories/export"
 # Which tool is called stands in the body: in a small one, which is here when the request is.
 _MCP = "/mcp"
 _MCP_ANSWER = re.compile(rb'"name"\s*:\s*"answer"')
@@ -30,7 +32,7 @@ class RequestLine(NamedTuple):
     def takes_long(self) -> bool:
         """Whether the answer may take long, whatever the body says."""
         if self.method != b"POST":
-            return self.path == _CHANGES and _WAITS.search(self.query) is not None
+            return self.path == _EXPORT or (self.path == _CHANGES and _WAITS.search(self.query) is not None)
         asked = _ANSWER.fullmatch(self.path)
         return bool(asked and (asked["stream"] or settings.MEMOS_LLM_ENABLED))
 

@@ -63,6 +63,12 @@ REQUESTS: dict[str, dict[str, dict[str, Any]]] = {
             "retrieval_setting": {"top_k": 3, "score_threshold": 0.5},
         }
     },
+    "search_batch": {
+        "Two questions": {
+            "questions": [{"query": _STORE_REVIEW}, {"query": _BUDGET, "top_k": 1}],
+            "defaults": {"namespace": NAMESPACE, "top_k": 3},
+        }
+    },
     "answer": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "answer_stream": {"With citations": {"namespace": NAMESPACE, "query": _STORE_REVIEW}},
     "chat": {"One message": {"namespace": NAMESPACE, "session_id": "tried-out", "message": _BUDGET}},

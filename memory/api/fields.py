@@ -160,6 +160,17 @@ class FilterField(serializers.Field):
         return value
 
 
+@extend_schema_field({"type": "string"})
+class JsonFilterField(FilterField):
+    """The same in a query string, written as JSON."""
+
+    def to_internal_value(self, data: Any) -> Filter | None:
+        try:
+            return super().to_internal_value(orjson.loads(data))
+        except orjson.JSONDecodeError as error:
+            raise serializers.ValidationError("must be a filter as JSON.") from error
+
+
 class DegradedField(serializers.ListField):
     """What an answer lacks."""
 

@@ -65,6 +65,19 @@ class OperationSchema(AutoSchema):
         operation["responses"] = dict(sorted(operation["responses"].items()))
         return operation
 
+    def _get_request_body(self, direction: Any = "request") -> dict[str, Any] | None:
+        """Also of the actions that a view names in `bodies_of_delete`: drf-spectacular gives DELETE none."""
+        has_body = self.method == "DELETE" and getattr(self.view, "action", "") in getattr(
+            self.view, "bodies_of_delete", ()
+        )
+        if not has_body:
+            return super()._get_request_body(direction)
+        self.method = "POST"
+        try:
+            return super()._get_request_body(direction)
+        finally:
+            self.method = "DELETE"
+
     def _is_list_view(self, serializer: Any = None) -> bool:
         """Lists are objects that hold the list, unless a serializer is one of many. An action's name says nothing."""
         return bool(is_list_serializer(serializer))

@@ -8,6 +8,7 @@ from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
+from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
@@ -15,6 +16,7 @@ from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
+from memory.api.views.export import MemoryExportViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -26,7 +28,7 @@ from memory.api.views.protocol import ProtocolViewSet
 from memory.api.views.quarantine import QuarantineViewSet
 from memory.api.views.query import QueryViewSet
 from memory.api.views.retrieval import RetrievalViewSet
-from memory.api.views.search import SearchViewSet
+from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -41,7 +43,13 @@ urlpatterns = [
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
-    path("v1/memories", MemoryViewSet.as_view({"get": "list"})),
+    path(
+        "v1/memories",
+        MemoriesViewSet.as_view({"get": "list", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/memories/export", MemoryExportViewSet.as_view({"get": "list"})),
+    path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
+    path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),
     path(
         "v1/memories/<uuid:memory_id>",
         MemoryViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
@@ -55,6 +63,7 @@ urlpatterns = [
     path("v1/query", QueryViewSet.as_view({"post": "create"})),
     path("v1/search", SearchViewSet.as_view({"post": "create"})),
     path("v1/retrieval", RetrievalViewSet.as_view({"post": "create"})),
+    path("v1/search/batch", SearchBatchViewSet.as_view({"post": "create"})),
     path("v1/answer", AnswerViewSet.as_view({"post": "create"})),
     path("v1/answer/stream", AnswerViewSet.as_view({"post": "stream"})),
     path("v1/chat", ChatViewSet.as_view({"post": "create"})),

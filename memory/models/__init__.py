@@ -2,6 +2,7 @@
 
 from memory.models.access import ApiKey
 from memory.models.audit import AuditLog, AuditSeal, AuditWords
+from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.document import Document, DocumentChunk
 from memory.models.entity import (
@@ -38,6 +39,8 @@ __all__ = [
     "AuditLog",
     "AuditSeal",
     "AuditWords",
+    "BulkChange",
+    "BulkChangeMemory",
     "CommonTerm",
     "Condensation",
     "ContextPack",

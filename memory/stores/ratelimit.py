@@ -26,8 +26,8 @@ _counts: dict[str, _Count] = {}
 _lock = threading.Lock()
 
 
-def count_request(key: str, *, minute: int, limit: int) -> int:
-    """Counts one request of `key` in the given minute (Unix time // 60) and returns how many that makes.
+def count_request(key: str, *, minute: int, limit: int, requests: int = 1) -> int:
+    """Counts `requests` of `key` in the given minute (Unix time // 60) and returns how many that makes.
 
     Exact for limits up to 2,000 a minute; above, each process may lag behind by STEP of the limit.
     """
@@ -38,7 +38,7 @@ def count_request(key: str, *, minute: int, limit: int) -> int:
             if len(_counts) > 10_000:
                 _counts.clear()
             count = _counts[key] = _Count(minute)
-        count.unreported += 1
+        count.unreported += requests
         if count.unreported < step:
             return count.total + count.unreported
         reported, count.unreported = count.unreported, 0

@@ -24,8 +24,13 @@ def escape_formula(value: Any) -> Any:
 
 def lines_of(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """The lines, the headers first."""
-    writer = csv.writer(Echo())
     # The mark by which spreadsheets know UTF-8.
-    yield "\ufeff" + writer.writerow(headers)
+    yield "\ufeff" + csv.writer(Echo()).writerow(headers)
+    yield from lines_without_headers(rows)
+
+
+def lines_without_headers(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """The lines of a part of a file."""
+    writer = csv.writer(Echo())
     for row in rows:
         yield writer.writerow([escape_formula(value) for value in row])

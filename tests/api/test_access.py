@@ -49,6 +49,7 @@ READ_BY_POST = {
     "v1/query",
     "v1/search",
     "v1/retrieval",
+    "v1/search/batch",
     "v1/answer",
     "v1/answer/stream",
     "v1/why",

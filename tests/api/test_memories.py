@@ -135,7 +135,7 @@ def test_a_list_that_takes_too_long_says_how_to_narrow_it(world, monkeypatch, se
     def slow(rows, *_, **__):
         return rows.extra(where=["pg_sleep(1) IS NOT NULL"])
 
-    monkeypatch.setattr("memory.services.memories.read._narrow", slow)
+    monkeypatch.setattr("memory.services.memories.read.narrow_rows", slow)
     answer = world.get("/v1/memories", namespace="alice")
 
     assert answer.status_code == 503

@@ -120,6 +120,8 @@ HARMLESS = {
     "memory/services/webhooks/endpoints.py:change_webhook": ELSEWHERE,
     "memory/services/webhooks/endpoints.py:delete_webhook": ELSEWHERE,
     "memory/services/webhooks/log.py:forget": ELSEWHERE,
+    "memory/services/memories/bulk.py:forget": ELSEWHERE,
+    "memory/services/memories/bulk_run.py:carry_out": "the row of the change; its memories go through the services",
     "memory/services/webhooks/log.py:replay_delivery": ELSEWHERE,
     "memory/services/webhooks/log.py:replay_failed": ELSEWHERE,
     "memory/services/usage/budgets.py:give_back": ELSEWHERE,

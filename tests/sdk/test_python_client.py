@@ -38,6 +38,16 @@ def test_what_is_remembered_comes_back(memos):
     assert answered["answer"] == f"{FACT} [1]"
 
 
+def test_many_questions_are_asked_at_once(memos):
+    memos.remember(FACT)
+
+    asked = ["Who reviews the migration?", {"query": "Who?", "top_k": 0}]
+    first, second = memos.recall_many(asked, top_k=1)["results"]
+
+    assert [hit["text"] for hit in first["found"]["hits"]] == [FACT]
+    assert second["error"]["detail"][0]["field"] == "top_k"
+
+
 def test_messages_and_batches_are_remembered(memos):
     memos.remember([{"role": "user", "content": "I moved to Lisbon."}, {"role": "assistant", "content": "Noted."}])
     done = memos.remember_all([{"text": FACT, "session_id": "s2"}, {"text": "The beta starts on Monday."}])

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from memory.api.fields import (
     DegradedField,
+    JsonFilterField,
     MetadataField,
     MomentField,
     StrictBooleanField,
@@ -61,9 +62,22 @@ class MemoryListingSerializer(serializers.Serializer):
             pinned=values["pinned"],
             review=values["review"],
             current=values["current"],
-            cursor=values["cursor"],
-            limit=values["limit"],
+            cursor=values.get("cursor"),
+            limit=values.get("limit", 0),
         )
+
+
+class ExportSerializer(MemoryListingSerializer):
+    """Query parameters of the export: those of the list but for its pages, and a filter."""
+
+    limit = None  # type: ignore[assignment]
+    cursor = None  # type: ignore[assignment]
+    filter = JsonFilterField(required=False, default=None, help_text="A filter, as JSON: what the memories must meet")
+    format = serializers.ChoiceField(
+        [("jsonl", "jsonl"), ("csv", "csv")],
+        default="jsonl",
+        help_text="jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it",
+    )
 
 
 class HistoryPageSerializer(serializers.Serializer):

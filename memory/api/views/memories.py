@@ -17,8 +17,6 @@ from memory.api.serializers.memories import (
     HistoryPageSerializer,
     HistorySerializer,
     MemoryChangeSerializer,
-    MemoryListingSerializer,
-    MemoryListSerializer,
     MemorySerializer,
     OptionalReasonSerializer,
     RestoreSerializer,
@@ -42,24 +40,11 @@ class MemoryViewSet(MemosViewSet):
     """Memories one by one: look at them, correct them, say what became of them."""
 
     required_scope = {
-        **dict.fromkeys(("list", "retrieve", "history"), AccessScope.READ),
+        **dict.fromkeys(("retrieve", "history"), AccessScope.READ),
         **dict.fromkeys(
             ("partial_update", "destroy", "restore", "supersede", "pin", "unpin", "feedback"), AccessScope.WRITE
         ),
     }
-
-    @extend_schema(
-        operation_id="list_memories",
-        summary="The namespace's memories, newest recorded first",
-        parameters=[MemoryListingSerializer],
-        responses={200: MemoryListSerializer},
-    )
-    def list(self, request: Request) -> Response:
-        values = self.valid(MemoryListingSerializer, request.query_params)
-        scope = self.scope(values["namespace"], create=False)
-        wanted = MemoryListingSerializer.to_filter(values)
-        rows, cursor = read.list_memories(scope, wanted=wanted, now=timezone.now())
-        return Response({"memories": rows, "next_cursor": str(cursor) if cursor else None})
 
     @extend_schema(
         operation_id="get_memory", summary="One memory", parameters=[ETAG], responses={200: MemorySerializer}

@@ -1,18 +1,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memory.api.serializers.search import FoundSerializer, SearchSerializer
+from memory.api.errors import describe_error
+from memory.api.responses import error_body
+from memory.api.serializers.search import (
+    MAX_QUESTIONS,
+    FoundBatchSerializer,
+    FoundSerializer,
+    SearchBatchSerializer,
+    SearchSerializer,
+)
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
+from memory.errors import MemosError
 from memory.retrieval.pack import chunk
-from memory.services.recall.search import NOTHING_FOUND, Ask, search
+from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, search
+from memory.services.recall.search_batch import search_all
+from memory.types import Scope
 
 
 class SearchViewSet(MemosViewSet):
@@ -30,18 +43,76 @@ class SearchViewSet(MemosViewSet):
         values = self.valid(SearchSerializer, request.data)
         scope = self.scope_if_there(values["namespace"])
         found = search(scope, build_ask(values)) if scope else NOTHING_FOUND
-        explained = zip(found.hits, found.explanations, strict=True)
-        return Response(
-            {
-                "hits": [{**chunk(hit), "explanation": explanation} for hit, explanation in explained],
-                "answerable": found.answerable,
-                "dropped": found.dropped,
-                "weights": found.retrieval.weights,
-                "milliseconds": found.retrieval.milliseconds,
-                "dry_run": values["dry_run"],
-                "degraded": found.degraded,
-            }
-        )
+        return Response(_body(found, dry_run=values["dry_run"]))
+
+
+class SearchBatchViewSet(MemosViewSet):
+    """Answers many questions at once, each as if it came alone."""
+
+    required_scope = AccessScope.READ
+
+    @extend_schema(
+        operation_id="search_batch",
+        summary="Find the memories that answer each of up to 50 questions",
+        request=SearchBatchSerializer,
+        responses={200: FoundBatchSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(SearchBatchSerializer, request.data)
+        defaults = dict(request.data).get("defaults", {})
+        read = [self._read(question, defaults) for question in values["questions"]]
+        asked = [(one.scope, one.ask) for one in read if isinstance(one, _Read) and one.scope]
+        found = iter(search_all(asked))
+        results = []
+        for one in read:
+            if isinstance(one, _Read):
+                outcome = next(found) if one.scope else NOTHING_FOUND
+                results.append(self._outcome(outcome, dry_run=one.ask.dry_run))
+            else:
+                results.append(self._outcome(one))
+        return Response({"results": results, "degraded": []})
+
+    @staticmethod
+    def count_requests(request: Request) -> int:
+        """Against the key's limit each question counts."""
+        data = request.data
+        questions = data.get("questions") if isinstance(data, Mapping) else None
+        return min(MAX_QUESTIONS, max(1, len(questions))) if isinstance(questions, list) else 1
+
+    def _read(self, question: object, defaults: Mapping[str, Any]) -> _Read | Exception:
+        data = {**defaults, **question} if isinstance(question, Mapping) else question
+        try:
+            values = self.valid(SearchSerializer, data)
+            return _Read(self.scope_if_there(values["namespace"]), build_ask(values))
+        except (ValidationError, MemosError) as error:
+            return error
+
+    def _outcome(self, outcome: SearchResult | Exception, *, dry_run: bool = False) -> dict[str, Any]:
+        if isinstance(outcome, SearchResult):
+            return {"status": 200, "found": _body(outcome, dry_run=dry_run), "error": None}
+        status, code, message, detail, _ = describe_error(outcome)
+        return {"status": status, "found": None, **error_body(self.request._request, code, message, detail)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A question that can be answered; of a namespace that is not there, without a scope."""
+
+    scope: Scope | None
+    ask: Ask
+
+
+def _body(found: SearchResult, *, dry_run: bool) -> dict[str, Any]:
+    explained = zip(found.hits, found.explanations, strict=True)
+    return {
+        "hits": [{**chunk(hit), "explanation": explanation} for hit, explanation in explained],
+        "answerable": found.answerable,
+        "dropped": found.dropped,
+        "weights": found.retrieval.weights,
+        "milliseconds": found.retrieval.milliseconds,
+        "dry_run": dry_run,
+        "degraded": found.degraded,
+    }
 
 
 def build_ask(values: Mapping[str, Any]) -> Ask:

@@ -230,6 +230,9 @@ memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
     WHERE EXISTS (SELECT FROM memory_erasedmemory e
                   WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
                     AND e.memory_id = held.id::uuid)
+       -- The body of a bulk change had a filter, which may say what an erased memory says.
+       OR EXISTS (SELECT FROM memory_bulkchange b
+                  WHERE b.namespace_id = %(namespace_id)s AND b.id = held.id::uuid)
        OR EXISTS (SELECT FROM memory_erasedsession s
                   WHERE s.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s
                     AND s.session = 'document:' || held.id AND s.first_turn < 0)
@@ -345,12 +348,50 @@ d.namespace_id = %(namespace_id)s AND d.answer <> ''
   AND (%(whole)s OR EXISTS (SELECT FROM unnest(d.memory_ids) AS held (id) WHERE {_is_erased("held.id")}))
 """
 
+# What a bulk change puts on memories. One that is under way needs it for those that stay, and empties it at its end.
+_LEFT_TO_CHANGE = """
+EXISTS (SELECT FROM memory_bulkchangememory r
+        WHERE r.namespace_id = b.namespace_id AND r.change_id = b.id AND r.outcome = 'waiting')
+"""
+_UNDER_WAY = f"""
+EXISTS (SELECT FROM memory_job j
+        WHERE j.namespace_id = b.namespace_id AND j.kind = '{queue.CHANGE_MEMORIES.name}'
+          AND j.arguments ->> 1 = b.id::text AND j.state IN ('queued', 'running')) AND {_LEFT_TO_CHANGE}
+"""
+_WANTED = f"""
+memory_bulkchange b
+WHERE b.namespace_id = %(namespace_id)s AND b.wanted <> '{{}}'::jsonb AND NOT ({_UNDER_WAY})
+"""
+_OF_ERASED = f"""
+(%(whole)s OR NOT {_LEFT_TO_CHANGE} OR EXISTS (
+    SELECT FROM memory_bulkchangememory r
+    WHERE r.namespace_id = b.namespace_id AND r.change_id = b.id AND {_is_erased("r.memory_id")}))
+"""
+_CLEAR_WANTED = f"""
+UPDATE memory_bulkchange SET wanted = '{{}}' WHERE namespace_id = %(namespace_id)s AND id IN (
+    SELECT b.id FROM {_WANTED} AND EXISTS (
+        SELECT FROM memory_bulkchangememory r
+        WHERE r.namespace_id = b.namespace_id AND r.change_id = b.id AND r.memory_id = ANY(%(memory_ids)s::uuid[])))
+"""
+_SWEEP_WANTED = f"""
+UPDATE memory_bulkchange SET wanted = '{{}}' WHERE namespace_id = %(namespace_id)s AND id IN (
+    SELECT b.id FROM {_WANTED} AND {_OF_ERASED})
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_auditwords", _count_with(f"SELECT count(*) FROM {_WORDS}"), sweep=_count_with(f"DELETE FROM {_WORDS}")
     ),
     _of_a_memory("memory_memoryversion"),
+    # Before the rows that say whose they are.
+    Holder(
+        "memory_bulkchange",
+        _count_with(f"SELECT count(*) FROM {_WANTED} AND {_OF_ERASED}"),
+        _clear_with(_CLEAR_WANTED),
+        _count_with(_SWEEP_WANTED),
+    ),
+    _of_a_memory("memory_bulkchangememory"),
     _of_a_memory("memory_retiredstatement"),
     _of_a_memory("memory_stalesource"),
     _by_index("memory_memoryvector", index_rows.clear_vectors, index_rows.sweep_vectors),

@@ -46,6 +46,7 @@ RENEW_SUMMARY = Kind("renew_summary")
 BACK_UP = Kind("back_up", of_namespace=False)
 EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
+CHANGE_MEMORIES = Kind("change_memories")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 

@@ -77,7 +77,7 @@ def list_memories(
     """
     with _limit_time():
         page, following = page_of(_select(scope, wanted, now=now), wanted.limit)
-    sources = _sources(page)
+    sources = list_sources(page)
     return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
 
 
@@ -89,13 +89,13 @@ def list_slice(scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime
     with _limit_time():
         rows = _select(scope, wanted, now=now)
         part, total = list(rows[offset : offset + wanted.limit]), rows.count()
-    sources = _sources(part)
+    sources = list_sources(part)
     return [to_dict(memory, sources) for memory in part], total
 
 
 def _select(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
     """The rows of the list; part of a transaction."""
-    rows = _narrow(Memory.objects.in_scope(scope), wanted, now=now)
+    rows = narrow_rows(Memory.objects.in_scope(scope), wanted, now=now)
     if wanted.words is not None:
         rows = _with_words(rows, scope, wanted)
     return rows.select_related("namespace").defer("terms", "content_hash").order_by("-pk")
@@ -120,7 +120,16 @@ def _limit_time() -> Iterator[None]:
 def get_memory(access: Access, *, memory_id: uuid.UUID) -> dict[str, Any]:
     """One memory, in whatever state. Raises NotFound."""
     memory = _get_reachable(access, memory_id)
-    return to_dict(memory, _sources([memory]))
+    return to_dict(memory, list_sources([memory]))
+
+
+def get_many(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> list[dict[str, Any]]:
+    """Memories of the namespace as they are named, in whatever state; those that are not there are left out."""
+    rows = Memory.objects.in_scope(scope).filter(pk__in=memory_ids).select_related("namespace")
+    found = {memory.pk: memory for memory in rows}
+    present = [found[identity] for identity in memory_ids if identity in found]
+    sources = list_sources(present)
+    return [to_dict(memory, sources) for memory in present]
 
 
 def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, Any]:
@@ -136,7 +145,7 @@ def history(access: Access, *, memory_id: uuid.UUID, limit: int) -> dict[str, An
     shown_links = list(links[:limit])
     said = _explain_judgements(memory, retired, shown_links)
     return {
-        "memory": to_dict(memory, _sources([memory])),
+        "memory": to_dict(memory, list_sources([memory])),
         "versions": [
             {
                 "id": str(version.pk),
@@ -216,7 +225,7 @@ def _explain_judgements(
     return {place: unsure_pairs.in_words(said) for place, said in unsure_pairs.explanations(pairs).items() if said}
 
 
-def _sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
+def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
     """The turns that those of the memories rest on that are facts."""
     facts = [memory for memory in memories if _kind(memory) == MemoryKind.FACT]
     return sources_of({memory.namespace_id for memory in facts}, [memory.pk for memory in facts])
@@ -252,7 +261,7 @@ def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
     return memory
 
 
-def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
+def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:
     """The rows of the list but for its words."""
     equal = {name: getattr(wanted, name) for name in ("session", "speaker", "role", "tier", "state", "pinned")}
     rows = rows.filter(**{name: value for name, value in equal.items() if value is not None})

@@ -110,10 +110,10 @@ def questions(asks: Sequence[Ask]) -> list[Question]:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A question whose vector is being made by `model` while other work goes on."""
+    """A question whose vector `model` has made, or is making while other work goes on."""
 
     model: ActiveModel
-    vector: Future[np.ndarray]
+    vector: Future[np.ndarray] | np.ndarray
 
 
 def start(ask: Ask) -> Started:
@@ -177,12 +177,12 @@ def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Re
     )
 
 
-def search(scope: Scope, ask: Ask) -> SearchResult:
+def search(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchResult:
     """The memories that `find` finds; an audit event says that it was asked, unless `ask.dry_run`.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    found = find(scope, ask)
+    found = find(scope, ask, started=started)
     if not ask.dry_run:
         details = {**details_of(ask, found, found.degraded), "memory_ids": [str(hit.id) for hit in found.hits]}
         audit.record_read(scope, AuditEvent.QUERY, details=details, now=ask.now)

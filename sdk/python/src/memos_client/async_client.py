@@ -73,6 +73,15 @@ class AsyncMemOS:
         """The memories that answer best, in `hits`."""
         return self.send(requests.recall(query, self._fill(options)))
 
+    def recall_many(
+        self, questions: Sequence[str | Mapping[str, Any]], **defaults: Unpack[RecallOptions]
+    ) -> Awaitable[types.FoundBatch]:
+        """What `recall` finds for each of up to 50 questions: texts, or options of their own with `query`.
+
+        `results` are in their order; one that went wrong has an `error` and no `found`.
+        """
+        return self.send(requests.recall_many(questions, {"namespace": self._settings.namespace, **defaults}))
+
     def context(self, query: str, **options: Unpack[ContextOptions]) -> Awaitable[types.Answer]:
         """A context pack for a prompt: its text is `["context_pack"]["text"]`."""
         return self.send(requests.context(query, self._fill(options)))

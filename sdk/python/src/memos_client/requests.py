@@ -142,6 +142,11 @@ def recall(query: str, options: Mapping[str, Any]) -> Request[types.Found]:
     return Request("POST", "/v1/search", body={**options, "query": query}, asks=True)
 
 
+def recall_many(questions: Sequence[str | Mapping[str, Any]], defaults: Mapping[str, Any]) -> Request[types.FoundBatch]:
+    asked = [{"query": one} if isinstance(one, str) else dict(one) for one in questions]
+    return Request("POST", "/v1/search/batch", body={"questions": asked, "defaults": without_none(defaults)}, asks=True)
+
+
 def context(query: str, options: Mapping[str, Any]) -> Request[types.Answer]:
     return Request("POST", "/v1/query", body={**options, "query": query}, asks=True)
 

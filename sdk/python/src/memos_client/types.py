@@ -100,21 +100,7 @@ class AuditKept(TypedDict):
     typed: int
 
 
-Tag: TypeAlias = str
-
-
-class BankRequest(TypedDict):
-    name: NotRequired[str | None]
-
-
-class BankScores(TypedDict):
-    final: float
-    reranker: float | None
-    semantic: float
-    keyword: float
-
-
-BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
+BulkChangeStateEnum: TypeAlias = Literal["dry_run", "queued", "running", "done", "failed", "discarded"]
 
 
 class Message(TypedDict):
@@ -164,28 +150,6 @@ class Comparison(TypedDict):
     resamples: int
     metrics: dict[str, Compared]
     regressions: list[str]
-
-
-ComparisonOperatorEnum: TypeAlias = Literal[
-    "is",
-    "=",
-    "is not",
-    "≠",
-    "in",
-    "not in",
-    "empty",
-    "not empty",
-    ">",
-    "<",
-    "≥",
-    "≤",
-    "before",
-    "after",
-    "contains",
-    "not contains",
-    "start with",
-    "end with",
-]
 
 
 class ContentRequest(TypedDict):
@@ -246,12 +210,6 @@ DeliveryTypeEnum: TypeAlias = Literal[
 
 class DiscardRequest(TypedDict):
     reason: str
-
-
-class Disposition(TypedDict):
-    skepticism: int
-    literalism: int
-    empathy: int
 
 
 class DocumentDeleted(TypedDict):
@@ -388,9 +346,6 @@ class ExemptionRequest(TypedDict):
     reason: str
 
 
-FactTypeEnum: TypeAlias = Literal["world", "experience", "observation"]
-
-
 FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
 
 
@@ -479,9 +434,6 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
-LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
-
-
 ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
 
 
@@ -499,31 +451,10 @@ MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "
 MemoryStateEnum: TypeAlias = Literal["active", "archived"]
 
 
-MemoryUnitStateEnum: TypeAlias = Literal["valid", "invalidated"]
-
-
 class MergeRequest(TypedDict):
     namespace: str
     source_id: str
     reason: str
-
-
-class MetadataComparisonRequest(TypedDict):
-    name: str
-    comparison_operator: ComparisonOperatorEnum
-    value: NotRequired[str | float | list[str | float] | None]
-
-
-class MetadataConditionRequest(TypedDict):
-    logical_operator: NotRequired[LogicalOperatorEnum]
-    conditions: list[MetadataComparisonRequest]
-
-
-class MinScoresRequest(TypedDict):
-    semantic: NotRequired[float | None]
-    keyword: NotRequired[float | None]
-    reranker: NotRequired[float | None]
-    final: NotRequired[float | None]
 
 
 ModeEnum: TypeAlias = Literal["extractive", "model"]
@@ -597,6 +528,15 @@ class PackTool(TypedDict):
     version: str
     description: str
     parameters: dict[str, Any]
+
+
+RemoveMetadatum: TypeAlias = str
+
+
+AddTag: TypeAlias = str
+
+
+RemoveTag: TypeAlias = str
 
 
 class PatchedMemoryChangeRequest(TypedDict):
@@ -890,8 +830,8 @@ class Reason(TypedDict):
     says: str
 
 
-class ReflectIncludeRequest(TypedDict):
-    facts: NotRequired[dict[str, Any] | None]
+class ReasonRequest(TypedDict):
+    reason: str
 
 
 class Replayed(TypedDict):
@@ -926,9 +866,6 @@ class RestoreRequest(TypedDict):
     statements: NotRequired[list[Statement]]
 
 
-DocumentTag: TypeAlias = str
-
-
 class Retired(TypedDict):
     start: int
     end: int
@@ -938,14 +875,9 @@ class Retired(TypedDict):
     by_end: int
     reason: str
     confidence: float
-    valid_to: str | None
+    valid_to: str
     retired_at: str
     withdrawn_at: str | None
-
-
-class RetrievalSettingRequest(TypedDict):
-    top_k: int
-    score_threshold: NotRequired[float | None]
 
 
 ReviewEnum: TypeAlias = Literal["wrong", "outdated", "contradiction", "suspected"]
@@ -1053,9 +985,6 @@ class SupersedeRequest(TypedDict):
     occurred_at: NotRequired[str | None]
 
 
-TagsMatchEnum: TypeAlias = Literal["any", "all", "any_strict", "all_strict", "exact"]
-
-
 class TakenIn(TypedDict):
     accepted: bool
     verdict: GateDecisionEnum
@@ -1083,13 +1012,6 @@ class Timeline(TypedDict):
     text: str
     occurred_at: str
     pinned: bool
-
-
-class TokensSpent(TypedDict):
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-    cached_tokens: int
 
 
 class Told(TypedDict):
@@ -1129,9 +1051,6 @@ TriggerReasonEnum: TypeAlias = Literal[
 ]
 
 
-UpdateModeEnum: TypeAlias = Literal["append"]
-
-
 class Usage(TypedDict):
     prompt: int | None
     completion: int | None
@@ -1152,6 +1071,9 @@ class UsageTotal(TypedDict):
     cached_share: float
     completion_tokens: int
     cost_usd: float
+
+
+VerbEnum: TypeAlias = Literal["archive", "edit", "restore"]
 
 
 VerdictEnum: TypeAlias = Literal[
@@ -1338,6 +1260,14 @@ class Alias(TypedDict):
     mentions: int
 
 
+class ArchiveWhereRequest(TypedDict):
+    reason: str
+    namespace: str
+    filter: NotRequired[Filter]
+    all: NotRequired[bool]
+    dry_run: NotRequired[bool]
+
+
 class Archived(TypedDict):
     id: str
     namespace: str
@@ -1370,60 +1300,16 @@ class AuditList(TypedDict):
     events: list[AuditEvent]
 
 
-class BankHit(TypedDict):
-    id: str
-    text: str
-    type: FactTypeEnum
-    context: str | None
-    occurred_start: str
-    occurred_end: str | None
-    mentioned_at: str
-    document_id: str | None
-    metadata: dict[str, Any] | None
-    tags: list[str]
-    scores: BankScores
-
-
-class BankMemory(TypedDict):
-    id: str
-    text: str
-    type: FactTypeEnum
-    context: str | None
-    occurred_start: str
-    occurred_end: str | None
-    mentioned_at: str
-    document_id: str | None
-    metadata: dict[str, Any] | None
-    tags: list[str]
-
-
-class BankProfile(TypedDict):
-    bank_id: str
-    name: str
-    disposition: Disposition
-    mission: str
-
-
-class BankRecallAnswer(TypedDict):
-    results: list[BankHit]
-
-
-class BankRecallRequest(TypedDict):
+class BatchQuestionRequest(TypedDict):
+    namespace: NotRequired[str]
     query: str
-    budget: NotRequired[BudgetEnum | NullEnum]
-    tags: NotRequired[list[Tag] | None]
-    tags_match: NotRequired[TagsMatchEnum | NullEnum]
-    tag_groups: NotRequired[Any]
-    types: NotRequired[list[Literal["world", "experience", "observation"]] | None]
-    max_tokens: NotRequired[int | None]
-    min_scores: NotRequired[MinScoresRequest | None]
-    temporal_window: NotRequired[Any]
-
-
-class BasedOn(TypedDict):
-    memories: list[BankMemory]
-    mental_models: list[dict[str, Any]]
-    directives: list[dict[str, Any]]
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
 
 
 class Breakpoint(TypedDict):
@@ -1742,12 +1628,6 @@ class JudgementsRequest(TypedDict):
     marks: list[MarkRequest]
 
 
-class KnowledgeError(TypedDict):
-    error_code: NotRequired[int]
-    error_msg: NotRequired[str]
-    error: ErrorBody
-
-
 class Link(TypedDict):
     memory_id: str
     kind: LinkKindEnum
@@ -1802,27 +1682,6 @@ class MemoryList(TypedDict):
     next_cursor: str | None
 
 
-class MemoryUnit(TypedDict):
-    id: str
-    text: str
-    context: str
-    date: str
-    fact_type: FactTypeEnum
-    document_id: str | None
-    mentioned_at: str
-    occurred_start: str
-    tags: list[str]
-    metadata: dict[str, str]
-    state: MemoryUnitStateEnum
-
-
-class MemoryUnitList(TypedDict):
-    items: list[MemoryUnit]
-    total: int
-    limit: int
-    offset: int
-
-
 class MessageOutcome(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1841,11 +1700,19 @@ class OpenAIError(TypedDict):
     error: OpenAIErrorBody
 
 
-class Outcome(TypedDict):
-    memory_id: str | None
-    accepted: bool
-    verdict: GateDecisionEnum
-    reasons: list[Reason]
+class PatchedEditWhereRequest(TypedDict):
+    reason: NotRequired[str]
+    namespace: NotRequired[str]
+    filter: NotRequired[Filter]
+    all: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    metadata: NotRequired[dict[str, Any]]
+    set_metadata: NotRequired[dict[str, Any]]
+    remove_metadata: NotRequired[list[RemoveMetadatum]]
+    add_tags: NotRequired[list[AddTag]]
+    remove_tags: NotRequired[list[RemoveTag]]
+    importance: NotRequired[float]
+    pinned: NotRequired[bool]
 
 
 class Pipeline(TypedDict):
@@ -1967,37 +1834,6 @@ class Recalled(TypedDict):
     score: float
 
 
-class Record(TypedDict):
-    content: str
-    score: float
-    title: str
-    metadata: HitMetadata
-
-
-class Records(TypedDict):
-    records: list[Record]
-    degraded: list[DegradationEnum]
-
-
-class ReflectRequest(TypedDict):
-    query: str
-    budget: NotRequired[BudgetEnum | NullEnum]
-    tags: NotRequired[list[Tag] | None]
-    tags_match: NotRequired[TagsMatchEnum | NullEnum]
-    tag_groups: NotRequired[Any]
-    context: NotRequired[str | None]
-    max_tokens: NotRequired[int | None]
-    include: NotRequired[ReflectIncludeRequest | None]
-    response_schema: NotRequired[dict[str, Any] | None]
-
-
-class Reflected(TypedDict):
-    text: str
-    based_on: BasedOn | None
-    structured_output: dict[str, Any] | None
-    usage: TokensSpent
-
-
 class RememberedTurn(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -2010,47 +1846,6 @@ class RerankDebug(TypedDict):
     method: str
     components: dict[str, float]
     explanation: Explanation
-
-
-class RetainItemRequest(TypedDict):
-    content: str | list[dict[str, Any]]
-    timestamp: NotRequired[str | None]
-    context: NotRequired[str | None]
-    document_id: NotRequired[str | None]
-    metadata: NotRequired[dict[str, Any] | None]
-    tags: NotRequired[list[Tag] | None]
-    update_mode: NotRequired[UpdateModeEnum | NullEnum]
-
-
-RetainRequest = TypedDict(
-    "RetainRequest",
-    {
-        "items": list[RetainItemRequest],
-        "document_tags": NotRequired[list[DocumentTag] | None],
-        "operation_id": NotRequired[str | None],
-        "async": NotRequired[bool | None],
-    },
-)
-
-
-Retained = TypedDict(
-    "Retained",
-    {
-        "success": bool,
-        "bank_id": str,
-        "items_count": int,
-        "operation_id": str | None,
-        "outcomes": list[Outcome],
-        "async": bool,
-    },
-)
-
-
-class RetrievalRequest(TypedDict):
-    knowledge_id: str
-    query: str
-    retrieval_setting: RetrievalSettingRequest
-    metadata_condition: NotRequired[MetadataConditionRequest | None]
 
 
 class Reviewed(TypedDict):
@@ -2073,6 +1868,17 @@ class Reviewed(TypedDict):
     text: str
     metadata: dict[str, Any]
     degraded: list[DegradationEnum]
+
+
+class SearchDefaultsRequest(TypedDict):
+    namespace: NotRequired[str]
+    top_k: NotRequired[int]
+    filter: NotRequired[Filter | None]
+    as_of: NotRequired[str | None]
+    valid_at: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    explain: NotRequired[bool]
+    min_relevance: NotRequired[float | None]
 
 
 class SearchRequest(TypedDict):
@@ -2115,6 +1921,22 @@ class WhyRequest(TypedDict):
     as_of: NotRequired[str | None]
     valid_at: NotRequired[str | None]
     memory_id: str
+
+
+class BulkChange(TypedDict):
+    id: str | None
+    namespace: str
+    verb: VerbEnum
+    state: BulkChangeStateEnum
+    matched: int
+    changed: int
+    unchanged: int
+    refused: int
+    refusals: dict[str, int]
+    actor: str
+    created_at: str
+    finished_at: str | None
+    sample: list[Memory]
 
 
 class ChatRequest(TypedDict):
@@ -2296,6 +2118,11 @@ class Recall(TypedDict):
     degraded: list[DegradationEnum]
 
 
+class SearchBatchRequest(TypedDict):
+    questions: list[BatchQuestionRequest | Any]
+    defaults: NotRequired[SearchDefaultsRequest]
+
+
 class ContextPack(TypedDict):
     schema: str
     namespace: str
@@ -2344,6 +2171,12 @@ class PackRow(TypedDict):
     pack: ContextPack | dict[str, Any]
 
 
+class SearchOutcome(TypedDict):
+    status: int
+    found: Found | None
+    error: ErrorBody | None
+
+
 class Answer(TypedDict):
     prefix_sha256: str
     prefix_tokens: int
@@ -2364,6 +2197,11 @@ class Answer(TypedDict):
     context_pack_id: str | None
     context_pack: ContextPack
     dry_run: bool
+    degraded: list[DegradationEnum]
+
+
+class FoundBatch(TypedDict):
+    results: list[SearchOutcome]
     degraded: list[DegradationEnum]
 
 

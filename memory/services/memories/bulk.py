@@ -1,0 +1,283 @@
+"""Asking for a change of many memories: those that a filter holds for. `bulk_run` carries it out.
+
+Which memories they are is written down in one statement when it is asked for, as a dry run counts them. The filter,
+which may hold what a memory says, is not kept at all.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from memory.enums import BulkChangeState, BulkChangeVerb, BulkOutcome, JobState, MemoryState
+from memory.errors import Conflict, InvalidInput, NotFound
+from memory.models import BulkChange, BulkChangeMemory, Job, Namespace
+from memory.retrieval.filters import Filter
+from memory.retrieval.predicate import predicate
+from memory.services.ingestion.admission import admit_fields
+from memory.services.jobs import queue
+from memory.services.memories import read, tags
+from memory.services.memories.change import check_reason
+from memory.services.memories.edit import check_metadata
+from memory.services.tenancy import idempotency as answers
+from memory.types import Access, Idempotency, Scope
+
+SAMPLE = 10
+# The job may take so long; it goes on in another one after half of it.
+JOB_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEdit:
+    """What is to be different; None, and an empty list or object, leave it as it is.
+
+    `metadata` takes the place of all that is there; `set_metadata` puts keys in and `remove_metadata` takes keys off.
+    """
+
+    metadata: Mapping[str, Any] | None = None
+    set_metadata: Mapping[str, Any] = field(default_factory=dict)
+    remove_metadata: tuple[str, ...] = ()
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+    importance: float | None = None
+    pinned: bool | None = None
+
+
+def archive_where(
+    scope: Scope, *, where: Filter | None, reason: str, now: datetime, idempotency: Idempotency | None = None
+) -> BulkChange:
+    """Takes down the active memories that `where` (None: all) holds for, and queues the job that archives them.
+
+    Raises InvalidInput, IdempotencyConflict.
+    """
+    wanted = {"reason": check_reason(reason)}
+    return _request(scope, BulkChangeVerb.ARCHIVE, wanted, _Chosen(where), now=now, idempotency=idempotency)
+
+
+def edit_where(
+    access: Access,
+    scope: Scope,
+    *,
+    where: Filter | None,
+    edit: BulkEdit,
+    reason: str,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+) -> BulkChange:
+    """The same for `edit`. What the gate would refuse of it is refused here.
+
+    Raises InvalidInput, IdempotencyConflict.
+    """
+    wanted = check_edit(access, scope, edit=edit, reason=reason)
+    return _request(scope, BulkChangeVerb.EDIT, wanted, _Chosen(where), now=now, idempotency=idempotency)
+
+
+def check_edit(access: Access, scope: Scope, *, edit: BulkEdit, reason: str) -> dict[str, Any]:
+    """What is wanted, as JSON without what stays as it is. Raises InvalidInput."""
+    return {"reason": check_reason(reason), **_check_values(access, scope, edit)}
+
+
+def undo(
+    access: Access, *, change_id: uuid.UUID, reason: str, now: datetime, idempotency: Idempotency | None = None
+) -> BulkChange:
+    """Asks for the memories that a bulk change has archived to be restored: a bulk change of its own.
+
+    Raises NotFound, InvalidInput, IdempotencyConflict, Conflict for one that is not over, or not to be undone so.
+    """
+    change = find(access, change_id=change_id)
+    if change.verb != BulkChangeVerb.ARCHIVE:
+        raise Conflict(
+            f"What this change did ({change.verb}) is not undone at once. Each memory keeps its former version: "
+            "GET /v1/memories/{memory_id}/history lists them, POST /v1/memories/{memory_id}/restore brings one back.",
+            detail={"verb": change.verb},
+        )
+    if change.finished_at is None:
+        raise Conflict("The change is not over yet: wait until it is done.", detail={"state": state_of(change)})
+    scope = Scope(change.namespace_id, _name_of(change), access.actor)
+    wanted = {"reason": check_reason(reason)}
+    return _request(scope, BulkChangeVerb.RESTORE, wanted, _Undone(change_id), now=now, idempotency=idempotency)
+
+
+def preview(scope: Scope, *, verb: BulkChangeVerb, where: Filter | None, now: datetime) -> dict[str, Any]:
+    """How many memories a change would be about, and the newest of them. Nothing is stored."""
+    with transaction.atomic():
+        change = BulkChange(namespace_id=scope.namespace_id, verb=verb, actor=scope.actor, created_at=now)
+        change.matched = _take_down(scope, change.id, _Chosen(where))
+        rows = BulkChangeMemory.objects.in_scope(scope).filter(change_id=change.id).order_by("-memory_id")
+        ids = list(rows.values_list("memory_id", flat=True)[:SAMPLE])
+        transaction.set_rollback(True)
+    return {**to_dict(change), "id": None, "state": BulkChangeState.DRY_RUN.value, "sample": read.get_many(scope, ids)}
+
+
+def find(access: Access, *, change_id: uuid.UUID) -> BulkChange:
+    """A bulk change of a namespace that the caller reaches. Raises NotFound."""
+    change = BulkChange.objects.reachable_by(access).filter(id=change_id).first()
+    if change is None:
+        raise NotFound(f"There is no bulk change {change_id} that this key reaches.", detail={"field": "id"})
+    return change
+
+
+def to_dict(change: BulkChange) -> dict[str, Any]:
+    """How a bulk change stands, as clients see it."""
+    return {
+        "id": str(change.id),
+        "namespace": _name_of(change),
+        "verb": str(change.verb),
+        "state": state_of(change),
+        "matched": change.matched,
+        "changed": change.changed,
+        "unchanged": change.unchanged,
+        "refused": change.refused,
+        "refusals": change.refusals,
+        "actor": change.actor,
+        "created_at": change.created_at.isoformat(),
+        "finished_at": change.finished_at.isoformat() if change.finished_at else None,
+        "sample": [],
+    }
+
+
+def state_of(change: BulkChange) -> str:
+    """How far it is, by its job."""
+    if change.finished_at is not None:
+        return BulkChangeState.DONE.value
+    state = _jobs_of(change).values_list("state", flat=True).first() or JobState.DISCARDED
+    # One that has ended without the change being over has asked for the next.
+    return BulkChangeState.RUNNING.value if state == JobState.DONE else str(state)
+
+
+def forget(*, now: datetime) -> int:
+    """Deletes changes that were asked for MEMOS_JOBS_KEEP_DAYS ago; returns how many.
+
+    One that is not over stays as long as its job: a job that failed waits for a person.
+    """
+    oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
+    deleted = 0
+    for change in BulkChange.objects.across_namespaces().filter(created_at__lt=oldest):
+        if change.finished_at is None and _jobs_of(change).exists():
+            continue
+        with transaction.atomic():
+            own = {"namespace_id": change.namespace_id}
+            BulkChangeMemory.objects.filter(change_id=change.id, **own).delete()
+            deleted += BulkChange.objects.filter(id=change.id, **own).delete()[0]
+    return deleted
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The active memories for which a filter holds."""
+
+    where: Filter | None
+
+    def select(self) -> tuple[str, dict[str, Any]]:
+        """SQL of their ids, but for the namespace of the rows `m`."""
+        condition = predicate(self.where)
+        parameters = {"active": MemoryState.ACTIVE.value, **(condition.parameters if condition else {})}
+        narrowed = f" AND {condition.sql}" if condition else ""
+        statement = f"SELECT m.id FROM memory_memory m WHERE m.state = %(active)s{narrowed}"  # noqa: S608 - bound values
+        return statement, parameters
+
+
+@dataclass(frozen=True, slots=True)
+class _Undone:
+    """Those that a change has changed."""
+
+    change_id: uuid.UUID
+
+    def select(self) -> tuple[str, dict[str, Any]]:
+        """SQL of their ids, but for the namespace of the rows `m`."""
+        return (
+            "SELECT m.memory_id AS id FROM memory_bulkchangememory m "
+            "WHERE m.change_id = %(former)s AND m.outcome = %(changed)s",
+            {"former": self.change_id, "changed": BulkOutcome.CHANGED.value},
+        )
+
+
+def _request(
+    scope: Scope,
+    verb: BulkChangeVerb,
+    wanted: dict[str, Any],
+    chosen: _Chosen | _Undone,
+    *,
+    now: datetime,
+    idempotency: Idempotency | None,
+) -> BulkChange:
+    if idempotency and (record := answers.find_answer(idempotency)):
+        return _get_change(scope, record.answer)
+    with transaction.atomic():
+        change = BulkChange(
+            namespace_id=scope.namespace_id, verb=verb, wanted=wanted, actor=scope.actor, created_at=now
+        )
+        if idempotency is None or answers.claim(
+            idempotency, memory_ids=[change.id], answer={"id": str(change.id)}, now=now
+        ):
+            change.matched = _take_down(scope, change.id, chosen)
+            change.save(force_insert=True)
+            queue.enqueue(queue.CHANGE_MEMORIES, scope.namespace_id, str(change.id), seconds=JOB_SECONDS)
+            return change
+    assert idempotency is not None
+    record = answers.find_answer(idempotency)
+    assert record is not None
+    return _get_change(scope, record.answer)
+
+
+def _get_change(scope: Scope, answer: Mapping[str, Any]) -> BulkChange:
+    return BulkChange.objects.in_scope(scope).get(id=uuid.UUID(answer["id"]))
+
+
+def _take_down(scope: Scope, change_id: uuid.UUID, chosen: _Chosen | _Undone) -> int:
+    select, parameters = chosen.select()
+    with connection.cursor() as cursor:
+        # All of it is written here but for parameters: nothing that could be injected.
+        cursor.execute(
+            "INSERT INTO memory_bulkchangememory (namespace_id, change_id, memory_id, outcome) "  # noqa: S608
+            "SELECT %(namespace_id)s, %(change_id)s, chosen.id, %(waiting)s "
+            f"FROM ({select} AND m.namespace_id = %(namespace_id)s) AS chosen",
+            {
+                "namespace_id": scope.namespace_id,
+                "change_id": change_id,
+                "waiting": BulkOutcome.WAITING.value,
+                **parameters,
+            },
+        )
+        return int(cursor.rowcount)
+
+
+def _check_values(access: Access, scope: Scope, edit: BulkEdit) -> dict[str, Any]:
+    """The edit as JSON, without what it leaves as it is. Raises InvalidInput."""
+    if edit.metadata is not None and (edit.set_metadata or edit.remove_metadata):
+        raise InvalidInput(
+            "metadata takes the place of all that is there: leave out set_metadata and remove_metadata.",
+            detail={"field": "metadata"},
+        )
+    wanted = {name: value for name, value in asdict(edit).items() if value not in (None, {}, (), [])}
+    if edit.metadata is not None:
+        wanted["metadata"] = dict(edit.metadata)
+    for name in ("metadata", "set_metadata"):
+        if name in wanted:
+            wanted[name] = check_metadata(wanted[name])
+            admitted, _ = admit_fields(access, namespace_id=scope.namespace_id, fields={"metadata": wanted[name]})
+            wanted[name] = admitted["metadata"]
+    for name in ("add_tags", "remove_tags"):
+        if name in wanted:
+            wanted[name] = tags.check_tags(wanted[name])
+    if not any(name in wanted for name in asdict(edit)):
+        raise InvalidInput("Name something to change.", detail={"field": "body"})
+    return wanted
+
+
+def _jobs_of(change: BulkChange) -> QuerySet[Job]:
+    """Its jobs, the newest first."""
+    arguments = [change.namespace_id, str(change.id)]
+    jobs = Job.objects.filter(namespace_id=change.namespace_id, kind=queue.CHANGE_MEMORIES.name, arguments=arguments)
+    return jobs.order_by("-id")
+
+
+def _name_of(change: BulkChange) -> str:
+    return Namespace.objects.values_list("name", flat=True).get(pk=change.namespace_id)

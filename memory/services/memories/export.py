@@ -1,0 +1,69 @@
+"""All memories of a namespace that meet what is wanted; however many they are, one page of them is held at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+
+from memory.errors import InvalidInput
+from memory.models import Memory
+from memory.models.memory import MemoryQuerySet
+from memory.models.sql import positional
+from memory.retrieval.filters import Filter
+from memory.retrieval.predicate import predicate
+from memory.services.memories.read import MemoryFilter, list_sources, narrow_rows, to_dict
+from memory.text.analysis import terms
+from memory.types import Scope
+
+PAGE = 500
+
+
+def export_pages(
+    scope: Scope, *, wanted: MemoryFilter, where: Filter | None, now: datetime
+) -> Iterator[list[dict[str, Any]]]:
+    """The memories as clients see them, oldest recorded first; the first page may be empty.
+
+    Each page is a statement of its own: nothing is locked or held open while a slow client reads. A memory that is
+    there all the while comes once. What is recorded meanwhile is left out; what changes comes as it was or as it is.
+
+    Raises InvalidInput when `wanted.words` holds no word.
+    """
+    rows = _narrow(Memory.objects.in_scope(scope), wanted, where, now=now)
+    newest = Memory.objects.in_scope(scope).order_by("-pk").values_list("pk", flat=True).first()
+    rows = rows.filter(pk__lte=newest) if newest else rows.none()
+    page = _read(rows)
+    yield _describe(page)
+    while len(page) == PAGE:
+        page = _read(rows.filter(pk__gt=page[-1].pk))
+        yield _describe(page)
+
+
+def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, where: Filter | None, *, now: datetime) -> MemoryQuerySet:
+    rows = narrow_rows(rows, wanted, now=now)
+    if wanted.words is not None:
+        found = set(terms(wanted.words))
+        if not found:
+            raise InvalidInput(
+                "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
+            )
+        rows = rows.filter(terms__contains=sorted(found))
+    condition = predicate(where)
+    if condition is None:
+        return rows
+    # Django calls the table by its name. What a client wrote is bound, and not in the statement.
+    statement, values = positional(re.sub(r"\bm\.", "memory_memory.", condition.sql), condition.parameters)
+    return rows.filter(RawSQL(statement, values, output_field=BooleanField()))  # noqa: S611 - see above
+
+
+def _read(rows: MemoryQuerySet) -> list[Memory]:
+    return list(rows.select_related("namespace").defer("terms", "content_hash").order_by("pk")[:PAGE])
+
+
+def _describe(page: list[Memory]) -> list[dict[str, Any]]:
+    sources = list_sources(page)
+    return [to_dict(memory, sources) for memory in page]
