@@ -35,6 +35,13 @@ class NodePackage:
         return _run([str(self.source / "node_modules" / ".bin" / name), *arguments], self.home)
 
 
+@pytest.fixture(scope="session")
+def node_package(tmp_path_factory: pytest.TempPathFactory) -> NodePackage:
+    """The client as it is published, built once for all processes of a run."""
+    folder = tmp_path_factory.getbasetemp()
+    return install((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "typescript")
+
+
 def install(folder: Path) -> NodePackage:
     """The package, built once for all processes that share `folder`. Skips where there is no npm or no registry."""
     if not (shutil.which("node") and shutil.which("npm")):

@@ -206,16 +206,19 @@ export class Changes {
     );
   }
 
-  /** What happens from now on, or after `cursor`, for ever: pages that are not empty. Keep `next_cursor` to go on. */
+  /** What happens from now on, or after `cursor`, for ever, in pages that are not empty; keep `next_cursor`. */
   async *follow(options: ChangeOptions = {}, call: CallOptions = {}): AsyncGenerator<Schemas["ChangeList"]> {
     let cursor = options.cursor ?? "now";
     for (;;) {
       const began = Date.now();
       const page = await this.list({ wait: WAIT, ...options, cursor }, call);
       cursor = page.next_cursor;
-      if (page.changes.length) yield page;
-      // A server without a process for those who wait answers at once.
-      else if (Date.now() - began < LEAST_PAUSE) await sleep(LEAST_PAUSE, call.signal);
+      if (page.changes.length) {
+        yield page;
+      } else if (Date.now() - began < LEAST_PAUSE) {
+        // A server without a process for those who wait answers at once.
+        await sleep(LEAST_PAUSE, call.signal);
+      }
     }
   }
 }
