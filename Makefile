@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai client-types translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -76,12 +76,21 @@ $(CREWAI)/.installed: requirements-crewai.txt
 	@$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-crewai.txt
 	@touch $@
 
+TYPESCRIPT := sdk/typescript
+$(TYPESCRIPT)/node_modules: $(TYPESCRIPT)/package-lock.json
+	@npm ci --silent --prefix $(TYPESCRIPT)
+	@touch $@
+
+client-package: $(TYPESCRIPT)/node_modules ## build the TypeScript client's tarball, as npm publishes it
+	@cd $(TYPESCRIPT) && npm pack --silent
+
 client-types: export MEMOS_SECRET_KEY ?= only-to-read-the-schema
 client-types: export DATABASE_URL ?= postgresql://nobody@localhost/nothing
 client-types: export REDIS_URL ?= redis://localhost:1/0
-client-types: install-dev install-clients ## write the types and the async twin of the Python client
+client-types: install-dev install-clients $(TYPESCRIPT)/node_modules ## write the clients' types, and the Python client's async twin
 	@$(BIN)/python manage.py spectacular --format openapi-json --file .schema.json
 	@$(BIN)/python tools/client_types.py .schema.json sdk/python/src/memos_client/types.py
+	@npm run --silent --prefix $(TYPESCRIPT) types -- $(CURDIR)/.schema.json
 	@rm .schema.json
 	@$(BIN)/python tools/async_client.py
 	@$(BIN)/python -m ruff format --quiet sdk/python

@@ -194,7 +194,8 @@ def test_the_python_of_the_guides_runs(written: Path, live_server: Any, make_ten
     for page in (written, DOCS / "guides" / "existing-client.md", DOCS / "guides" / "answers.md"):
         found = blocks(page.read_text("utf-8"))
         for number, block in enumerate(found):
-            if block.language != "python":
+            # That needs the client, which tests/sdk installs.
+            if block.language != "python" or "memos_client" in block.text:
                 continue
             out = io.StringIO()
             with redirect_stdout(out):

@@ -22,6 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 
 # The same world as its page tests.
 from tests.ops.conftest import World, _plain_settings, grant_console, postgres_away, redis_away, world  # noqa: F401
+from tests.sdk.node_package import node_package  # noqa: F401
 
 CHROMIUM = os.environ.get("MEMOS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 # Without a graphics card the plain way of drawing takes less time; a request to elsewhere fails before it leaves.

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.sdk.node_package import node_package  # noqa: F401
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "python"
 # An adapter each.

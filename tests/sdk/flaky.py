@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+# The status and the Retry-After of each.
+_REFUSALS = {"busy": (503, "0.01"), "limited": (429, "0.01"), "spent": (429, "3600")}
+
 
 class Flaky:
     """`faults`: what happens to the next requests, in order: "lost" (it is passed on, its answer is not), "busy" (503),
-    "spent" (429, for an hour). `keys`: the Idempotency-Key of each request that came."""
+    "limited" (429), "spent" (429, for an hour), "" (nothing). `keys`: the Idempotency-Key of each request that came."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -33,8 +36,8 @@ def flaky_proxy(target: str) -> Iterator[Flaky]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             flaky.keys.append(self.headers.get("Idempotency-Key"))
             fault = flaky.faults.pop(0) if flaky.faults else ""
-            if fault in ("busy", "spent"):
-                self._refuse(503 if fault == "busy" else 429, "0.01" if fault == "busy" else "3600")
+            if fault in _REFUSALS:
+                self._refuse(*_REFUSALS[fault])
                 return
             upstream = http.client.HTTPConnection(host, timeout=30)
             upstream.request("POST", self.path, body, dict(self.headers))

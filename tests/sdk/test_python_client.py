@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from memory.models import Memory
+from tests.docs.pages import DOCS, blocks
 from tests.sdk.conftest import PACKAGE, ROOT
 from tests.sdk.flaky import flaky_proxy
 
 CLIENTS = ROOT / ".venv-clients" / "bin" / "datamodel-codegen"
+GUIDE = blocks((DOCS / "guides" / "python.md").read_text("utf-8"))
 FACT = "Priya reviews the migration before the release."
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,6 +119,31 @@ def test_documents_and_sessions(memos):
     assert not memos.recall("Who reviews the migration?")["hits"]
 
 
+def test_changes_are_told(memos):
+    told = memos.changes.follow(cursor=memos.changes.list(cursor="now")["next_cursor"], types=["memory.added"])
+    identity = memos.remember(FACT)["memory_id"]
+    page = next(told)
+    memos.memories.delete(identity)
+    archived = memos.changes.list(cursor=page["next_cursor"], types=["memory.archived", "memory.added"])
+
+    assert [one["data"]["memory_ids"] for one in page["changes"]] == [[identity]]
+    assert [one["type"] for one in archived["changes"]] == ["memory.archived"]
+
+
+def test_the_guide_runs(installed, live_server, make_tenant):
+    (shown,) = [n for n, one in enumerate(GUIDE) if one.language == "python" and "memos_client" in one.text]
+    everyone = make_tenant("any", all_namespaces=True)
+    done = subprocess.run(
+        [sys.executable, "-c", GUIDE[shown].text],
+        env={**os.environ, "PYTHONPATH": str(installed), "MEMOS_URL": live_server.url, "MEMOS_KEY": everyone.token},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout == GUIDE[shown + 1].text, done.stderr
+
+
 def test_the_async_client_does_the_same(memos_client, live_server, alice):
     async def use() -> None:
         async with memos_client.AsyncMemOS(live_server.url, alice.token, namespace="alice") as memos:
@@ -127,6 +154,9 @@ def test_the_async_client_does_the_same(memos_client, live_server, alice):
             events = [name async for name, _ in memos.answer("Who reviews the migration?", stream=True)]
             assert (events[0], events[-1]) == ("sources", "done")
             assert [one["id"] async for one in memos.memories.all()] == [done["memory_id"]]
+            async for page in memos.changes.follow(cursor=""):
+                assert page["changes"][0]["data"]["memory_ids"] == [done["memory_id"]]
+                break
             with pytest.raises(memos_client.NotFound):
                 await memos.memories.get("00000000-0000-0000-0000-000000000000")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +21,9 @@ from memory.api.serializers.documents import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.ingestion import document_listing, documents
+
+# The serializers have it to check it; it is no parameter of the query.
+_IN_THE_PATH = OpenApiParameter("document_id", location=OpenApiParameter.QUERY, exclude=True)
 
 
 class DocumentViewSet(MemosViewSet):
@@ -69,7 +72,7 @@ class DocumentViewSet(MemosViewSet):
     @extend_schema(
         operation_id="get_document",
         summary="A document and its chunks",
-        parameters=[DocumentPageSerializer],
+        parameters=[DocumentPageSerializer, _IN_THE_PATH],
         responses={200: DocumentDetailSerializer},
     )
     def retrieve(self, request: Request, document_id: str) -> Response:
@@ -85,7 +88,7 @@ class DocumentViewSet(MemosViewSet):
     @extend_schema(
         operation_id="delete_document",
         summary="Delete a document with its chunks",
-        parameters=[DocumentPathSerializer],
+        parameters=[DocumentPathSerializer, _IN_THE_PATH],
         responses={200: DocumentDeletedSerializer},
     )
     def destroy(self, request: Request, document_id: str) -> Response:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, overload
@@ -14,6 +15,7 @@ from memos_client import requests, types
 from memos_client.errors import ConnectionFailed, MemOSError
 from memos_client.requests import (
     AnswerOptions,
+    ChangeOptions,
     ChatOptions,
     ContextOptions,
     DocumentOptions,
@@ -29,6 +31,9 @@ from memos_client.transport import EventReader, Request, arguments, error_of, er
 
 T = TypeVar("T")
 Event = tuple[str, Any]
+# Seconds that an answer of the feed is waited for, and that pass at least before the next is asked for.
+WAIT = 30
+LEAST_PAUSE = 1.0
 
 
 class AsyncMemOS:
@@ -58,6 +63,7 @@ class AsyncMemOS:
         self.memories = AsyncMemories(self)
         self.sessions = AsyncSessions(self)
         self.documents = AsyncDocuments(self)
+        self.changes = AsyncChanges(self)
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> Awaitable[types.Ingested]:
         """Remembers a text, or the messages of a chat."""
@@ -119,12 +125,15 @@ class AsyncMemOS:
     async def send(self, request: Request[T]) -> T:
         """The answer to any request."""
         headers = request.headers()
+        seconds = self._settings.timeout + request.patience
         attempt = 0
         while True:
             attempt += 1
             error: MemOSError
             try:
-                response = await self._http.request(request.method, request.path, **arguments(request, headers))
+                response = await self._http.request(
+                    request.method, request.path, timeout=seconds, **arguments(request, headers)
+                )
                 if response.is_success:
                     answer: T = response.json()
                     return answer
@@ -271,3 +280,29 @@ class AsyncDocuments:
 
     def delete(self, document_id: str, *, namespace: str | None = None) -> Awaitable[types.DocumentDeleted]:
         return self._client.send(requests.delete_document(document_id, self._client.namespace_of(namespace)))
+
+
+class AsyncChanges:
+    """What happens in a namespace, in order and without a gap."""
+
+    def __init__(self, client: AsyncMemOS) -> None:
+        self._client = client
+
+    def list(self, **options: Unpack[ChangeOptions]) -> Awaitable[types.ChangeList]:
+        """What came after `cursor`; with `wait` it is waited for. `next_cursor` says where to go on."""
+        named = self._client.namespace_of(options.get("namespace"))
+        return self._client.send(requests.list_changes({**options, "namespace": named}))
+
+    async def follow(self, **options: Unpack[ChangeOptions]) -> AsyncIterator[types.ChangeList]:
+        """What happens from now on, or after `cursor`, for ever, in pages that are not empty; keep `next_cursor`."""
+        options.setdefault("cursor", "now")
+        options.setdefault("wait", WAIT)
+        while True:
+            began = time.monotonic()
+            page = await self.list(**options)
+            options["cursor"] = page["next_cursor"]
+            if page["changes"]:
+                yield page
+            elif time.monotonic() - began < LEAST_PAUSE:
+                # A server without a process for those who wait answers at once.
+                await asyncio.sleep(LEAST_PAUSE)

@@ -13,6 +13,7 @@ from memos_client import requests, types
 from memos_client.errors import ConnectionFailed, MemOSError
 from memos_client.requests import (
     AnswerOptions,
+    ChangeOptions,
     ChatOptions,
     ContextOptions,
     DocumentOptions,
@@ -28,6 +29,9 @@ from memos_client.transport import EventReader, Request, arguments, error_of, er
 
 T = TypeVar("T")
 Event = tuple[str, Any]
+# Seconds that an answer of the feed is waited for, and that pass at least before the next is asked for.
+WAIT = 30
+LEAST_PAUSE = 1.0
 
 
 class MemOS:
@@ -57,6 +61,7 @@ class MemOS:
         self.memories = Memories(self)
         self.sessions = Sessions(self)
         self.documents = Documents(self)
+        self.changes = Changes(self)
 
     def remember(self, what: str | Sequence[Message], **options: Unpack[RememberOptions]) -> types.Ingested:
         """Remembers a text, or the messages of a chat."""
@@ -116,12 +121,15 @@ class MemOS:
     def send(self, request: Request[T]) -> T:
         """The answer to any request."""
         headers = request.headers()
+        seconds = self._settings.timeout + request.patience
         attempt = 0
         while True:
             attempt += 1
             error: MemOSError
             try:
-                response = self._http.request(request.method, request.path, **arguments(request, headers))
+                response = self._http.request(
+                    request.method, request.path, timeout=seconds, **arguments(request, headers)
+                )
                 if response.is_success:
                     answer: T = response.json()
                     return answer
@@ -263,3 +271,29 @@ class Documents:
 
     def delete(self, document_id: str, *, namespace: str | None = None) -> types.DocumentDeleted:
         return self._client.send(requests.delete_document(document_id, self._client.namespace_of(namespace)))
+
+
+class Changes:
+    """What happens in a namespace, in order and without a gap."""
+
+    def __init__(self, client: MemOS) -> None:
+        self._client = client
+
+    def list(self, **options: Unpack[ChangeOptions]) -> types.ChangeList:
+        """What came after `cursor`; with `wait` it is waited for. `next_cursor` says where to go on."""
+        named = self._client.namespace_of(options.get("namespace"))
+        return self._client.send(requests.list_changes({**options, "namespace": named}))
+
+    def follow(self, **options: Unpack[ChangeOptions]) -> Iterator[types.ChangeList]:
+        """What happens from now on, or after `cursor`, for ever, in pages that are not empty; keep `next_cursor`."""
+        options.setdefault("cursor", "now")
+        options.setdefault("wait", WAIT)
+        while True:
+            began = time.monotonic()
+            page = self.list(**options)
+            options["cursor"] = page["next_cursor"]
+            if page["changes"]:
+                yield page
+            elif time.monotonic() - began < LEAST_PAUSE:
+                # A server without a process for those who wait answers at once.
+                time.sleep(LEAST_PAUSE)

@@ -111,6 +111,17 @@ class MemoryChange(TypedDict, total=False):
     reviewed: bool
 
 
+class ChangeOptions(TypedDict, total=False):
+    """`cursor`: `next_cursor` of the answer before; `now`: what comes from now on; none: from the beginning. `wait`:
+    seconds to wait for an event when there is none yet."""
+
+    namespace: str
+    cursor: str
+    types: Sequence[str]
+    limit: int
+    wait: int
+
+
 class DocumentOptions(TypedDict, total=False):
     """`document_id`: your own name for it; given again, it replaces the version before."""
 
@@ -214,6 +225,12 @@ def get_document(document_id: str, namespace: str) -> Request[types.DocumentDeta
 
 def delete_document(document_id: str, namespace: str) -> Request[types.DocumentDeleted]:
     return Request("DELETE", path_of("v1", "documents", document_id), params={"namespace": namespace})
+
+
+def list_changes(options: Mapping[str, Any]) -> Request[types.ChangeList]:
+    """`types`: a list, which goes between commas."""
+    query = {**options, "types": ",".join(options["types"])} if options.get("types") else options
+    return Request("GET", "/v1/changes", params=query, patience=float(options.get("wait") or 0))
 
 
 def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -29,7 +29,7 @@ class ClientSettings:
         url = url or os.environ.get("MEMOS_URL") or "http://127.0.0.1:8000"
         key = key or os.environ.get("MEMOS_API_KEY") or ""
         if not key:
-            raise MemOSError("There is no key: give one, or set MEMOS_API_KEY. `manage.py create_key` makes one.")
+            raise MemOSError("There is no key: give one, or set MEMOS_API_KEY. `manage.py issue_api_key` makes one.")
         return cls(url.rstrip("/"), key, namespace or os.environ.get("MEMOS_NAMESPACE") or None, **limits)
 
     @property

@@ -24,7 +24,7 @@ FIRST_PAUSE = 0.5
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
     """A request whose answer is a T. `once`: the server keeps the Idempotency-Key, so that a repeat does nothing twice.
-    `asks`: it changes nothing."""
+    `asks`: it changes nothing. `patience`: seconds that the server may wait before it answers."""
 
     method: str
     path: str
@@ -33,6 +33,7 @@ class Request(Generic[T]):
     once: bool = False
     asks: bool = False
     key: str | None = None
+    patience: float = 0.0
 
     def headers(self) -> dict[str, str]:
         """The Idempotency-Key: the same for all repeats of this request."""

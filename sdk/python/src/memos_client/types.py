@@ -100,6 +100,23 @@ class AuditKept(TypedDict):
     typed: int
 
 
+Tag: TypeAlias = str
+
+
+class BankRequest(TypedDict):
+    name: NotRequired[str | None]
+
+
+class BankScores(TypedDict):
+    final: float
+    reranker: float | None
+    semantic: float
+    keyword: float
+
+
+BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
+
+
 BulkChangeStateEnum: TypeAlias = Literal["dry_run", "queued", "running", "done", "failed", "discarded"]
 
 
@@ -150,6 +167,28 @@ class Comparison(TypedDict):
     resamples: int
     metrics: dict[str, Compared]
     regressions: list[str]
+
+
+ComparisonOperatorEnum: TypeAlias = Literal[
+    "is",
+    "=",
+    "is not",
+    "≠",
+    "in",
+    "not in",
+    "empty",
+    "not empty",
+    ">",
+    "<",
+    "≥",
+    "≤",
+    "before",
+    "after",
+    "contains",
+    "not contains",
+    "start with",
+    "end with",
+]
 
 
 class ContentRequest(TypedDict):
@@ -210,6 +249,12 @@ DeliveryTypeEnum: TypeAlias = Literal[
 
 class DiscardRequest(TypedDict):
     reason: str
+
+
+class Disposition(TypedDict):
+    skepticism: int
+    literalism: int
+    empathy: int
 
 
 class DocumentDeleted(TypedDict):
@@ -346,6 +391,9 @@ class ExemptionRequest(TypedDict):
     reason: str
 
 
+FactTypeEnum: TypeAlias = Literal["world", "experience", "observation"]
+
+
 FeedbackEnum: TypeAlias = Literal["useful", "wrong", "outdated"]
 
 
@@ -434,6 +482,9 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
+LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
+
+
 ManifestItemReasonEnum: TypeAlias = Literal["over_budget", "in_window", "in_prefix", "known", "window_step"]
 
 
@@ -451,10 +502,31 @@ MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "
 MemoryStateEnum: TypeAlias = Literal["active", "archived"]
 
 
+MemoryUnitStateEnum: TypeAlias = Literal["valid", "invalidated"]
+
+
 class MergeRequest(TypedDict):
     namespace: str
     source_id: str
     reason: str
+
+
+class MetadataComparisonRequest(TypedDict):
+    name: str
+    comparison_operator: ComparisonOperatorEnum
+    value: NotRequired[str | float | list[str | float] | None]
+
+
+class MetadataConditionRequest(TypedDict):
+    logical_operator: NotRequired[LogicalOperatorEnum]
+    conditions: list[MetadataComparisonRequest]
+
+
+class MinScoresRequest(TypedDict):
+    semantic: NotRequired[float | None]
+    keyword: NotRequired[float | None]
+    reranker: NotRequired[float | None]
+    final: NotRequired[float | None]
 
 
 ModeEnum: TypeAlias = Literal["extractive", "model"]
@@ -834,6 +906,10 @@ class ReasonRequest(TypedDict):
     reason: str
 
 
+class ReflectIncludeRequest(TypedDict):
+    facts: NotRequired[dict[str, Any] | None]
+
+
 class Replayed(TypedDict):
     replayed: int
 
@@ -866,6 +942,9 @@ class RestoreRequest(TypedDict):
     statements: NotRequired[list[Statement]]
 
 
+DocumentTag: TypeAlias = str
+
+
 class Retired(TypedDict):
     start: int
     end: int
@@ -875,9 +954,14 @@ class Retired(TypedDict):
     by_end: int
     reason: str
     confidence: float
-    valid_to: str
+    valid_to: str | None
     retired_at: str
     withdrawn_at: str | None
+
+
+class RetrievalSettingRequest(TypedDict):
+    top_k: int
+    score_threshold: NotRequired[float | None]
 
 
 ReviewEnum: TypeAlias = Literal["wrong", "outdated", "contradiction", "suspected"]
@@ -985,6 +1069,9 @@ class SupersedeRequest(TypedDict):
     occurred_at: NotRequired[str | None]
 
 
+TagsMatchEnum: TypeAlias = Literal["any", "all", "any_strict", "all_strict", "exact"]
+
+
 class TakenIn(TypedDict):
     accepted: bool
     verdict: GateDecisionEnum
@@ -1012,6 +1099,13 @@ class Timeline(TypedDict):
     text: str
     occurred_at: str
     pinned: bool
+
+
+class TokensSpent(TypedDict):
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cached_tokens: int
 
 
 class Told(TypedDict):
@@ -1049,6 +1143,9 @@ class TriggerDetails(TypedDict):
 TriggerReasonEnum: TypeAlias = Literal[
     "bootstrap_summary", "new_messages_threshold", "new_tokens_threshold", "idle_session", "stale_source"
 ]
+
+
+UpdateModeEnum: TypeAlias = Literal["append"]
 
 
 class Usage(TypedDict):
@@ -1298,6 +1395,62 @@ class AuditEvent(TypedDict):
 
 class AuditList(TypedDict):
     events: list[AuditEvent]
+
+
+class BankHit(TypedDict):
+    id: str
+    text: str
+    type: FactTypeEnum
+    context: str | None
+    occurred_start: str
+    occurred_end: str | None
+    mentioned_at: str
+    document_id: str | None
+    metadata: dict[str, Any] | None
+    tags: list[str]
+    scores: BankScores
+
+
+class BankMemory(TypedDict):
+    id: str
+    text: str
+    type: FactTypeEnum
+    context: str | None
+    occurred_start: str
+    occurred_end: str | None
+    mentioned_at: str
+    document_id: str | None
+    metadata: dict[str, Any] | None
+    tags: list[str]
+
+
+class BankProfile(TypedDict):
+    bank_id: str
+    name: str
+    disposition: Disposition
+    mission: str
+
+
+class BankRecallAnswer(TypedDict):
+    results: list[BankHit]
+
+
+class BankRecallRequest(TypedDict):
+    query: str
+    budget: NotRequired[BudgetEnum | NullEnum]
+    tags: NotRequired[list[Tag] | None]
+    tags_match: NotRequired[TagsMatchEnum | NullEnum]
+    tag_groups: NotRequired[Any]
+    types: NotRequired[list[Literal["world", "experience", "observation"]] | None]
+    max_tokens: NotRequired[int | None]
+    min_scores: NotRequired[MinScoresRequest | None]
+    temporal_window: NotRequired[Any]
+
+
+class BasedOn(TypedDict):
+    memories: list[BankMemory]
+    mental_models: list[dict[str, Any]]
+    directives: list[dict[str, Any]]
 
 
 class BatchQuestionRequest(TypedDict):
@@ -1628,6 +1781,12 @@ class JudgementsRequest(TypedDict):
     marks: list[MarkRequest]
 
 
+class KnowledgeError(TypedDict):
+    error_code: NotRequired[int]
+    error_msg: NotRequired[str]
+    error: ErrorBody
+
+
 class Link(TypedDict):
     memory_id: str
     kind: LinkKindEnum
@@ -1682,6 +1841,27 @@ class MemoryList(TypedDict):
     next_cursor: str | None
 
 
+class MemoryUnit(TypedDict):
+    id: str
+    text: str
+    context: str
+    date: str
+    fact_type: FactTypeEnum
+    document_id: str | None
+    mentioned_at: str
+    occurred_start: str
+    tags: list[str]
+    metadata: dict[str, str]
+    state: MemoryUnitStateEnum
+
+
+class MemoryUnitList(TypedDict):
+    items: list[MemoryUnit]
+    total: int
+    limit: int
+    offset: int
+
+
 class MessageOutcome(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1698,6 +1878,13 @@ class MessageRequest(TypedDict):
 
 class OpenAIError(TypedDict):
     error: OpenAIErrorBody
+
+
+class Outcome(TypedDict):
+    memory_id: str | None
+    accepted: bool
+    verdict: GateDecisionEnum
+    reasons: list[Reason]
 
 
 class PatchedEditWhereRequest(TypedDict):
@@ -1834,6 +2021,37 @@ class Recalled(TypedDict):
     score: float
 
 
+class Record(TypedDict):
+    content: str
+    score: float
+    title: str
+    metadata: HitMetadata
+
+
+class Records(TypedDict):
+    records: list[Record]
+    degraded: list[DegradationEnum]
+
+
+class ReflectRequest(TypedDict):
+    query: str
+    budget: NotRequired[BudgetEnum | NullEnum]
+    tags: NotRequired[list[Tag] | None]
+    tags_match: NotRequired[TagsMatchEnum | NullEnum]
+    tag_groups: NotRequired[Any]
+    context: NotRequired[str | None]
+    max_tokens: NotRequired[int | None]
+    include: NotRequired[ReflectIncludeRequest | None]
+    response_schema: NotRequired[dict[str, Any] | None]
+
+
+class Reflected(TypedDict):
+    text: str
+    based_on: BasedOn | None
+    structured_output: dict[str, Any] | None
+    usage: TokensSpent
+
+
 class RememberedTurn(TypedDict):
     memory_id: str | None
     accepted: bool
@@ -1846,6 +2064,47 @@ class RerankDebug(TypedDict):
     method: str
     components: dict[str, float]
     explanation: Explanation
+
+
+class RetainItemRequest(TypedDict):
+    content: str | list[dict[str, Any]]
+    timestamp: NotRequired[str | None]
+    context: NotRequired[str | None]
+    document_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any] | None]
+    tags: NotRequired[list[Tag] | None]
+    update_mode: NotRequired[UpdateModeEnum | NullEnum]
+
+
+RetainRequest = TypedDict(
+    "RetainRequest",
+    {
+        "items": list[RetainItemRequest],
+        "document_tags": NotRequired[list[DocumentTag] | None],
+        "operation_id": NotRequired[str | None],
+        "async": NotRequired[bool | None],
+    },
+)
+
+
+Retained = TypedDict(
+    "Retained",
+    {
+        "success": bool,
+        "bank_id": str,
+        "items_count": int,
+        "operation_id": str | None,
+        "outcomes": list[Outcome],
+        "async": bool,
+    },
+)
+
+
+class RetrievalRequest(TypedDict):
+    knowledge_id: str
+    query: str
+    retrieval_setting: RetrievalSettingRequest
+    metadata_condition: NotRequired[MetadataConditionRequest | None]
 
 
 class Reviewed(TypedDict):
