@@ -133,7 +133,8 @@ class Supervisor:
         address = _address()
         from django.conf import settings  # noqa: PLC0415 - Django can be set up only now
 
-        from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415
+        from memos_site.bootstrap import bootstrap  # noqa: PLC0415
+        from memos_site.migrated import is_migrated  # noqa: PLC0415
 
         self._servers.wait_ready()
         self._is_announced = True
