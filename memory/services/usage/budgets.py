@@ -211,14 +211,13 @@ def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> b
     limit = refusing(held.budget, used=used + reserved, asked=asked)
     if limit is not None:
         raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
-    reached = warning(held.budget, used=used + reserved, asked=asked)
-    if reached is None:
+    soft = warning(held.budget, used=used + reserved, asked=asked)
+    if soft is None:
         return False
-    soft, is_new = reached
-    if is_new:
+    # It may be the call before that has reached it, by taking more than it had asked for.
+    if _record_reached(payer, held, soft, now=now):
         extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
         log.warning("a soft budget of model calls is reached", extra=extra)
-        _record_reached(payer, held, soft, now=now)
     return True
 
 
@@ -231,14 +230,17 @@ def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExc
         _record_reached(payer, spent, limit, now=now)
 
 
-def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> None:
-    """Has the audit log of the payer's namespace say, once a period, that a limit is reached. Under its lock."""
+def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> bool:
+    """Has the audit log of the payer's namespace say, once a period, that a limit is reached; whether it says so now.
+
+    Under the budget's lock.
+    """
     kind = "hard" if limit.hard else "soft"
     begun = held.budget.begins(now).date()
     subject = f"budget:{held.holder}:{held.id}:{kind}_{limit.unit}:{begun}"
     events = AuditLog.objects.filter(namespace_id=payer.namespace_id, subject=subject)
     if events.filter(event_type=AuditEvent.BUDGET_REACH.value).exists():
-        return
+        return False
     name = Namespace.objects.filter(pk=payer.namespace_id).values_list("name", flat=True).first()
     details = {
         "of": held.holder,
@@ -251,6 +253,7 @@ def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: dateti
     actor = str(ApiKey.objects.filter(pk=payer.key_id).values_list("prefix", flat=True).first() or "")
     scope = Scope(payer.namespace_id, name or "", f"key:{actor}" if actor else "worker", payer.request_id[:64])
     audit.record(scope, AuditEvent.BUDGET_REACH, subject=subject, details=details, now=now)
+    return True
 
 
 def _refusal(

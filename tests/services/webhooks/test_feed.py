@@ -251,7 +251,7 @@ def test_every_type_is_made_of_some_audit_event():
 
 
 def test_the_feed_is_read_from_its_index(alice, bob, remember):
-    """Among many events of others, as on a server that is in use: on a nearly empty table every index costs the same."""
+    """Among many events of others, as on a server in use: on a nearly empty table every index costs the same."""
     remember(alice, "The ferry leaves at nine.")
     # The events lie below this horizon though the transaction that wrote them still runs.
     parameters = {
