@@ -1,6 +1,6 @@
 """The routes of the API."""
 
-from django.urls import path
+from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from memory.api.hindsight.views import BankViewSet
@@ -125,6 +125,7 @@ urlpatterns = [
     path("v1/default/banks/<str:bank_id>/memories/recall", BankViewSet.as_view({"post": "recall"})),
     path("v1/default/banks/<str:bank_id>/memories/list", BankViewSet.as_view({"get": "units"})),
     path("v1/default/banks/<str:bank_id>/reflect", BankViewSet.as_view({"post": "reflect"})),
+    path("", include("memory.api.mem0.urls")),
     path("mcp", McpViewSet.as_view({"post": "create"})),
     path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
     path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),
