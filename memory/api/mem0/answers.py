@@ -90,7 +90,7 @@ class ServerMemoryListSerializer(serializers.Serializer):
     results = Mem0MemorySerializer(many=True, help_text="Newest recorded first")
 
 
-class MessageSerializer(serializers.Serializer):
+class Mem0DoneSerializer(serializers.Serializer):
     message = serializers.CharField()
 
 

@@ -36,7 +36,7 @@ _FIELDS = (*OWNERS, *_MOMENTS, CATEGORIES, "metadata", "keywords", "memory_ids")
 
 def read_filters(data: Mapping[str, Any]) -> Filter:
     """What the hosted API's `filters` say. Raises FilterError with the place; also when they name nobody."""
-    reader = _Reader(_read_field)
+    reader = _FilterReader(_read_field)
     group = reader.group(data, "", 0)
     if not group.named:
         raise FilterError("", f'must name one of {", ".join(OWNERS)}: an id, or "{ANY}" for any.')
@@ -46,7 +46,7 @@ def read_filters(data: Mapping[str, Any]) -> Filter:
 def read_plain_filters(data: Mapping[str, Any]) -> Filter | None:
     """What the open-source server's `filters` say, where all other names are keys of the metadata, and what is not said
     narrows nothing; None for the empty object. Raises FilterError."""
-    return _Reader(_read_field_or_key).group(data, "", 0).join() if data else None
+    return _FilterReader(_read_field_or_key).group(data, "", 0).join() if data else None
 
 
 def hold_owners(ids: Mapping[str, str]) -> Filter:
@@ -76,7 +76,7 @@ def join(*parts: Filter | None) -> Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _Alternatives:
     """An OR: its parts, and whom they name."""
 
     parts: tuple[_Group, ...]
@@ -92,7 +92,7 @@ class _Group:
 
     plain: tuple[Filter, ...]
     says: frozenset[str]
-    choices: tuple[_Choice, ...]
+    choices: tuple[_Alternatives, ...]
 
     @property
     def named(self) -> frozenset[str]:
@@ -123,7 +123,7 @@ def _all(parts: list[Filter]) -> Filter:
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-class _Reader:
+class _FilterReader:
     def __init__(self, read_field: Callable[[str, Any, str], Filter]) -> None:
         self._read_field = read_field
         self._conditions = 0
@@ -137,19 +137,19 @@ class _Reader:
             raise FilterError(place, f"is nested more than {MAX_GROUPS_DEEP} levels deep.")
         plain: list[Filter] = []
         says: set[str] = set()
-        choices: list[_Choice] = []
+        choices: list[_Alternatives] = []
         for name, value in data.items():
             here = f"{place}.{name}" if place else name
             if name == "OR":
-                choices.append(_Choice(tuple(self._listed(value, here, depth))))
+                choices.append(_Alternatives(tuple(self._read_list(value, here, depth))))
             elif name == "AND":
-                for part in self._listed(value, here, depth):
+                for part in self._read_list(value, here, depth):
                     plain += part.plain
                     says |= part.says
                     choices += part.choices
             elif name == "NOT":
                 listed = value if isinstance(value, list) else [value]
-                parts = list(self._listed(listed, here, depth))
+                parts = list(self._read_list(listed, here, depth))
                 plain += [Not(part.join()) for part in parts]
                 says = says.union(*(part.named for part in parts))
             else:
@@ -160,7 +160,7 @@ class _Reader:
                 says |= {name} & set(OWNERS)
         return _Group(tuple(plain), frozenset(says), tuple(choices))
 
-    def _listed(self, value: object, place: str, depth: int) -> Iterator[_Group]:
+    def _read_list(self, value: object, place: str, depth: int) -> Iterator[_Group]:
         for at, part in enumerate(_list(value, place)):
             yield self.group(part, f"{place}[{at}]", depth + 1)
 

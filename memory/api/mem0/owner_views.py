@@ -12,7 +12,7 @@ from memory.api.mem0 import filters
 from memory.api.mem0.answers import (
     AddEventPageSerializer,
     AddEventSerializer,
-    MessageSerializer,
+    Mem0DoneSerializer,
     OwnerPageSerializer,
 )
 from memory.api.mem0.base import (
@@ -65,7 +65,7 @@ class Mem0OwnerViewSet(Mem0ViewSet):
     @extend_schema(
         operation_id="mem0_delete_entity",
         summary="Delete all memories of a user, an agent, an app or a run; each can be restored",
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def destroy(self, request: Request, kind: str, name: str) -> Response:
         return self._delete(kind, name)
@@ -73,7 +73,7 @@ class Mem0OwnerViewSet(Mem0ViewSet):
     @extend_schema(
         operation_id="mem0_delete_entity_v1",
         summary="The same for older clients",
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def destroy_v1(self, request: Request, kind: str, name: str) -> Response:
         return self._delete(kind, name)

@@ -97,7 +97,7 @@ class Mem0FilterField(serializers.Field):
         return value
 
 
-class Mem0MessageSerializer(serializers.Serializer):
+class Mem0TurnSerializer(serializers.Serializer):
     role = RoleField(required=False, default="user")
     content = ContentField()
     name = StrictCharField(required=False, allow_null=True, max_length=128, default=None, help_text="Who says it")
@@ -107,7 +107,7 @@ class AddMemoriesSerializer(OwnersSerializer):
     """Not used: what steers mem0's extraction and sorting (`custom_instructions`, `custom_categories`, `includes`,
     `structured_data_schema` and the like), and `async_mode`: all of it is stored when this is answered."""
 
-    messages = Mem0MessageSerializer(many=True, min_length=1, max_length=MAX_MESSAGES)  # type: ignore[call-arg]
+    messages = Mem0TurnSerializer(many=True, min_length=1, max_length=MAX_MESSAGES)  # type: ignore[call-arg]
     metadata = MetadataField(required=False, allow_null=True, default=None, reserved=KEYS)
     infer = StrictBooleanField(required=False, allow_null=True, default=None)
     timestamp = TimestampOrSecondsField(required=False, allow_null=True, default=None)
@@ -249,7 +249,7 @@ class DeleteOneSerializer(serializers.Serializer):
     )
 
 
-class OpinionSerializer(serializers.Serializer):
+class Mem0FeedbackSerializer(serializers.Serializer):
     memory_id = StrictUUIDField()
     feedback = serializers.ChoiceField(FEEDBACK, help_text="NEGATIVE and VERY_NEGATIVE: the memory is wrong")
     feedback_reason = StrictCharField(required=False, allow_null=True, allow_blank=True, max_length=500, default=None)

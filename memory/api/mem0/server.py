@@ -11,9 +11,9 @@ from memory.api.mem0 import filters
 from memory.api.mem0.answers import (
     AddedListSerializer,
     FoundMemoriesSerializer,
+    Mem0DoneSerializer,
     Mem0MemorySerializer,
     MemoryEventSerializer,
-    MessageSerializer,
     ServerMemoryListSerializer,
 )
 from memory.api.mem0.base import NAMESPACE_PARAMETER, REASON, Mem0ViewSet, describe_added, narrow
@@ -68,7 +68,7 @@ class Mem0ServerViewSet(Mem0ViewSet):
         operation_id="mem0_server_delete_all",
         summary="Delete the memories of a user, an agent or a run; each can be restored",
         parameters=[OwnersQuerySerializer],
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def delete_all(self, request: Request) -> Response:
         values = self.valid(OwnersQuerySerializer, request.query_params)
@@ -82,7 +82,7 @@ class Mem0ServerViewSet(Mem0ViewSet):
         operation_id="mem0_server_update",
         summary="Correct a memory; its former version is kept",
         request=UpdateMemorySerializer,
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def update(self, request: Request, memory_id: uuid.UUID) -> Response:
         values = self.valid(UpdateMemorySerializer, request.data)
@@ -93,7 +93,7 @@ class Mem0ServerViewSet(Mem0ViewSet):
     @extend_schema(
         operation_id="mem0_server_delete",
         summary="Delete a memory; it can be restored",
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def destroy(self, request: Request, memory_id: uuid.UUID) -> Response:
         return self.delete_one(memory_id)
@@ -122,7 +122,7 @@ class Mem0ServerViewSet(Mem0ViewSet):
         operation_id="mem0_server_reset",
         summary="Delete all memories of the namespace; each can be restored",
         request=None,
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def reset(self, request: Request) -> Response:
         return Response({"message": self.delete_where(None)[1]})

@@ -15,10 +15,10 @@ from memory.api.mem0.answers import (
     AddedSerializer,
     FoundMemoriesSerializer,
     FoundMemorySerializer,
+    Mem0DoneSerializer,
     Mem0MemorySerializer,
     MemoryEventSerializer,
     MemoryPageSerializer,
-    MessageSerializer,
     OpinionKeptSerializer,
     PingSerializer,
     UpdatedMemorySerializer,
@@ -39,7 +39,7 @@ from memory.api.mem0.serializers import (
     DeleteMemoriesSerializer,
     DeleteOneSerializer,
     ListMemoriesSerializer,
-    OpinionSerializer,
+    Mem0FeedbackSerializer,
     OwnersPageSerializer,
     PageSerializer,
     SearchMemoriesSerializer,
@@ -184,7 +184,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         operation_id="mem0_delete_memories",
         summary="Delete the memories of a user, an agent, an app or a run; each can be restored",
         parameters=[DeleteMemoriesSerializer],
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def delete_all(self, request: Request) -> Response:
         values = self.valid(DeleteMemoriesSerializer, request.query_params)
@@ -195,7 +195,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         operation_id="mem0_update_memories",
         summary="Correct several memories, all or none",
         request=UpdateManySerializer,
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def update_many(self, request: Request) -> Response:
         wanted = self.valid(UpdateManySerializer, request.data)["memories"]
@@ -207,7 +207,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         operation_id="mem0_delete_several",
         summary="Delete several memories; each can be restored",
         request=DeleteManySerializer,
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def delete_many(self, request: Request) -> Response:
         ids = [one["memory_id"] for one in self.valid(DeleteManySerializer, request.data)["memories"]]
@@ -245,7 +245,7 @@ class Mem0MemoryViewSet(Mem0ViewSet):
         operation_id="mem0_delete_memory",
         summary="Delete a memory; it can be restored",
         parameters=[DeleteOneSerializer],
-        responses={200: MessageSerializer},
+        responses={200: Mem0DoneSerializer},
     )
     def destroy(self, request: Request, memory_id: uuid.UUID) -> Response:
         linked = self.valid(DeleteOneSerializer, request.query_params)["delete_linked"]
@@ -262,11 +262,11 @@ class Mem0MemoryViewSet(Mem0ViewSet):
     @extend_schema(
         operation_id="mem0_give_feedback",
         summary="Say what one thinks of a memory",
-        request=OpinionSerializer,
+        request=Mem0FeedbackSerializer,
         responses={200: OpinionKeptSerializer},
     )
     def judge(self, request: Request) -> Response:
-        values = self.valid(OpinionSerializer, request.data)
+        values = self.valid(Mem0FeedbackSerializer, request.data)
         kind = Feedback.USEFUL if values["feedback"] == "POSITIVE" else Feedback.WRONG
         feedback.give_feedback(
             self.access,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from memory.management import arguments
 from memory.management.importing import ImportCommand
-from memory.services.ingestion.mem0_dump import parse_mem0
+from memory.services.ingestion.mem0_memories import parse_mem0
 
 
 class Command(ImportCommand):
