@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from memory import audit
@@ -246,17 +246,23 @@ def test_every_type_is_made_of_some_audit_event():
     assert not {"QUERY", "CONTEXT_PACK"} & set(events.sources(()))
 
 
-def test_the_feed_is_read_from_its_index(alice, remember):
+def test_the_feed_is_read_from_its_index(alice, bob, remember):
     remember(alice, "The ferry leaves at nine.")
     parameters = {
         "namespace_id": alice.scope.namespace_id, "xact": -1, "id": events.NO_ID, "horizon": feed.horizon(),
         "sources": events.sources(()), "limit": 10,
     }  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")
+    with transaction.atomic(), connection.cursor() as cursor:
+        # What others do, as the planner counts it: in an empty table every index is as good.
+        cursor.execute(
+            f"{audit.APPEND_EVENTS} SELECT gen_random_uuid(), %s, 'bob', 's1', 'INGEST', 'tests', 'x', '{{}}', '', now() "
+            "FROM generate_series(1, 20000)",
+            [bob.scope.namespace_id],
+        )
+        cursor.execute("ANALYZE memory_auditlog")
         cursor.execute("EXPLAIN " + feed._AFTER, parameters)
         plan = "\n".join(line for (line,) in cursor.fetchall())
-        cursor.execute("RESET enable_seqscan; RESET enable_bitmapscan")
+        transaction.set_rollback(True)
     assert "audit_of_namespace" in plan, plan
 
 
