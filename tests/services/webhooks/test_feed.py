@@ -255,8 +255,8 @@ def test_the_feed_is_read_from_its_index(alice, bob, remember):
     with transaction.atomic(), connection.cursor() as cursor:
         # What others do, as the planner counts it: in an empty table every index is as good.
         cursor.execute(
-            f"{audit.APPEND_EVENTS} SELECT gen_random_uuid(), %s, 'bob', 's1', 'INGEST', 'tests', 'x', '{{}}', '', now()"
-            " FROM generate_series(1, 20000)",
+            f"{audit.APPEND_EVENTS} "
+            "SELECT gen_random_uuid(), %s, 'bob', 's1', 'INGEST', 'tests', 'x', '{}', '', now() FROM generate_series(1, 20000)",
             [bob.scope.namespace_id],
         )
         cursor.execute("ANALYZE memory_auditlog")
