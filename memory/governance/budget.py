@@ -89,10 +89,10 @@ def refusing(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
     return next((limit for limit in budget.limits() if limit.hard and total.of(limit.unit) > limit.most), None)
 
 
-def warning(budget: Budget, *, used: Amount, asked: Amount) -> tuple[Limit, bool] | None:
-    """The soft limit that is reached, and whether it is this call that reaches it; None while there is none."""
+def warning(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
+    """The soft limit that is reached with the call; None while there is none."""
     total = used + asked
     for limit in budget.limits():
         if not limit.hard and total.of(limit.unit) >= limit.most:
-            return limit, used.of(limit.unit) < limit.most
+            return limit
     return None

@@ -117,7 +117,7 @@ def create(
     same = EvaluationRun.objects.filter(namespace_id=run.namespace_id, dataset=dataset, status__in=_OPEN).first()
     if same is None:
         raise Conflict("The same was under way and has just ended: ask again.", detail={"id": None})
-    raise Conflict(f"The same is {same.status} already: evaluation {same.pk}.", detail={"id": str(same)})
+    raise Conflict(f"The same is {same.status} already: evaluation {same.pk}.", detail={"id": str(same.pk)})
 
 
 def _try_insert(run: EvaluationRun) -> bool:

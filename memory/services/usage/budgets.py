@@ -211,15 +211,12 @@ def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> b
     limit = refusing(held.budget, used=used + reserved, asked=asked)
     if limit is not None:
         raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
-    reached = warning(held.budget, used=used + reserved, asked=asked)
-    if reached is None:
-        return False
-    soft, is_new = reached
-    if is_new:
+    soft = warning(held.budget, used=used + reserved, asked=asked)
+    # A call may have taken more than it asked for: it is not always the one that asks beyond the limit that reaches it.
+    if soft is not None and _record_reached(payer, held, soft, now=now):
         extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
         log.warning("a soft budget of model calls is reached", extra=extra)
-        _record_reached(payer, held, soft, now=now)
-    return True
+    return soft is not None
 
 
 def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExceeded, *, now: datetime) -> None:
@@ -231,14 +228,15 @@ def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExc
         _record_reached(payer, spent, limit, now=now)
 
 
-def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> None:
-    """Has the audit log of the payer's namespace say, once a period, that a limit is reached. Under its lock."""
+def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> bool:
+    """Has the audit log of the payer's namespace say that a limit is reached, under its lock; False when it has said so
+    in this period."""
     kind = "hard" if limit.hard else "soft"
     begun = held.budget.begins(now).date()
     subject = f"budget:{held.holder}:{held.id}:{kind}_{limit.unit}:{begun}"
     events = AuditLog.objects.filter(namespace_id=payer.namespace_id, subject=subject)
     if events.filter(event_type=AuditEvent.BUDGET_REACH.value).exists():
-        return
+        return False
     name = Namespace.objects.filter(pk=payer.namespace_id).values_list("name", flat=True).first()
     details = {
         "of": held.holder,
@@ -251,6 +249,7 @@ def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: dateti
     actor = str(ApiKey.objects.filter(pk=payer.key_id).values_list("prefix", flat=True).first() or "")
     scope = Scope(payer.namespace_id, name or "", f"key:{actor}" if actor else "worker", payer.request_id[:64])
     audit.record(scope, AuditEvent.BUDGET_REACH, subject=subject, details=details, now=now)
+    return True
 
 
 def _refusal(

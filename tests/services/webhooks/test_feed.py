@@ -33,6 +33,10 @@ def another_connection() -> Iterator[psycopg.Connection]:
 INSERT = f"""{audit.APPEND_EVENTS}
 VALUES (gen_random_uuid(), %(namespace_id)s, 'alice', 's1', 'INGEST', 'tests', %(subject)s, '{{}}', '', now())
 """
+# What others do, as the planner counts it: in an empty table every index is as good.
+MANY_OF_ANOTHER = f"""{audit.APPEND_EVENTS}
+SELECT gen_random_uuid(), %s, 'bob', 's1', 'INGEST', 'tests', 'x', '{{}}', '', now() FROM generate_series(1, 20000)
+"""
 
 
 def append(one: psycopg.Connection, scope: Scope, subject: str) -> None:
@@ -253,12 +257,7 @@ def test_the_feed_is_read_from_its_index(alice, bob, remember):
         "sources": events.sources(()), "limit": 10,
     }  # fmt: skip
     with transaction.atomic(), connection.cursor() as cursor:
-        # What others do, as the planner counts it: in an empty table every index is as good.
-        cursor.execute(
-            f"{audit.APPEND_EVENTS} SELECT gen_random_uuid(), %s, 'bob', 's1', 'INGEST', 'tests', 'x', '{{}}', '', now() "
-            "FROM generate_series(1, 20000)",
-            [bob.scope.namespace_id],
-        )
+        cursor.execute(MANY_OF_ANOTHER, [bob.scope.namespace_id])
         cursor.execute("ANALYZE memory_auditlog")
         cursor.execute("EXPLAIN " + feed._AFTER, parameters)
         plan = "\n".join(line for (line,) in cursor.fetchall())
