@@ -107,7 +107,11 @@ class Reader:
         headers.pop("Authorization", None)
         kind = headers.pop("Content-Type", "application/json")
         send = getattr(self.client, (method or ("post" if body else "get")).lower())
-        return send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
+        answer = send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
+        if answer.streaming:
+            # Read to its end: what it holds of the server is given back then.
+            list(answer.streaming_content)
+        return answer
 
     def _compare(self, shown: Any, real: Any, page: Path, at: str = "") -> None:
         where = f"{name_of(page)}: {at or 'the answer'}"

@@ -14,7 +14,9 @@ EVENTS = ("ADD", "UPDATE", "DELETE")
 class Mem0ErrorSerializer(ErrorSerializer):
     """Every error of these routes."""
 
-    detail = serializers.CharField(help_text="The message, where mem0's clients look for it")
+    detail = serializers.CharField(
+        required=False, help_text="The message, where mem0's clients look for it; not of what no route was found for"
+    )
 
 
 class Mem0MemorySerializer(serializers.Serializer):

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memory.api.errors import exception_handler
@@ -37,6 +38,7 @@ from memory.types import Ingested, NewMemory, Scope
 NAMESPACE_HEADER = "X-MemOS-Namespace"
 # The namespace of a key that reaches all of them.
 NAMESPACE = "mem0"
+MAX_NAME_CHARS = 128
 REASON = "through mem0's API"
 # So long a request waits for the memories of a filter to be archived; the worker does the rest.
 ARCHIVE_SECONDS = 5.0
@@ -44,7 +46,7 @@ ARCHIVE_SECONDS = 5.0
 
 NAMESPACE_PARAMETER = OpenApiParameter(
     NAMESPACE_HEADER,
-    {"type": "string", "minLength": 1, "maxLength": 128},
+    {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS},
     OpenApiParameter.HEADER,
     description="Whose memory it is; without it the key's only namespace, and `mem0` for a key that reaches all",
 )
@@ -59,12 +61,21 @@ class Mem0ViewSet(MemosViewSet):
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return _handle
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuses a header that names no namespace, also where the route needs none."""
+        super().initial(request, *args, **kwargs)
+        name = request.headers.get(NAMESPACE_HEADER)
+        if name is not None and not 1 <= len(name) <= MAX_NAME_CHARS:
+            raise ValidationError({NAMESPACE_HEADER: f"must have 1 to {MAX_NAME_CHARS} characters."})
+
     def own_scope(self, *, create: bool = False) -> Scope | None:
         """The scope of the namespace that the header names, else of the key's only one, else of `mem0`.
 
         None where there is none and the key reaches all. Raises NotFound, ValidationError.
         """
-        name = self.request.headers.get(NAMESPACE_HEADER) or only_namespace(self.access)
+        name = self.request.headers.get(NAMESPACE_HEADER)
+        if name is None:
+            name = only_namespace(self.access)
         if name is None and not self.access.all_namespaces:
             raise ValidationError(
                 {NAMESPACE_HEADER: "is missing: this key reaches several namespaces, and the header says which it is."}

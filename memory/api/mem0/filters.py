@@ -46,7 +46,7 @@ def read_filters(data: Mapping[str, Any]) -> Filter:
 def read_plain_filters(data: Mapping[str, Any]) -> Filter | None:
     """What the open-source server's `filters` say, where all other names are keys of the metadata, and what is not said
     narrows nothing; None for the empty object. Raises FilterError."""
-    return _FilterReader(_read_field_or_key).group(data, "", 0).join() if data else None
+    return None if data == {} else _FilterReader(_read_field_or_key).group(data, "", 0).join()
 
 
 def hold_owners(ids: Mapping[str, str]) -> Filter:

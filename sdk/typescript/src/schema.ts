@@ -4207,8 +4207,8 @@ export interface components {
         /** @description Every error of these routes. */
         Mem0Error: {
             error: components["schemas"]["ErrorBody"];
-            /** @description The message, where mem0's clients look for it */
-            detail: string;
+            /** @description The message, where mem0's clients look for it; not of what no route was found for */
+            detail?: string;
         };
         Mem0FeedbackRequest: {
             /** Format: uuid */

@@ -2043,7 +2043,7 @@ class ManifestSection(TypedDict):
 
 class Mem0Error(TypedDict):
     error: ErrorBody
-    detail: str
+    detail: NotRequired[str]
 
 
 class Mem0TurnRequest(TypedDict):
