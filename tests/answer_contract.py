@@ -34,8 +34,8 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
     route = _route_of(unquote(path.partition("?")[0]))
     operations = _document()["paths"].get(route)
     # A slash too many leads to another route, whatever is at this one.
-    slash_too_many = response.status_code == 307 and route.endswith("/")
-    if operations is None or slash_too_many or method in ("HEAD", "OPTIONS"):
+    is_led_away = response.status_code == 307 and path.partition("?")[0].endswith("/")
+    if operations is None or is_led_away or method in ("HEAD", "OPTIONS"):
         return
     operation = operations.get(method.lower())
     place = f"{method} {route} → {response.status_code}"
