@@ -24,7 +24,7 @@ from memory.api.views.base import MemosViewSet
 from memory.enums import AuditEvent, MemoryState
 from memory.errors import NotFound
 from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata
-from memory.retrieval.filters import Filter
+from memory.retrieval.filters import Filter, FilterError
 from memory.services.facts.due import wants_facts
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import bulk, bulk_run, edit, lifecycle, read
@@ -215,14 +215,17 @@ class Mem0ViewSet(MemosViewSet):
 
 
 def narrow(values: Mapping[str, Any]) -> list[Filter]:
-    """What a search or a list is narrowed by beside its filters."""
+    """What a search or a list is narrowed by beside its filters. Raises ValidationError."""
     parts: list[Filter] = []
     if not values["show_expired"]:
         parts.append(filters.not_expired(timezone.now().date()))
-    if values.get("categories"):
-        parts.append(filters.hold_categories(values["categories"]))
-    if values.get("metadata"):
-        parts.append(filters.hold_metadata(values["metadata"]))
+    try:
+        if values.get("categories"):
+            parts.append(filters.hold_categories(values["categories"]))
+        if values.get("metadata"):
+            parts.append(filters.hold_metadata(values["metadata"]))
+    except FilterError as error:
+        raise ValidationError({error.place: error.problem}) from error
     return parts
 
 

@@ -21,11 +21,13 @@ from memory.api.mem0.base import (
     describe_added,
 )
 from memory.api.mem0.serializers import (
+    OwnersQuerySerializer,
     PageSerializer,
 )
 from memory.api.route_tags import MEM0
 from memory.enums import AccessScope
 from memory.errors import InvalidInput, NotFound
+from memory.owners import Owners
 from memory.services.memories import read
 from memory.services.memories.owners import OWNER_KEYS, list_owners
 from memory.services.memories.read import MemoryFilter
@@ -81,7 +83,8 @@ class Mem0OwnerViewSet(Mem0ViewSet):
     def _delete(self, kind: str, name: str) -> Response:
         if kind not in OWNER_KEYS:
             raise InvalidInput(f"There are {', '.join(OWNER_KEYS)}, and no {kind!r}.", detail={"field": "type"})
-        matched, says = self.delete_where(filters.hold_owners({OWNER_KEYS[kind]: name}))
+        ids = Owners.read(self.valid(OwnersQuerySerializer, {OWNER_KEYS[kind]: name})).ids
+        matched, says = self.delete_where(filters.hold_owners(ids))
         if not matched:
             raise NotFound(f"There is no {kind} {name!r} that memories belong to.", detail={"field": "name"})
         return Response({"message": says})

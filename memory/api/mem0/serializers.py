@@ -198,8 +198,9 @@ class DeleteMemoriesSerializer(OwnersQuerySerializer):
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(said := data.get("filters"), str):
             data = {**{name: str(value) for name, value in _read_object(said).items()}, **data}
-            if unknown := sorted(set(data) - set(self.fields)):
-                raise serializers.ValidationError(dict.fromkeys(unknown, "is not supported here: name ids only."))
+        # A misspelt id would delete more than was meant.
+        if unknown := sorted(set(data) - set(self.fields) - {"org_id", "project_id"}):
+            raise serializers.ValidationError(dict.fromkeys(unknown, "is not supported here: name ids only."))
         return super().to_internal_value(data)
 
 

@@ -19,8 +19,8 @@ from memory.api.mem0.answers import (
 from memory.api.mem0.base import NAMESPACE_PARAMETER, REASON, Mem0ViewSet, describe_added, narrow
 from memory.api.mem0.serializers import (
     AddMemoriesSerializer,
+    DeleteMemoriesSerializer,
     OwnersPageSerializer,
-    OwnersQuerySerializer,
     SearchServerSerializer,
     UpdateMemorySerializer,
 )
@@ -67,11 +67,11 @@ class Mem0ServerViewSet(Mem0ViewSet):
     @extend_schema(
         operation_id="mem0_server_delete_all",
         summary="Delete the memories of a user, an agent or a run; each can be restored",
-        parameters=[OwnersQuerySerializer],
+        parameters=[DeleteMemoriesSerializer],
         responses={200: Mem0DoneSerializer},
     )
     def delete_all(self, request: Request) -> Response:
-        values = self.valid(OwnersQuerySerializer, request.query_params)
+        values = self.valid(DeleteMemoriesSerializer, request.query_params)
         return Response({"message": self.delete_where(filters.hold_owners(Owners.read(values).ids))[1]})
 
     @extend_schema(operation_id="mem0_server_get", summary="One memory", responses={200: Mem0MemorySerializer})

@@ -7497,6 +7497,8 @@ export interface operations {
             query?: {
                 agent_id?: string;
                 app_id?: string;
+                /** @description The ids as one object, as JSON or as Python writes it */
+                filters?: string;
                 run_id?: string;
                 user_id?: string;
             };

@@ -38,7 +38,7 @@ def run(command: list[str], program: str, url: str, key: str, folder: Path) -> s
             "HOME": str(folder),
             "MEMOS_KEY": key,
             "NO_PROXY": "127.0.0.1",
-            "MEM0_TELEMETRY": "False",
+            "MEM0_TELEMETRY": "false",
             "MEM0_DIR": str(folder / "mem0"),
         },
         capture_output=True,

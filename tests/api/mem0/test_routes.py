@@ -215,7 +215,33 @@ def test_deleting_is_by_owner_and_can_be_undone(alice):
     assert listed(alice, {"user_id": "ada"}) == {"ada"}
 
 
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("user_id=ada&runid=trip", "runid: is not supported here"),
+        ("filters=%7B%22user_id%22%3A%22ada%22%2C%22topic%22%3A%22x%22%7D", "topic: is not supported here"),
+        ("filters=" + "%5B" * 600, "filters: must be an object with ids."),
+        ("filters=__import__('os')", "filters: must be an object with ids."),
+        ("user_id=" + "a" * 129, "user_id: has more than 128 characters."),
+    ],
+)
+def test_deleting_is_refused_when_it_is_not_clear_whose(alice, query, says):
+    add(alice, "ada", user_id="ada")
+    for path in ("/v1/memories/", "/memories"):
+        answer = send(alice, "delete", f"{path}?{query}")
+        assert (answer.status_code, says in answer.json()["detail"]) == (400, True), answer.content
+    assert listed(alice, {"user_id": "ada"}) == {"ada"}
+
+
+def test_what_a_search_is_narrowed_by_is_checked(alice):
+    asked = {"query": "ferry", "filters": {"user_id": "ada"}, "metadata": {"port": {"near": "Kiel"}}}
+    answer = alice.post("/v3/memories/search/", asked)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("metadata.port: 'near' is no operator")
+
+
 def test_owners_that_are_not_there(alice):
+    assert send(alice, "delete", f"/v2/entities/user/{'a' * 129}/").status_code == 400
     assert send(alice, "delete", "/v2/entities/user/nobody/").status_code == 404
     assert send(alice, "delete", "/v2/entities/planet/mars/").status_code == 400
     add(alice, "a slash", user_id="team/ada")
