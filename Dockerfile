@@ -35,7 +35,7 @@ RUN python -m venv /opt/guide && /opt/guide/bin/pip install -r requirements-docs
 RUN MEMOS_SECRET_KEY=schema-only DATABASE_URL=postgresql://nobody@localhost/nothing REDIS_URL=redis://localhost:1/0 \
     python manage.py spectacular --format openapi-json --file /tmp/openapi.json \
     && python tools/api_pages.py < /tmp/openapi.json \
-    && NO_MKDOCS_2_WARNING=1 /opt/guide/bin/python -m mkdocs build --strict --quiet \
+    && NO_MKDOCS_2_WARNING=1 /opt/guide/bin/python -m mkdocs build --strict \
     && rm -r docs tools mkdocs.yml
 # Settings want a key; this one signs nothing and stays in this step.
 RUN MEMOS_SECRET_KEY=collectstatic-only MEMOS_DATA_DIR=/opt/memos/data python manage.py collectstatic --noinput

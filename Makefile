@@ -101,7 +101,7 @@ guide: export REDIS_URL ?= redis://localhost:1/0
 guide: export NO_MKDOCS_2_WARNING = 1
 guide: $(VENV)/.installed-docs ## build the documentation into site/, which the server shows at /guide/
 	@$(BIN)/python manage.py spectacular --format openapi-json | $(BIN)/python tools/api_pages.py
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("MemOS needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another: make run PYTHON=python3.12") if sys.version_info < (3, 11) else None'

@@ -10,6 +10,7 @@ from io import BytesIO
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.middleware.common import CommonMiddleware
 from django.urls import is_valid_path
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
@@ -28,7 +29,7 @@ from memos_site.logging import current_request_id
 
 log = logging.getLogger("memos.request")
 # Routes whose requests are counted and listed in the console.
-API = ("v1/", "api/v1/", "mcp")
+API = ("v1/", "v2/", "v3/", "api/v1/", "mcp", "memories", "search", "reset")
 WITH_POLICY = (*PAGES, "/docs", "/guide/")
 _CLIENT_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
 
@@ -138,7 +139,10 @@ def _too_large(request: HttpRequest, size: str) -> HttpResponse:
 
 
 class RouteSlashMiddleware:
-    """Sends who calls a route of the API with a slash too many to the route (307: the same method and body)."""
+    """Sends who calls a route of the API with a slash too many to the route (307: the same method and body).
+
+    Some routes of mem0's API are routes of ours but for their slash, and meant by who sends no bearer key.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -146,8 +150,19 @@ class RouteSlashMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path_info
         bare = path.rstrip("/")
-        slash_too_many = path != bare and is_valid_path(bare) and not is_valid_path(path)
+        slash_too_many = path != bare and is_valid_path(bare) and (_sends_bearer(request) or not is_valid_path(path))
         return _redirect(request, bare) if slash_too_many else self.get_response(request)
+
+
+def _sends_bearer(request: HttpRequest) -> bool:
+    return request.headers.get("Authorization", "").lower().startswith("bearer ")
+
+
+class PagesSlashMiddleware(CommonMiddleware):
+    """Adds the slash that the address of a page lacks; a route of the API that lacks one is not there."""
+
+    def should_redirect_with_slash(self, request: HttpRequest) -> bool:
+        return request.path_info.startswith(("/admin", "/ops")) and super().should_redirect_with_slash(request)
 
 
 def _redirect(request: HttpRequest, path: str) -> HttpResponse:

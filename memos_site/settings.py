@@ -656,7 +656,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "memos_site.middleware.PagesLanguageMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "memos_site.middleware.PagesSlashMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "ops.middleware.StaffLoginMiddleware",

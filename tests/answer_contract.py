@@ -33,7 +33,9 @@ def list_faults(method: str, path: str, body: bytes | str, response: HttpRespons
     """
     route = _route_of(unquote(path.partition("?")[0]))
     operations = _document()["paths"].get(route)
-    if operations is None or method in ("HEAD", "OPTIONS"):
+    # A slash too many leads to another route, whatever is at this one.
+    is_led_away = response.status_code == 307 and path.partition("?")[0].endswith("/")
+    if operations is None or is_led_away or method in ("HEAD", "OPTIONS"):
         return
     operation = operations.get(method.lower())
     place = f"{method} {route} → {response.status_code}"

@@ -23,6 +23,8 @@ _ORDERED = {"anyOf": [_TEXT, _NUMBER]}
 _SCALAR = {"anyOf": [_TEXT, _NUMBER, {"type": "boolean"}, {"type": "null"}]}
 _MOMENT = {**_TEXT, "description": "An ISO 8601 date and time; without an offset it is UTC"}
 _OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
+    MemoryField.ID: {"type": "string", "format": "uuid"},
+    MemoryField.TEXT: _TEXT,
     MemoryField.ROLE: {"type": "string", "enum": list(Role.values)},
     MemoryField.SPEAKER: _TEXT,
     MemoryField.SESSION: _TEXT,
@@ -31,6 +33,7 @@ _OF_COLUMN: dict[MemoryField, dict[str, Any]] = {
     MemoryField.IMPORTANCE: _NUMBER,
     MemoryField.OCCURRED: _MOMENT,
     MemoryField.CREATED: _MOMENT,
+    MemoryField.UPDATED: _MOMENT,
 }
 _FILTER = {"$ref": "#/components/schemas/Filter"}
 
@@ -65,7 +68,7 @@ def add_filter(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _field(operators: dict[Operator, dict[str, Any]], value: dict[str, Any]) -> dict[str, Any]:
-    """A value, or the operators that the field takes."""
+    """A value, if the field may be equal to one, or the operators that it takes."""
     tests = {
         word.value: {"type": "array", "items": test, "minItems": 1, "maxItems": MAX_LISTED}
         if word is Operator.IN
@@ -73,4 +76,4 @@ def _field(operators: dict[Operator, dict[str, Any]], value: dict[str, Any]) -> 
         for word, test in operators.items()
     }
     named = {"type": "object", "properties": tests, "additionalProperties": False, "minProperties": 1}
-    return {"anyOf": [value, named]}
+    return {"anyOf": [value, named]} if Operator.EQ in operators else named

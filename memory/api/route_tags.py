@@ -17,6 +17,7 @@ class RouteTag:
 
 OPENAI = RouteTag("OpenAI", "Chat completions as OpenAI's API has them, with a memory: for programs that speak it")
 HINDSIGHT = RouteTag("Hindsight", "The core routes of hindsight's API, for programs that use its clients")
+MEM0 = RouteTag("mem0", "mem0's API, hosted and open source, for programs that use its clients")
 ROUTE_TAGS = (
     RouteTag("Ingest", "Tell MemOS what was said and done", ("ingest",)),
     RouteTag("Ask", "Bring memories back, or have a question answered from them", (
@@ -33,6 +34,7 @@ ROUTE_TAGS = (
     RouteTag("Evaluations", "Measure retrieval by judgements", ("evaluations", "judgements")),
     RouteTag("Events", "What happens, told to others: webhooks, and a feed to ask", ("webhooks", "changes")),
     RouteTag("Operations", "What MemOS holds, does and costs", ("ops", "usage", "health")),
+    MEM0,
     HINDSIGHT,
     RouteTag("Three-tier protocol", "For clients that speak the protocol of groups, hot and cold", ("api",)),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from memory.api.hindsight.views import BankViewSet
 from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
+from memory.api.mem0 import urls as mem0
 from memory.api.views import health
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
@@ -125,6 +126,7 @@ urlpatterns = [
     path("v1/default/banks/<str:bank_id>/memories/recall", BankViewSet.as_view({"post": "recall"})),
     path("v1/default/banks/<str:bank_id>/memories/list", BankViewSet.as_view({"get": "units"})),
     path("v1/default/banks/<str:bank_id>/reflect", BankViewSet.as_view({"post": "reflect"})),
+    *mem0.urlpatterns,
     path("mcp", McpViewSet.as_view({"post": "create"})),
     path(".well-known/oauth-protected-resource", ProtectedResourceView.as_view()),
     path(".well-known/oauth-protected-resource/mcp", ProtectedResourceView.as_view()),

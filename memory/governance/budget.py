@@ -90,6 +90,9 @@ def refusing(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
 
 
 def warning(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
-    """The soft limit that is reached when the call takes all that it asks for; None while there is none."""
+    """The soft limit that is reached with the call; None while there is none."""
     total = used + asked
-    return next((limit for limit in budget.limits() if not limit.hard and total.of(limit.unit) >= limit.most), None)
+    for limit in budget.limits():
+        if not limit.hard and total.of(limit.unit) >= limit.most:
+            return limit
+    return None

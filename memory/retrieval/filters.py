@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,11 +43,14 @@ class Operator(StrEnum):
     LTE = "lte"
     EXISTS = "exists"
     CONTAINS = "contains"
+    ICONTAINS = "icontains"
 
 
 class MemoryField(StrEnum):
     """What every memory has, by the names that the API gives it."""
 
+    ID = "id"
+    TEXT = "text"
     ROLE = "role"
     SPEAKER = "speaker"
     SESSION = "session_id"
@@ -55,6 +59,7 @@ class MemoryField(StrEnum):
     IMPORTANCE = "importance"
     OCCURRED = "occurred_at"
     CREATED = "created_at"
+    UPDATED = "updated_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class _Parser:
             return [join(tuple(self.group(part, f"{here}[{at}]", depth + 1) for at, part in enumerate(listed)))]
         field = _field(name, here)
         if not isinstance(value, dict):
-            return [self._condition(field, Operator.EQ, value, here)]
+            return [self._condition(field, _operator(field, Operator.EQ.value, here), value, here)]
         if not value:
             raise FilterError(here, "must not be empty: give it a value, or operators such as `eq`.")
         return [
@@ -250,6 +255,14 @@ def _number(value: object, place: str) -> int | float:
     return value
 
 
+def _identity(value: object, place: str) -> str:
+    text = _text(value, place)
+    try:
+        return str(uuid.UUID(text))
+    except ValueError as error:
+        raise FilterError(place, "must be the id of a memory: a UUID.") from error
+
+
 def _share(value: object, place: str) -> float:
     return float(_number(value, place))
 
@@ -291,6 +304,8 @@ def _scalar(value: object, place: str) -> Scalar:
 
 
 _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | datetime]] = {
+    MemoryField.ID: _identity,
+    MemoryField.TEXT: _text,
     MemoryField.ROLE: _one_of(tuple(Role.values)),
     MemoryField.SPEAKER: _text,
     MemoryField.SESSION: _text,
@@ -299,6 +314,11 @@ _COLUMN_VALUES: dict[MemoryField, Callable[[object, str], str | int | float | da
     MemoryField.IMPORTANCE: _share,
     MemoryField.OCCURRED: _moment,
     MemoryField.CREATED: _moment,
+    MemoryField.UPDATED: _moment,
 }
-_RANKED = (MemoryField.IMPORTANCE, MemoryField.OCCURRED, MemoryField.CREATED)
-COLUMN_OPERATORS = {column: (*EQUALITY, *ORDER) if column in _RANKED else EQUALITY for column in MemoryField}
+_RANKED = (MemoryField.IMPORTANCE, MemoryField.OCCURRED, MemoryField.CREATED, MemoryField.UPDATED)
+COLUMN_OPERATORS = {
+    **dict.fromkeys(MemoryField, EQUALITY),
+    **dict.fromkeys(_RANKED, (*EQUALITY, *ORDER)),
+    MemoryField.TEXT: (Operator.CONTAINS, Operator.ICONTAINS),
+}

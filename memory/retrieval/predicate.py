@@ -73,7 +73,12 @@ def narrowing(predicate: SqlCondition | None, memory_id: str, *, gathered: bool 
     )
 
 
+# A memory that was never corrected is as old as it is.
+_UPDATED = """coalesce((SELECT max(v.replaced_at) FROM memory_memoryversion v
+    WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id), m.created_at)"""
 _COLUMNS = {
+    MemoryField.ID: ("m.id", "uuid"),
+    MemoryField.TEXT: ("m.text", "text"),
     MemoryField.ROLE: ("m.role", "text"),
     MemoryField.SPEAKER: ("m.speaker", "text"),
     MemoryField.SESSION: ("m.session", "text"),
@@ -82,6 +87,7 @@ _COLUMNS = {
     MemoryField.IMPORTANCE: ("m.importance", "float8"),
     MemoryField.OCCURRED: ("m.occurred_at", "timestamptz"),
     MemoryField.CREATED: ("m.created_at", "timestamptz"),
+    MemoryField.UPDATED: (_UPDATED, "timestamptz"),
 }
 _SIGNS = {
     Operator.EQ: "=",
@@ -127,6 +133,10 @@ class _Writer:
         name, kind = _COLUMNS[column]
         if isinstance(value, tuple):
             return f"{name} = ANY({self._bind(list(value), f'{kind}[]')})"
+        if operator is Operator.CONTAINS:
+            return f"strpos({name}, {self._bind(value, kind)}) > 0"
+        if operator is Operator.ICONTAINS:
+            return f"strpos(lower({name}), lower({self._bind(value, kind)})) > 0"
         return f"{name} {_SIGNS[operator]} {self._bind(value, kind)}"
 
     def _of_metadata(self, keys: Sequence[str], operator: Operator, value: Value) -> str:

@@ -61,7 +61,7 @@ class Transcript:
     faults: list[TranscriptFault] = field(default_factory=list)
 
 
-class _Unreadable(Exception):
+class UnreadableTurn(Exception):
     """A turn that cannot be taken in; the message is the reason."""
 
 
@@ -101,14 +101,14 @@ def parse_jsonl(data: bytes, *, session: str) -> Transcript:
         try:
             entry = orjson.loads(line)
             if not isinstance(entry, dict):
-                raise _Unreadable("is not a JSON object")
+                raise UnreadableTurn("is not a JSON object")
             conversation = _name(entry, "namespace", default="")
             memory = _turn(entry, session=session)
         except orjson.JSONDecodeError as error:
             transcript.faults.append(
                 TranscriptFault(f"line {number}", f"is not valid JSON ({error.msg}, column {error.colno})")
             )
-        except _Unreadable as fault:
+        except UnreadableTurn as fault:
             transcript.faults.append(TranscriptFault(f"line {number}", str(fault)))
         else:
             transcript.conversations.setdefault(conversation, []).append(memory)
@@ -203,16 +203,16 @@ def _locomo_turns(conversation: Mapping[str, Any], *, place: str) -> Iterator[Ne
         for order, entry in enumerate(entries):
             try:
                 yield _locomo_turn(entry, roles, session=session, occurred_at=start + timedelta(seconds=order))
-            except _Unreadable as fault:
+            except UnreadableTurn as fault:
                 yield TranscriptFault(f"{place} {session} turn {order + 1}", str(fault))
 
 
 def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurred_at: datetime) -> NewMemory:
     if not isinstance(entry, dict):
-        raise _Unreadable("is not a JSON object")
+        raise UnreadableTurn("is not a JSON object")
     speaker = _name(entry, "speaker", default="")
     if speaker not in roles:
-        raise _Unreadable(f"the speaker {speaker!r} is neither speaker_a nor speaker_b")
+        raise UnreadableTurn(f"the speaker {speaker!r} is neither speaker_a nor speaker_b")
     text = entry.get("text") or ""
     caption = entry.get("blip_caption") or entry.get("query")
     if caption and isinstance(text, str):
@@ -220,7 +220,7 @@ def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurre
     return NewMemory(
         session=session,
         role=roles[speaker].value,
-        text=_check_text(text),
+        text=check_text(text),
         speaker=speaker,
         metadata={"dia_id": str(entry["dia_id"])} if entry.get("dia_id") else {},
         occurred_at=occurred_at,
@@ -230,16 +230,16 @@ def _locomo_turn(entry: Any, roles: Mapping[Any, Role], *, session: str, occurre
 def _turn(entry: Mapping[str, Any], *, session: str) -> NewMemory:
     key = "text" if "text" in entry else "content"
     if key not in entry:
-        raise _Unreadable("has no `text`")
+        raise UnreadableTurn("has no `text`")
     role = entry.get("role") or Role.USER.value
     if not isinstance(role, str) or (role not in Role.values and role not in _ROLE_NAMES):
-        raise _Unreadable(f"`role` is {role!r}: use {', '.join(Role.values)}")
+        raise UnreadableTurn(f"`role` is {role!r}: use {', '.join(Role.values)}")
     return NewMemory(
         session=_name(entry, "session_id", "session", default=session),
         role=Role(_ROLE_NAMES.get(role, role)).value,
-        text=_check_text(entry[key]),
+        text=check_text(entry[key]),
         speaker=_name(entry, "speaker", default=""),
-        metadata=_check_metadata(entry.get("metadata")),
+        metadata=check_metadata(entry.get("metadata")),
         occurred_at=_moment(entry),
     )
 
@@ -253,42 +253,48 @@ def _name(entry: Mapping[str, Any], *keys: str, default: str) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            raise _Unreadable(f"`{key}` is not a string")
+            raise UnreadableTurn(f"`{key}` is not a string")
         if len(value) > MAX_NAME_CHARS:
-            raise _Unreadable(f"`{key}` has more than {MAX_NAME_CHARS} characters")
+            raise UnreadableTurn(f"`{key}` has more than {MAX_NAME_CHARS} characters")
         if "\0" in value:
-            raise _Unreadable(f"`{key}` holds a NUL character")
+            raise UnreadableTurn(f"`{key}` holds a NUL character")
         return value
     return default
 
 
-def _check_text(text: Any) -> str:
+def check_text(text: Any) -> str:
+    """The text as it may be stored. Raises UnreadableTurn."""
     if not isinstance(text, str):
-        raise _Unreadable("the text is not a string")
+        raise UnreadableTurn("the text is not a string")
     if not text.strip():
-        raise _Unreadable("the text is empty")
+        raise UnreadableTurn("the text is empty")
     if len(text) > MAX_TEXT_CHARS:
-        raise _Unreadable(f"the text has {len(text)} characters, more than {MAX_TEXT_CHARS}")
+        raise UnreadableTurn(f"the text has {len(text)} characters, more than {MAX_TEXT_CHARS}")
     if "\0" in text:
-        raise _Unreadable("the text holds a NUL character")
+        raise UnreadableTurn("the text holds a NUL character")
     return text
 
 
-def _check_metadata(value: Any) -> dict[str, Any]:
+def check_metadata(value: Any) -> dict[str, Any]:
+    """Metadata as it may be stored, empty for None. Raises UnreadableTurn."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _Unreadable("`metadata` is not an object")
+        raise UnreadableTurn("`metadata` is not an object")
     if fault := fault_of(value, most_levels=MAX_METADATA_DEPTH):
         place = f"metadata.{fault.place}" if fault.place else "metadata"
-        raise _Unreadable(f"`{place}` {fault.problem.removesuffix('.')}")
+        raise UnreadableTurn(f"`{place}` {fault.problem.removesuffix('.')}")
     if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
-        raise _Unreadable(f"`metadata` has more than {MAX_METADATA_BYTES} bytes")
+        raise UnreadableTurn(f"`metadata` has more than {MAX_METADATA_BYTES} bytes")
     return value
 
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:
-    key = "occurred_at" if entry.get("occurred_at") is not None else "time"
+    return read_moment(entry, "occurred_at" if entry.get("occurred_at") is not None else "time")
+
+
+def read_moment(entry: Mapping[str, Any], key: str) -> datetime | None:
+    """The moment (UTC) under that key, None where there is none. Raises UnreadableTurn."""
     value = entry.get(key)
     if value is None:
         return None
@@ -296,4 +302,6 @@ def _moment(entry: Mapping[str, Any]) -> datetime | None:
         moment = datetime.fromisoformat(value)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        raise _Unreadable(f"`{key}` is {value!r}: use an ISO 8601 date and time such as 2026-05-08T13:56:00Z") from None
+        raise UnreadableTurn(
+            f"`{key}` is {value!r}: use an ISO 8601 date and time such as 2026-05-08T13:56:00Z"
+        ) from None

@@ -44,6 +44,12 @@ PUBLIC = {
 OPEN_TO_ALL = {"post mcp"}
 # The routes that read by POST, and what a key that may not administer cannot do.
 READ_BY_POST = {
+    "v1/memories/search/",
+    "v2/memories/",
+    "v2/memories/search/",
+    "v3/memories/",
+    "v3/memories/search/",
+    "search",
     "v1/default/banks/<str:bank_id>/memories/recall",
     "v1/default/banks/<str:bank_id>/reflect",
     "v1/query",
@@ -57,6 +63,7 @@ READ_BY_POST = {
     "v1/policy/preview",
 }
 ADMIN = {
+    "post reset",
     "post v1/sessions/reset", "get v1/erasures", "post v1/erasures", "get v1/erasures/<uuid:erasure_id>",
     "post v1/evaluations", "put v1/policy", "post v1/policy/exemptions", "post v1/quarantine/<uuid:item_id>/release",
     "post v1/quarantine/<uuid:item_id>/discard", "get v1/webhooks", "post v1/webhooks",
@@ -157,7 +164,9 @@ def test_a_scope_opens_its_routes_and_no_other(make_tenant, method, route):
     opened = set()
     for scope in ("read", "write", "admin"):
         key = make_tenant("alice", scopes=(scope,))
-        if call(key.client, method, address(route), {} if method != "get" else None).status_code != 403:
+        # As mem0's clients send it: of their routes, some lead to ours else, which have no slash at the end.
+        client = Client(headers={"Authorization": f"Token {key.token}"}) if route.endswith("/") else key.client
+        if call(client, method, address(route), {} if method != "get" else None).status_code != 403:
             opened.add(scope)
 
     name = f"{method} {route}"

@@ -51,6 +51,7 @@ MEMORY_READERS = {
     "memory/services/index/recount.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,
     "memory/services/memories/later.py": JOINED,
+    "memory/services/memories/owners.py": JOINED,
     "memory/services/memories/retired.py": JOINED,
     "memory/services/memories/supersede.py": RECURSIVE,
     "memory/services/memories/usage.py": WITH_WRITE,

@@ -94,3 +94,11 @@ def test_every_route_has_its_fields_in_the_built_site():
 def test_the_site_is_where_make_guide_builds_it():
     assert settings.GUIDE_DIR == SITE
     assert "site_dir: site" in (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["Makefile", "Dockerfile"])
+def test_the_build_counts_warnings(name):
+    """With --quiet mkdocs drops the warnings that --strict would end it for."""
+    (build,) = re.findall(r"mkdocs build .*", (ROOT / name).read_text("utf-8"))
+    assert "--strict" in build
+    assert "--quiet" not in build

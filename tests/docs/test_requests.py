@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -80,6 +81,7 @@ class Reader:
 
     def _send(self, words: list[str], page: Path) -> Any:
         method, path, body, headers = "", "", None, {}
+        query: list[str] = []
         given = iter(words[1:])
         for word in given:
             if word == "-X":
@@ -87,11 +89,17 @@ class Reader:
             elif word == "-H":
                 name, _, value = next(given).partition(": ")
                 headers[name] = value
+            elif word == "--data-urlencode":
+                name, _, value = next(given).partition("=")
+                query.append(f"{name}={quote(value)}")
+            elif word == "-d" and "-G" in words:
+                query.append(next(given))
             elif word == "-d":
                 body = next(given)
-            elif word not in ("-s", "-N"):
+            elif word not in ("-s", "-N", "-G"):
                 path = word.removeprefix(SERVER)
         assert path.startswith("/"), words
+        path += f"?{'&'.join(query)}" if query else ""
         if body and body.startswith("@"):
             body = self.files[body[1:]]
         for shown, real in self.ids.items():
@@ -99,7 +107,11 @@ class Reader:
         headers.pop("Authorization", None)
         kind = headers.pop("Content-Type", "application/json")
         send = getattr(self.client, (method or ("post" if body else "get")).lower())
-        return send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
+        answer = send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)
+        if answer.streaming:
+            # Read to its end: what it holds of the server is given back then.
+            list(answer.streaming_content)
+        return answer
 
     def _compare(self, shown: Any, real: Any, page: Path, at: str = "") -> None:
         where = f"{name_of(page)}: {at or 'the answer'}"

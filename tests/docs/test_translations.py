@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, Block, blocks, headings, name_of, pages, twin_of
+from tests.docs.pages import ROOT, Block, anchors, blocks, headings, links, name_of, pages, twin_of
 
 TRANSLATED = [page for page in pages() if twin_of(page).exists() and ".zh" not in page.name]
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -40,3 +40,20 @@ def test_both_languages_have_the_same_headings_commands_and_rows(written: Path):
     ]
     assert len(re.findall(r"^\|", english, re.MULTILINE)) == len(re.findall(r"^\|", chinese, re.MULTILINE))
     assert all(CHINESE.search(words) for _, words in headings(chinese) if words not in ("MemOS", "API"))
+
+
+def test_an_anchor_that_the_chinese_site_links_to_is_in_the_chinese_page():
+    """The site in Chinese shows a page that has no twin in English, and leads its links to Chinese pages."""
+    shown = [page for page in pages() if not twin_of(page).exists()]
+    missing = []
+    for page in shown:
+        for link in links(page.read_text("utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve()
+            if not anchor or target not in TRANSLATED:
+                continue
+            chinese = twin_of(target).read_text("utf-8")
+            if anchor not in anchors(chinese) and f'<a id="{anchor}"></a>' not in chinese:
+                missing.append((name_of(page), link))
+
+    assert missing == []

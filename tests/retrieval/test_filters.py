@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +30,8 @@ from memory.retrieval.pipeline import retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import active_model
+from memory.services.memories.edit import edit
+from memory.types import system_access
 
 DAY = datetime(2026, 5, 8, tzinfo=UTC)
 
@@ -44,7 +48,11 @@ def nested(word: str, levels: int) -> Any:
     [
         ([], "", "must be an object"),
         ("role", "", "must be an object"),
-        ({"colour": "red"}, "colour", "is no field. There are metadata.<key>, role, speaker, session_id, tier"),
+        (
+            {"colour": "red"},
+            "colour",
+            "is no field. There are metadata.<key>, id, text, role, speaker, session_id, tier",
+        ),
         ({"metadata": {"a": 1}}, "metadata", "is no field"),
         ({"metadata.": 1}, "metadata.", "names no key"),
         ({"metadata.a..b": 1}, "metadata.a..b", "names no key"),
@@ -59,6 +67,11 @@ def nested(word: str, levels: int) -> Any:
         ({"not": {}}, "not", "must not be empty"),
         ({"not": {"role": "boss"}}, "not.role", "must be one of user, agent, system, tool"),
         ({"role": {}}, "role", "must not be empty"),
+        ({"id": "seven"}, "id", "must be the id of a memory"),
+        ({"id": {"in": [7]}}, "id.in[0]", "must be a string"),
+        ({"text": "ferry"}, "text", "'eq' is no operator for it. There are contains, icontains."),
+        ({"metadata.a": {"icontains": "x"}}, "metadata.a", "'icontains' is no operator for it"),
+        ({"updated_at": {"gte": "soon"}}, "updated_at.gte", "must be an ISO 8601 date"),
         ({"role": {"gt": "user"}}, "role", "'gt' is no operator for it. There are eq, ne, in."),
         ({"metadata.a": {"$eq": 1}}, "metadata.a", "'$eq' is no operator for it"),
         ({"metadata.a": {"x" * 600: 1}}, "metadata.a", "A name is no operator for it"),
@@ -219,6 +232,35 @@ def test_the_fields_of_every_memory(alice, remember):
     assert matching(alice, {"not": {"or": [{"role": "user"}, {"tier": "L3"}]}}) == {bot}
     assert matching(alice, {}, as_of=DAY) == {old}
     assert matching(alice, {"role": "user"}, as_of=DAY) == set()
+
+
+def test_identities_and_characters(alice, remember):
+    ferry = remember(alice, "The FERRY leaves at 9_30%.")
+    train = remember(alice, "Der Zug fährt um elf; 渡轮九点开。")
+
+    assert matching(alice, {"id": ferry.upper()}) == {ferry}
+    assert matching(alice, {"id": {"in": [ferry, train]}}) == {ferry, train}
+    assert matching(alice, {"id": {"ne": ferry}}) == {train}
+    assert matching(alice, {"text": {"contains": "FERRY"}}) == {ferry}
+    assert matching(alice, {"text": {"contains": "ferry"}}) == set()
+    assert matching(alice, {"text": {"icontains": "ferry"}}) == {ferry}
+    assert matching(alice, {"text": {"icontains": "FÄHRT"}}) == {train}
+    assert matching(alice, {"text": {"contains": "九点"}}) == {train}
+    # No pattern, but characters.
+    assert matching(alice, {"text": {"contains": "_30%"}}) == {ferry}
+    assert matching(alice, {"text": {"contains": "9.30"}}) == set()
+    assert matching(alice, {"not": {"text": {"icontains": "ferry"}}}) == {train}
+
+
+def test_a_memory_is_as_new_as_its_last_correction(alice, remember):
+    corrected, untouched = remember(alice, "one"), remember(alice, "two")
+    Memory.objects.across_namespaces().update(created_at=DAY)
+    access = system_access("tests")
+    edit(access, memory_id=uuid.UUID(corrected), text="One.", reason="a capital letter", now=timezone.now())
+
+    assert matching(alice, {"updated_at": {"gt": "2026-05-09"}}) == {corrected}
+    assert matching(alice, {"updated_at": {"eq": DAY.isoformat()}}) == {untouched}
+    assert matching(alice, {"created_at": {"lte": DAY.isoformat()}}) == {corrected, untouched}
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])

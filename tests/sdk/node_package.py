@@ -42,10 +42,23 @@ def node_package(tmp_path_factory: pytest.TempPathFactory) -> NodePackage:
     return install((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "typescript")
 
 
-def install(folder: Path) -> NodePackage:
-    """The package, built once for all processes that share `folder`. Skips where there is no npm or no registry."""
+def install_published(tmp_path_factory: pytest.TempPathFactory, package: str) -> Path:
+    """A folder in which a package of the registry is installed. Skips where there is no npm or no registry."""
+    _need_node()
+    folder = tmp_path_factory.mktemp("published")
+    (folder / "package.json").write_text('{"private": true, "type": "module"}\n', encoding="utf-8")
+    _npm(folder, "install", "--prefer-offline", "--ignore-scripts", "--legacy-peer-deps", package)
+    return folder
+
+
+def _need_node() -> None:
     if not (shutil.which("node") and shutil.which("npm")):
         pytest.skip("node and npm are not installed: apt-get install nodejs npm")
+
+
+def install(folder: Path) -> NodePackage:
+    """The package, built once for all processes that share `folder`. Skips where there is no npm or no registry."""
+    _need_node()
     package = NodePackage(folder / "source", folder / "home")
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:

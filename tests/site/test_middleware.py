@@ -16,6 +16,9 @@ ORIGINS = [f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for po
         ("/api/v1/memory/query/", "/api/v1/memory/query"),
         ("/health/", "/health"),
         ("/openapi.json/", "/openapi.json"),
+        # mem0's routes, for who sends no key as mem0 does.
+        ("/v1/memories/?namespace=alice", "/v1/memories?namespace=alice"),
+        ("/v1/entities/", "/v1/entities"),
     ],
 )
 def test_a_slash_too_many_leads_to_the_route_with_method_and_body(alice, path, target):
@@ -40,6 +43,15 @@ def test_nobody_is_sent_elsewhere(alice, path):
     answer = alice.client.get(path)
     assert answer.status_code == 404
     assert "Location" not in answer
+
+
+@pytest.mark.parametrize("path", ["/v1/ping", "/v1/memories/search", "/v3/memories/add"])
+def test_a_route_of_mem0s_without_its_slash_is_not_there(alice, path):
+    assert alice.client.post(path, data={}, content_type="application/json").status_code == 404
+
+
+def test_a_page_without_its_slash_is_found(client, db):
+    assert client.get("/ops")["Location"] == "/ops/"
 
 
 @pytest.mark.parametrize("path", ["/ops/", "/admin/login/"])

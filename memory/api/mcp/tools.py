@@ -11,6 +11,7 @@ from memory.api.mcp import tool_schemas as schemas
 from memory.api.mcp.route_call import Route
 from memory.api.mcp.tool_call import ToolCall
 from memory.api.views.answer import AnswerViewSet
+from memory.api.views.bulk import MemoriesViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.memories import UNSAID, MemoryViewSet
 from memory.api.views.query import QueryViewSet
@@ -21,7 +22,7 @@ _ADD = Route(IngestViewSet, "create", "POST", "/v1/ingest")
 _SEARCH = Route(SearchViewSet, "create", "POST", "/v1/search")
 _QUERY = Route(QueryViewSet, "create", "POST", "/v1/query")
 _ANSWER = Route(AnswerViewSet, "create", "POST", "/v1/answer")
-LIST_MEMORIES = Route(MemoryViewSet, "list", "GET", "/v1/memories")
+LIST_MEMORIES = Route(MemoriesViewSet, "list", "GET", "/v1/memories")
 _GET = Route(MemoryViewSet, "retrieve", "GET", "/v1/memories/{memory_id}")
 _UPDATE = Route(MemoryViewSet, "partial_update", "PATCH", "/v1/memories/{memory_id}")
 _DELETE = Route(MemoryViewSet, "destroy", "DELETE", "/v1/memories/{memory_id}")

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
-
 from memory.errors import InvalidInput
 from memory.models import Memory
 from memory.models.memory import MemoryQuerySet
-from memory.models.sql import positional
 from memory.retrieval.filters import Filter
-from memory.retrieval.predicate import predicate
-from memory.services.memories.read import MemoryFilter, list_sources, narrow_rows, to_dict
+from memory.services.memories.read import MemoryFilter, list_sources, meet, narrow_rows, to_dict
 from memory.text.analysis import terms
 from memory.types import Scope
 
@@ -52,12 +46,7 @@ def _narrow(rows: MemoryQuerySet, wanted: MemoryFilter, where: Filter | None, *,
                 "This holds no word that is indexed (the, of, 的 and the like are not).", detail={"field": "text"}
             )
         rows = rows.filter(terms__contains=sorted(found))
-    condition = predicate(where)
-    if condition is None:
-        return rows
-    # Django calls the table by its name. What a client wrote is bound, and not in the statement.
-    statement, values = positional(re.sub(r"\bm\.", "memory_memory.", condition.sql), condition.parameters)
-    return rows.filter(RawSQL(statement, values, output_field=BooleanField()))  # noqa: S611 - see above
+    return meet(rows, where)
 
 
 def _read(rows: MemoryQuerySet) -> list[Memory]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, Exists, OuterRef, Q, Subquery
+from django.db.models import BooleanField, Count, Exists, OuterRef, Q, Subquery
+from django.db.models.expressions import RawSQL
 from django.db.models.lookups import Exact
 from psycopg.errors import QueryCanceled
 
@@ -31,6 +33,9 @@ from memory.models import (
 from memory.models.audit import FREQUENT
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.paging import page_of
+from memory.models.sql import positional
+from memory.retrieval.filters import Filter
+from memory.retrieval.predicate import predicate
 from memory.services.facts.sources import sources_of
 from memory.services.memories import unsure_pairs
 from memory.services.memories.change import state_of
@@ -81,13 +86,16 @@ def list_memories(
     return [to_dict(memory, sources) for memory in page], page[-1].pk if following else None
 
 
-def list_slice(scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime) -> tuple[list[dict[str, Any]], int]:
-    """The namespace's memories from the `offset`th on, newest recorded first, and how many there are in all.
+def list_slice(
+    scope: Scope, *, wanted: MemoryFilter, offset: int, now: datetime, where: Filter | None = None
+) -> tuple[list[dict[str, Any]], int]:
+    """The namespace's memories for which `where` holds, from the `offset`th on, newest recorded first, and how many
+    there are in all.
 
     Raises as `list_memories`.
     """
     with _limit_time():
-        rows = _select(scope, wanted, now=now)
+        rows = meet(_select(scope, wanted, now=now), where)
         part, total = list(rows[offset : offset + wanted.limit]), rows.count()
     sources = list_sources(part)
     return [to_dict(memory, sources) for memory in part], total
@@ -259,6 +267,16 @@ def _get_reachable(access: Access, memory_id: uuid.UUID) -> Memory:
     if memory is None:
         raise NotFound(f"There is no memory {memory_id} that this key reaches.", detail={"field": "memory_id"})
     return memory
+
+
+def meet(rows: MemoryQuerySet, where: Filter | None) -> MemoryQuerySet:
+    """Those of the rows for which the filter holds."""
+    condition = predicate(where)
+    if condition is None:
+        return rows
+    # Django calls the table by its name. What a client wrote is bound, and not in the statement.
+    statement, values = positional(re.sub(r"\bm\.", "memory_memory.", condition.sql), condition.parameters)
+    return rows.filter(RawSQL(statement, values, output_field=BooleanField()))  # noqa: S611 - see above
 
 
 def narrow_rows(rows: MemoryQuerySet, wanted: MemoryFilter, *, now: datetime) -> MemoryQuerySet:

@@ -207,6 +207,23 @@ SELECT id FROM chain WHERE id IS NOT NULL
 """
 
 
+_SUPERSEDED = """
+WITH RECURSIVE chain (id) AS (
+    SELECT id FROM memory_memory WHERE namespace_id = %(namespace_id)s AND superseded_by = %(id)s
+    UNION
+    SELECT m.id FROM memory_memory m JOIN chain c ON m.namespace_id = %(namespace_id)s AND m.superseded_by = c.id
+)
+SELECT id FROM chain
+"""
+
+
+def find_superseded(scope: Scope, memory_id: uuid.UUID) -> list[uuid.UUID]:
+    """What the memory superseded, what that superseded, and so on."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SUPERSEDED, {"namespace_id": scope.namespace_id, "id": memory_id})
+        return [identity for (identity,) in cursor.fetchall()]
+
+
 def _successors(memory: Memory) -> set[uuid.UUID]:
     """What superseded the memory, what superseded that, and so on."""
     with connection.cursor() as cursor:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
+from django.db.models import Max
+
 from memory.models import Memory, MemoryVersion
-from memory.types import Access
+from memory.types import Access, Scope
 
 
 def keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) -> None:
@@ -22,3 +26,9 @@ def keep_version(access: Access, memory: Memory, reason: str, *, now: datetime) 
         actor=access.actor,
         replaced_at=now,
     )
+
+
+def find_last_changes(scope: Scope, memory_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, datetime]:
+    """When those of the namespace's memories were last corrected that ever were."""
+    versions = MemoryVersion.objects.in_scope(scope).filter(memory_id__in=memory_ids).order_by()
+    return dict(versions.values_list("memory_id").annotate(Max("replaced_at")))

@@ -212,13 +212,11 @@ def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> b
     if limit is not None:
         raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
     soft = warning(held.budget, used=used + reserved, asked=asked)
-    if soft is None:
-        return False
-    # It may be the call before that has reached it, by taking more than it had asked for.
-    if _record_reached(payer, held, soft, now=now):
+    # A call may have taken more than it asked for: it is not always the one that asks beyond the limit that reaches it.
+    if soft is not None and _record_reached(payer, held, soft, now=now):
         extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
         log.warning("a soft budget of model calls is reached", extra=extra)
-    return True
+    return soft is not None
 
 
 def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExceeded, *, now: datetime) -> None:
@@ -231,10 +229,8 @@ def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExc
 
 
 def _record_reached(payer: Payer, held: HeldBudget, limit: Limit, *, now: datetime) -> bool:
-    """Has the audit log of the payer's namespace say, once a period, that a limit is reached; whether it says so now.
-
-    Under the budget's lock.
-    """
+    """Has the audit log of the payer's namespace say that a limit is reached, under its lock; False when it has said so
+    in this period."""
     kind = "hard" if limit.hard else "soft"
     begun = held.budget.begins(now).date()
     subject = f"budget:{held.holder}:{held.id}:{kind}_{limit.unit}:{begun}"

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AddedData(TypedDict):
+    memory: str
+
+
 class ArmShare(TypedDict):
     raw: float
     rank: int | None
@@ -360,6 +364,9 @@ class EvaluationResult(TypedDict):
 EvaluationStatusEnum: TypeAlias = Literal["queued", "running", "finished", "failed"]
 
 
+EventEnum: TypeAlias = Literal["ADD", "UPDATE", "DELETE"]
+
+
 EventTypeEnum: TypeAlias = Literal[
     "memory.added",
     "memory.changed",
@@ -482,6 +489,18 @@ LinkEnum: TypeAlias = Literal["own", "rule", "stated", "apart", "staff"]
 LinkKindEnum: TypeAlias = Literal["supersedes", "restates", "contradicts", "both_hold", "derived_from"]
 
 
+Category: TypeAlias = str
+
+
+class ListMemoriesRequest(TypedDict):
+    categories: NotRequired[list[Category] | None]
+    show_expired: NotRequired[bool | None]
+    filters: dict[str, Any]
+    start_date: NotRequired[str | None]
+    end_date: NotRequired[str | None]
+    latest_only: NotRequired[bool | None]
+
+
 LogicalOperatorEnum: TypeAlias = Literal["and", "or"]
 
 
@@ -496,13 +515,69 @@ class MarkRequest(TypedDict):
     relevant: bool
 
 
+class Mem0Done(TypedDict):
+    message: str
+
+
+class Mem0FeedbackRequest(TypedDict):
+    memory_id: str
+    feedback: FeedbackEnum
+    feedback_reason: NotRequired[str | None]
+
+
+class Mem0Memory(TypedDict):
+    id: str
+    memory: str
+    user_id: str | None
+    agent_id: str | None
+    app_id: str | None
+    run_id: str | None
+    metadata: dict[str, Any]
+    categories: list[str]
+    expiration_date: str | None
+    created_at: str
+    updated_at: str
+
+
+class MemoryEvent(TypedDict):
+    id: str
+    memory_id: str
+    input: list[dict[str, Any]]
+    old_memory: str | None
+    new_memory: str | None
+    user_id: str | None
+    event: EventEnum
+    metadata: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
 MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "fact"]
+
+
+class MemoryPage(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[Mem0Memory]
 
 
 MemoryStateEnum: TypeAlias = Literal["active", "archived"]
 
 
+class MemoryToDeleteRequest(TypedDict):
+    memory_id: str
+
+
 MemoryUnitStateEnum: TypeAlias = Literal["valid", "invalidated"]
+
+
+class MemoryUpdateRequest(TypedDict):
+    text: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    timestamp: NotRequired[str | float]
+    expiration_date: NotRequired[str | None]
+    memory_id: str
 
 
 class MergeRequest(TypedDict):
@@ -585,11 +660,28 @@ class Opinion(TypedDict):
     created_at: str
 
 
+class OpinionKept(TypedDict):
+    id: str
+    feedback: FeedbackEnum
+    feedback_reason: str | None
+    message: str
+
+
 class OptionalReasonRequest(TypedDict):
     reason: NotRequired[str]
 
 
 OriginEnum: TypeAlias = Literal["default", "environment", "namespace"]
+
+
+OwnerTypeEnum: TypeAlias = Literal["user", "agent", "app", "run"]
+
+
+class OwnersRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
 
 
 PackSectionEnum: TypeAlias = Literal["procedural", "durable", "summary", "window", "hits"]
@@ -627,6 +719,13 @@ class PatchedWebhookChangeRequest(TypedDict):
     description: NotRequired[str]
     include_text: NotRequired[bool]
     enabled: NotRequired[bool]
+
+
+class Ping(TypedDict):
+    status: str
+    org_id: str
+    project_id: str
+    user_email: str | None
 
 
 class Gate(TypedDict):
@@ -998,10 +1097,53 @@ class Schedule(TypedDict):
     late: bool
 
 
+class ScoreBreakdown(TypedDict):
+    semantic: float
+    bm25: float
+
+
+class SearchMemoriesRequest(TypedDict):
+    categories: NotRequired[list[Category] | None]
+    show_expired: NotRequired[bool | None]
+    query: str
+    filters: dict[str, Any]
+    metadata: NotRequired[dict[str, Any] | None]
+    top_k: NotRequired[int | None]
+    threshold: NotRequired[float | None]
+    fields: NotRequired[list[str] | None]
+
+
+class SearchMemoriesV1Request(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    categories: NotRequired[list[Category] | None]
+    show_expired: NotRequired[bool | None]
+    query: str
+    metadata: NotRequired[dict[str, Any] | None]
+    top_k: NotRequired[int | None]
+    limit: NotRequired[int | None]
+    threshold: NotRequired[float | None]
+
+
 class SearchProof(TypedDict):
     searched: int
     found_before: int
     found_after: int
+
+
+class SearchServerRequest(TypedDict):
+    categories: NotRequired[list[Category] | None]
+    show_expired: NotRequired[bool | None]
+    query: str
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    filters: NotRequired[dict[str, Any] | None]
+    top_k: NotRequired[int | None]
+    limit: NotRequired[int | None]
+    threshold: NotRequired[float | None]
 
 
 class Seeded(TypedDict):
@@ -1010,6 +1152,10 @@ class Seeded(TypedDict):
     session_id: str
     inserted: int
     memory_ids: list[str]
+
+
+class ServerMemoryList(TypedDict):
+    results: list[Mem0Memory]
 
 
 class SignalShare(TypedDict):
@@ -1145,7 +1291,33 @@ TriggerReasonEnum: TypeAlias = Literal[
 ]
 
 
+class UpdateManyRequest(TypedDict):
+    memories: list[MemoryUpdateRequest]
+
+
+class UpdateMemoryRequest(TypedDict):
+    text: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+    timestamp: NotRequired[str | float]
+    expiration_date: NotRequired[str | None]
+
+
 UpdateModeEnum: TypeAlias = Literal["append"]
+
+
+class UpdatedMemory(TypedDict):
+    id: str
+    memory: str
+    user_id: str | None
+    agent_id: str | None
+    app_id: str | None
+    run_id: str | None
+    metadata: dict[str, Any]
+    categories: list[str]
+    expiration_date: str | None
+    created_at: str
+    updated_at: str
+    text: str
 
 
 class Usage(TypedDict):
@@ -1234,6 +1406,21 @@ class WorkingMemory(TypedDict):
     l1_window: list[Told]
     session_summary: str
     session_summary_id: str | None
+
+
+Id = TypedDict(
+    "Id",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[str]],
+    },
+)
+
+
+class Text(TypedDict):
+    contains: NotRequired[str]
+    icontains: NotRequired[str]
 
 
 Role = TypedDict(
@@ -1331,12 +1518,28 @@ CreatedAt = TypedDict(
 )
 
 
+UpdatedAt = TypedDict(
+    "UpdatedAt",
+    {
+        "eq": NotRequired[str],
+        "ne": NotRequired[str],
+        "in": NotRequired[list[InItem]],
+        "gt": NotRequired[str],
+        "gte": NotRequired[str],
+        "lt": NotRequired[str],
+        "lte": NotRequired[str],
+    },
+)
+
+
 Filter = TypedDict(
     "Filter",
     {
         "and": NotRequired[list["Filter"]],
         "or": NotRequired[list["Filter"]],
         "not": NotRequired["Filter"],
+        "id": NotRequired[str | Id],
+        "text": NotRequired[Text],
         "role": NotRequired[Literal["user", "agent", "system", "tool"] | Role],
         "speaker": NotRequired[str | Speaker],
         "session_id": NotRequired[str | SessionId],
@@ -1345,8 +1548,16 @@ Filter = TypedDict(
         "importance": NotRequired[float | Importance],
         "occurred_at": NotRequired[str | OccurredAt],
         "created_at": NotRequired[str | CreatedAt],
+        "updated_at": NotRequired[str | UpdatedAt],
     },
 )
+
+
+class AddedMemory(TypedDict):
+    id: str
+    memory: str
+    event: EventEnum
+    data: AddedData
 
 
 class Alias(TypedDict):
@@ -1513,6 +1724,10 @@ class Condensation(TypedDict):
 
 class CondensationList(TypedDict):
     condensations: list[Condensation]
+
+
+class DeleteManyRequest(TypedDict):
+    memories: list[MemoryToDeleteRequest]
 
 
 class Delivery(TypedDict):
@@ -1729,6 +1944,22 @@ class Explanation(TypedDict):
     reason: str
 
 
+class FoundMemory(TypedDict):
+    id: str
+    memory: str
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any]]
+    categories: NotRequired[list[str]]
+    expiration_date: NotRequired[str | None]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    score: NotRequired[float]
+    score_breakdown: NotRequired[ScoreBreakdown]
+
+
 class Graph(TypedDict):
     nodes: list[Entity]
     edges: list[Edge]
@@ -1810,6 +2041,17 @@ class ManifestSection(TypedDict):
     items: list[ManifestItem]
 
 
+class Mem0Error(TypedDict):
+    error: ErrorBody
+    detail: NotRequired[str]
+
+
+class Mem0TurnRequest(TypedDict):
+    role: NotRequired[RoleNameEnum]
+    content: str | list[str | dict[str, Any]] | None
+    name: NotRequired[str | None]
+
+
 class Memory(TypedDict):
     id: str
     namespace: str
@@ -1885,6 +2127,23 @@ class Outcome(TypedDict):
     accepted: bool
     verdict: GateDecisionEnum
     reasons: list[Reason]
+
+
+class Owner(TypedDict):
+    id: str
+    name: str
+    type: OwnerTypeEnum
+    total_memories: int
+    owner: str
+    created_at: str
+    updated_at: str
+
+
+class OwnerPage(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[Owner]
 
 
 class PatchedEditWhereRequest(TypedDict):
@@ -2182,6 +2441,46 @@ class WhyRequest(TypedDict):
     memory_id: str
 
 
+class AddEvent(TypedDict):
+    id: str
+    event_type: str
+    status: str
+    results: list[AddedMemory]
+    created_at: str
+    updated_at: str
+
+
+class AddEventPage(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[AddEvent]
+
+
+class AddMemoriesRequest(TypedDict):
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    app_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    messages: list[Mem0TurnRequest]
+    metadata: NotRequired[dict[str, Any] | None]
+    infer: NotRequired[bool | None]
+    timestamp: NotRequired[str | float | None]
+    expiration_date: NotRequired[str | None]
+    filters: NotRequired[OwnersRequest | None]
+
+
+class Added(TypedDict):
+    message: str
+    status: str
+    event_id: str
+    results: list[AddedMemory]
+
+
+class AddedList(TypedDict):
+    results: list[AddedMemory]
+
+
 class BulkChange(TypedDict):
     id: str | None
     namespace: str
@@ -2296,6 +2595,10 @@ class Error(TypedDict):
 
 class EvaluationList(TypedDict):
     evaluations: list[EvaluationRun]
+
+
+class FoundMemories(TypedDict):
+    results: list[FoundMemory]
 
 
 class History(TypedDict):

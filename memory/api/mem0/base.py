@@ -1,0 +1,319 @@
+"""What the routes of mem0's API share: whose memories they reach, and how they tell them and their refusals."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.errors import exception_handler
+from memory.api.mem0 import filters
+from memory.api.mem0.answers import Mem0ErrorSerializer
+from memory.api.mem0.authentication import Mem0KeyAuthentication
+from memory.api.message_fields import Content
+from memory.api.views.base import MemosViewSet
+from memory.enums import AuditEvent, MemoryState
+from memory.errors import NotFound
+from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata
+from memory.retrieval.filters import Filter, FilterError
+from memory.services.facts.due import wants_facts
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories import bulk, bulk_run, edit, lifecycle, read
+from memory.services.memories.read import MemoryFilter
+from memory.services.memories.supersede import find_superseded
+from memory.services.memories.versions import find_last_changes
+from memory.services.recall.search import Ask, search
+from memory.services.tenancy.namespaces import only_namespace
+from memory.types import Ingested, NewMemory, Scope
+
+NAMESPACE_HEADER = "X-MemOS-Namespace"
+# The namespace of a key that reaches all of them.
+NAMESPACE = "mem0"
+MAX_NAME_CHARS = 128
+REASON = "through mem0's API"
+# So long a request waits for the memories of a filter to be archived; the worker does the rest.
+ARCHIVE_SECONDS = 5.0
+
+
+NAMESPACE_PARAMETER = OpenApiParameter(
+    NAMESPACE_HEADER,
+    {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS},
+    OpenApiParameter.HEADER,
+    description="Whose memory it is; without it the key's only namespace, and `mem0` for a key that reaches all",
+)
+
+
+class Mem0ViewSet(MemosViewSet):
+    """Answers as mem0's API does; refusals hold their message where its clients look for it."""
+
+    authentication_classes = (Mem0KeyAuthentication,)
+    error_serializer = Mem0ErrorSerializer
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
+        return _handle
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuses a header that names no namespace, also where the route needs none."""
+        super().initial(request, *args, **kwargs)
+        name = request.headers.get(NAMESPACE_HEADER)
+        if name is not None and not 1 <= len(name) <= MAX_NAME_CHARS:
+            raise ValidationError({NAMESPACE_HEADER: f"must have 1 to {MAX_NAME_CHARS} characters."})
+
+    def own_scope(self, *, create: bool = False) -> Scope | None:
+        """The scope of the namespace that the header names, else of the key's only one, else of `mem0`.
+
+        None where there is none and the key reaches all. Raises NotFound, ValidationError.
+        """
+        name = self.request.headers.get(NAMESPACE_HEADER)
+        if name is None:
+            name = only_namespace(self.access)
+        if name is None and not self.access.all_namespaces:
+            raise ValidationError(
+                {NAMESPACE_HEADER: "is missing: this key reaches several namespaces, and the header says which it is."}
+            )
+        name = name or NAMESPACE
+        return self.scope(name) if create else self.scope_if_there(name)
+
+    def add_messages(self, values: Mapping[str, Any], *, split: bool) -> tuple[Scope, Ingested, list[dict[str, Any]]]:
+        """Remembers the messages; `split`: those of a user and an agent belong to the one or the other, by role.
+
+        Returns what became of them and the memories that were made.
+        """
+        now = timezone.now()
+        scope = self.own_scope(create=True)
+        assert scope is not None
+        owners = Owners.read(values)
+        extra = {EXPIRATION: values["expiration_date"]} if values.get("expiration_date") else {}
+        turns = []
+        for message in values["messages"]:
+            content: Content | None = message["content"]
+            if content is None or not content.text:
+                continue
+            own = owners.of_role(message["role"]) if split else owners
+            metadata = {**(values["metadata"] or {}), **extra, **own.ids}
+            session = owners.name_session(values.get("timestamp") or now)
+            turns.append((scope, NewMemory(session, message["role"], content.text, message["name"] or "", metadata,
+                                           values.get("timestamp"))))  # fmt: skip
+        if not turns:
+            raise ValidationError({"messages": "hold no text: MemOS reads texts only."})
+        done = ingest_batch(turns, now=now, idempotency=self.idempotency())
+        return scope, done, read.get_many(scope, done.memory_ids)
+
+    def search(self, where: Filter, values: Mapping[str, Any], *, top_k: int) -> list[dict[str, Any]]:
+        """The memories that answer, with score."""
+        scope = self.own_scope()
+        if scope is None:
+            return []
+        where = filters.join(where, *narrow(values))
+        ask = Ask(values["query"], top_k, timezone.now(), where=where, min_relevance=values["threshold"] or 0.0)
+        hits = search(scope, ask).hits
+        changes = find_last_changes(scope, [hit.id for hit in hits])
+        return [
+            {
+                **_describe(str(hit.id), hit.text, hit.metadata, hit.created_at.isoformat()),
+                "updated_at": (changes.get(hit.id) or hit.created_at).isoformat(),
+                "score": hit.relevance,
+                "score_breakdown": {"semantic": hit.similarity, "bm25": hit.bm25},
+            }
+            for hit in hits
+        ]
+
+    def page(self, where: Filter, paging: Mapping[str, Any], *, current: bool | None = None) -> dict[str, Any]:
+        """A page of the memories for which the filter holds."""
+        scope = self.own_scope()
+        size, offset = paging["page_size"], (paging["page"] - 1) * paging["page_size"]
+        rows: list[dict[str, Any]] = []
+        total = 0
+        if scope is not None:
+            wanted = MemoryFilter(current=current, limit=size)
+            rows, total = read.list_slice(scope, wanted=wanted, offset=offset, now=timezone.now(), where=where)
+        return {**self.addresses(paging, total), "results": self.describe_rows(scope, rows)}
+
+    def addresses(self, paging: Mapping[str, Any], total: int) -> dict[str, Any]:
+        """How many there are, and the addresses of the pages beside this one."""
+        page, size = paging["page"], paging["page_size"]
+
+        def address(number: int) -> str:
+            query = {**self.request.query_params.dict(), "page": number, "page_size": size}
+            return self.request.build_absolute_uri(f"{self.request.path}?{urlencode(query)}")
+
+        return {
+            "count": total,
+            "next": address(page + 1) if page * size < total else None,
+            "previous": address(page - 1) if page > 1 else None,
+        }
+
+    def describe_rows(self, scope: Scope | None, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Memories of the namespace as mem0's clients have them."""
+        changes = find_last_changes(scope, [uuid.UUID(row["id"]) for row in rows]) if scope and rows else {}
+        return [
+            {
+                **_describe(row["id"], row["text"], row["metadata"], row["created_at"]),
+                "updated_at": changes[uuid.UUID(row["id"])].isoformat()
+                if uuid.UUID(row["id"]) in changes
+                else row["created_at"],
+            }
+            for row in rows
+        ]
+
+    def find(self, memory_id: uuid.UUID) -> dict[str, Any]:
+        """An active memory. Raises NotFound."""
+        row = read.get_memory(self.access, memory_id=memory_id)
+        if row["state"] != MemoryState.ACTIVE:
+            raise NotFound(
+                f"The memory {memory_id} was deleted. POST /v1/memories/{memory_id}/restore brings it back.",
+                detail={"field": "memory_id"},
+            )
+        return row
+
+    def describe_one(self, memory_id: uuid.UUID) -> dict[str, Any]:
+        """One active memory. Raises NotFound."""
+        row = self.find(memory_id)
+        scope = self.scope(row["namespace"], create=False)
+        return self.describe_rows(scope, [row])[0]
+
+    def list_history(self, memory_id: uuid.UUID) -> list[dict[str, Any]]:
+        """What became of a memory, oldest first. Raises NotFound."""
+        told = read.history(self.access, memory_id=memory_id, limit=1000)
+        return _tell_history(told)
+
+    def delete_one(self, memory_id: uuid.UUID, *, linked: bool = False) -> Response:
+        """Archives a memory. Raises NotFound, Conflict."""
+        row = self.find(memory_id)
+        if linked:
+            scope = self.scope(row["namespace"], create=False)
+            ids = [memory_id, *find_superseded(scope, memory_id)]
+            edit.archive(self.access, memory_ids=ids, reason=REASON, now=timezone.now(), request_id=self.request_id)
+        else:
+            lifecycle.archive_one(self.access, memory_id=memory_id, reason=REASON, now=timezone.now())
+        return Response({"message": "Memory deleted successfully!"})
+
+    def delete_where(self, where: Filter | None) -> tuple[int, str]:
+        """Archives the memories for which the filter holds; how many they are, and what to say of it."""
+        scope = self.own_scope()
+        if scope is None:
+            return 0, "There are no memories to delete."
+        change = bulk.archive_where(scope, where=where, reason=REASON, now=timezone.now())
+        bulk_run.carry_out(
+            namespace_id=scope.namespace_id, change_id=change.id, now=timezone.now, seconds=ARCHIVE_SECONDS
+        )
+        done = bulk.to_dict(bulk.find(self.access, change_id=change.id))
+        if done["finished_at"] is None:
+            return change.matched, f"{change.matched} memories are being deleted: GET /v1/memories/bulk/{change.id}"
+        if done["refused"]:
+            return change.matched, f"{done['refused']} of {change.matched} memories stay: a legal hold keeps them."
+        return change.matched, "Memories deleted successfully!"
+
+
+def narrow(values: Mapping[str, Any]) -> list[Filter]:
+    """What a search or a list is narrowed by beside its filters. Raises ValidationError."""
+    parts: list[Filter] = []
+    if not values["show_expired"]:
+        parts.append(filters.not_expired(timezone.now().date()))
+    try:
+        if values.get("categories"):
+            parts.append(filters.hold_categories(values["categories"]))
+        if values.get("metadata"):
+            parts.append(filters.hold_metadata(values["metadata"]))
+    except FilterError as error:
+        raise ValidationError({error.place: error.problem}) from error
+    return parts
+
+
+def describe_added(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A memory that was added."""
+    return {"id": row["id"], "memory": row["text"], "event": "ADD", "data": {"memory": row["text"]}}
+
+
+def count_memories(number: int) -> str:
+    """As words: `1 memory`, `2 memories`."""
+    return f"{number} {'memory' if number == 1 else 'memories'}"
+
+
+def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None) -> str:
+    """What became of messages, in a sentence or two."""
+    stored, kept_out = len(done.memory_ids), [one for one in done.outcomes if not one.accepted]
+    says = f"{count_memories(stored)} stored"
+    if infer is False:
+        says += "."
+    elif wants_facts(scope.namespace_id):
+        says += " as said; a language model looks for facts in them in the background."
+    else:
+        says += " as said: without a language model nothing is inferred. The policy `extract: facts` has one do it."
+    if kept_out:
+        reasons = "; ".join(dict.fromkeys(reason["says"] for one in kept_out for reason in one.reasons))
+        says += f" The gate kept out {len(kept_out)}: {reasons}"
+    return says
+
+
+def _describe(identity: str, text: str, metadata: Mapping[str, Any], created_at: str) -> dict[str, Any]:
+    categories = metadata.get(CATEGORIES)
+    return {
+        "id": identity,
+        "memory": text,
+        **{name: _text(metadata.get(name)) for name in OWNERS},
+        "metadata": own_metadata(metadata),
+        "categories": [one for one in categories if isinstance(one, str)] if isinstance(categories, list) else [],
+        "expiration_date": _text(metadata.get(EXPIRATION)),
+        "created_at": created_at,
+    }
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _tell_history(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    memory = told["memory"]
+    versions = sorted(told["versions"], key=lambda version: version["replaced_at"])
+    said = [*versions, memory]
+    entries = [_tell(memory, "ADD", (None, said[0]["text"]), said[0], at=memory["created_at"])]
+    for version, following in zip(versions, said[1:], strict=True):
+        change = (version["text"], following["text"])
+        entries.append(_tell(memory, "UPDATE", change, following, at=version["replaced_at"], identity=version["id"]))
+    for event in told["events"]:
+        if event["event_type"] == AuditEvent.MEMORY_ARCHIVE:
+            change = (memory["text"], None)
+            entries.append(_tell(memory, "DELETE", change, memory, at=event["created_at"], identity=event["id"]))
+    return sorted(entries, key=lambda one: str(one["updated_at"]))
+
+
+def _tell(
+    memory: Mapping[str, Any],
+    event: str,
+    change: tuple[str | None, str | None],
+    holder: Mapping[str, Any],
+    *,
+    at: str,
+    identity: str = "",
+) -> dict[str, Any]:
+    """An entry of a history; `holder` has the metadata after it."""
+    return {
+        "id": identity or memory["id"],
+        "memory_id": memory["id"],
+        "input": [],
+        "old_memory": change[0],
+        "new_memory": change[1],
+        "user_id": _text(holder["metadata"].get("user_id")),
+        "event": event,
+        "metadata": own_metadata(holder["metadata"]),
+        "created_at": memory["created_at"],
+        "updated_at": at,
+    }
+
+
+def _handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    answered = exception_handler(error, context)
+    if answered is not None:
+        body = orjson.loads(answered.content)
+        answered.content = orjson.dumps({**body, "detail": body["error"]["message"]})
+    return answered

@@ -1,0 +1,42 @@
+"""Corrects several memories, all or none."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memory.services.memories.edit import edit
+from memory.types import Access, ChangeTerms
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What one memory is to say; None leaves a value as it is. `metadata` takes the place of all that is there."""
+
+    memory_id: uuid.UUID
+    text: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    occurred_at: datetime | None = None
+
+
+def edit_many(
+    access: Access, corrections: Sequence[Correction], *, reason: str, now: datetime, request_id: str = ""
+) -> None:
+    """Corrects the memories in one transaction. Raises what `edit` raises, and then none is changed."""
+    with transaction.atomic():
+        for one in sorted(corrections, key=lambda correction: correction.memory_id):
+            edit(
+                access,
+                memory_id=one.memory_id,
+                reason=reason,
+                now=now,
+                text=one.text,
+                metadata=one.metadata,
+                occurred_at=one.occurred_at,
+                terms=ChangeTerms(request_id=request_id),
+            )

@@ -1,0 +1,216 @@
+"""mem0's own clients, unmodified, against a server of ours: the guide's programs, and what else they call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.models import Memory
+from tests.docs.pages import DOCS, ROOT, blocks
+from tests.sdk.node_package import install_published
+
+PAGE = blocks((DOCS / "guides" / "mem0.md").read_text("utf-8"))
+PYTHON = ROOT / ".venv-clients" / "bin" / "python"
+PACKAGE = "mem0ai@3.3.1"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+python_client = pytest.mark.skipif(not PYTHON.exists(), reason="mem0ai is not installed: make install-clients")
+
+
+def guide(language: str) -> tuple[str, str]:
+    """The program of the guide in that language, and what it prints."""
+    place = next(number for number, block in enumerate(PAGE) if block.language == language)
+    return PAGE[place].text, PAGE[place + 1].text
+
+
+def run(command: list[str], program: str, url: str, key: str, folder: Path) -> str:
+    """What the program prints. `MEM0_DIR`: the client keeps settings of its own."""
+    done = subprocess.run(
+        [*command, program.replace("http://127.0.0.1:8000", url)],
+        cwd=folder,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "MEMOS_KEY": key,
+            "NO_PROXY": "127.0.0.1",
+            "MEM0_TELEMETRY": "false",
+            "MEM0_DIR": str(folder / "mem0"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def in_python(program: str, url: str, key: str, folder: Path) -> str:
+    return run([str(PYTHON), "-W", "ignore", "-c"], program, url, key, folder)
+
+
+@pytest.fixture(scope="session")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with mem0's package for Node.js."""
+    return install_published(tmp_path_factory, PACKAGE)
+
+
+def in_node(program: str, url: str, key: str, folder: Path) -> str:
+    return run(["node", "--input-type=module", "--eval"], program, url, key, folder)
+
+
+@python_client
+def test_the_guides_program(live_server: Any, make_tenant: Any, tmp_path: Path):
+    tenant = make_tenant("planner")
+    program, printed = guide("python")
+
+    assert in_python(program, live_server.url, tenant.token, tmp_path) == printed
+    kept = {memory.text: memory for memory in Memory.objects.in_scope(tenant.scope)}
+    assert kept["I take the train to Lyon and to Paris."].metadata == {"topic": "travel", "user_id": "ada"}
+    assert kept["Then I look for trains first."].metadata == {"topic": "travel", "agent_id": "planner"}
+    assert [memory.state for memory in kept.values()].count("archived") == 1
+
+
+def test_the_guides_program_in_node(live_server: Any, make_tenant: Any, node_folder: Path):
+    program, printed = guide("js")
+    assert in_node(program, live_server.url, make_tenant("node").token, node_folder) == printed
+
+
+@python_client
+def test_all_that_the_python_client_calls(live_server: Any, alice: Any, tmp_path: Path):
+    program = """
+import asyncio, json, os
+from mem0 import AsyncMemoryClient, MemoryClient
+from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, SearchMemoryOptions
+
+client = MemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+told = {"project": (client.org_id, client.project_id)}
+options = AddMemoryOptions(filters={"user_id": "ada", "run_id": "trip"}, infer=False)
+run = client.add("The ferry leaves at nine.", options)
+told["added"] = run["message"]
+first = run["results"][0]["id"]
+train = {"role": "user", "content": "The train leaves at ten."}
+second = client.add(train, user_id="ada", timestamp=1767225600)["results"][0]["id"]
+shown = ("memory", "user_id", "run_id", "agent_id", "metadata", "categories")
+told["get"] = {name: client.get(first)[name] for name in shown}
+told["event"] = client.client.get(f"/v1/event/{run['event_id']}/").json()["status"]
+told["events"] = client.client.get("/v1/events/").json()["count"]
+told["search"] = [one["memory"] for one in client.search("When does it leave?", SearchMemoryOptions(
+    filters={"AND": [{"user_id": "ada"}, {"run_id": "*"}]}, top_k=5, rerank=True, threshold=0.0))["results"]]
+told["fields"] = sorted(client.search("When?", filters={"user_id": "ada"}, fields=["score"])["results"][0])
+page = client.get_all(filters={"OR": [{"user_id": "ada"}, {"run_id": "trip", "user_id": "*"}]}, page=1, page_size=1)
+told["page"] = (page["count"], page["next"] is not None, page["previous"])
+told["batch"] = client.batch_update([{"memory_id": first, "text": "The ferry leaves at eight."},
+                                     {"memory_id": second, "metadata": {"platform": "3"}}])
+told["changed"] = (client.get(first)["memory"], client.get(second)["metadata"])
+told["updated"] = client.update(second, expiration_date="2020-01-01")["expiration_date"]
+told["expired"] = [client.get_all(filters={"user_id": "ada"}, show_expired=show)["count"] for show in (False, True)]
+told["kept"] = client.update(second, expiration_date=None)["expiration_date"]
+told["feedback"] = client.feedback(first, feedback="NEGATIVE", feedback_reason="It was nine.")["feedback"]
+told["history"] = [one["event"] for one in client.history(first)]
+told["users"] = [(one["type"], one["name"], one["total_memories"]) for one in client.users()["results"]]
+told["deleted"] = [client.delete(first)["message"], client.batch_delete([{"memory_id": second}])["message"]]
+try:
+    client.get(first)
+except Exception as error:
+    told["error"] = (type(error).__name__, str(error))
+try:
+    client.search("Whose?", filters={"AND": [{"topic": "travel"}]})
+except Exception as error:
+    told["refused"] = (type(error).__name__, str(error))
+
+async def main():
+    client = AsyncMemoryClient(api_key=os.environ["MEMOS_KEY"], host="http://127.0.0.1:8000")
+    await client.add("I like tea.", user_id="bo")
+    told["async"] = [one["memory"] for one in (await client.search("tea", filters={"user_id": "bo"}))["results"]]
+    told["all"] = await client.delete_all(DeleteAllMemoryOptions(filters={"user_id": "bo"}))
+    await client.add("I like coffee.", agent_id="barista", app_id="shop")
+    told["entities"] = await client.delete_users(agent_id="barista")
+    told["left"] = (await client.users())["count"]
+
+asyncio.run(main())
+print(json.dumps(told))
+"""
+    told = json.loads(in_python(program, live_server.url, alice.token, tmp_path))
+
+    assert told["project"] == ["memos", "alice"]
+    assert told["added"] == "1 memory stored."
+    assert told["get"] == {
+        "memory": "The ferry leaves at nine.",
+        "user_id": "ada",
+        "run_id": "trip",
+        "agent_id": None,
+        "metadata": {},
+        "categories": [],
+    }
+    assert (told["event"], told["events"]) == ("SUCCEEDED", 2)
+    assert told["search"] == ["The ferry leaves at nine."]
+    assert told["fields"] == ["id", "memory", "score"]
+    assert told["page"] == [2, True, None]
+    assert told["batch"] == {"message": "Successfully updated 2 memories"}
+    assert told["changed"] == ["The ferry leaves at eight.", {"platform": "3"}]
+    assert (told["updated"], told["expired"], told["kept"]) == ("2020-01-01", [0, 1], None)
+    assert told["feedback"] == "NEGATIVE"
+    assert told["history"] == ["ADD", "UPDATE"]
+    assert told["users"] == [["run", "trip", 1], ["user", "ada", 2]]
+    assert told["deleted"] == ["Memory deleted successfully!", "Successfully deleted 1 memory"]
+    assert told["error"][0] == "MemoryNotFoundError"
+    assert "restore" in told["error"][1]
+    assert told["refused"][0] == "ValidationError"
+    assert "topic: is no field. There are user_id" in told["refused"][1]
+    assert told["async"] == ["I like tea."]
+    assert told["all"] == {"message": "Memories deleted successfully!"}
+    assert told["entities"] == {"message": "Entity deleted successfully."}
+    assert told["left"] == 0
+
+
+def test_all_that_the_node_client_calls(live_server: Any, alice: Any, node_folder: Path):
+    program = """
+import { MemoryClient } from "mem0ai";
+const client = new MemoryClient({ apiKey: process.env.MEMOS_KEY, host: "http://127.0.0.1:8000" });
+const told = {};
+const add = (text, ids) => client.add([{ role: "user", content: text }], { ...ids, metadata: { topic: "travel" } });
+const first = (await add("The ferry leaves at nine.", { userId: "ada", runId: "trip" })).results[0].id;
+const second = (await add("The train leaves at ten.", { userId: "ada" })).results[0].id;
+told.get = (await client.get(first)).runId;
+told.search = (await client.search("When?", { filters: { user_id: "ada" }, topK: 3 })).results.map((one) => one.memory);
+told.page = (await client.getAll({ filters: { user_id: "ada", run_id: "*" }, page: 1, pageSize: 10 })).count;
+told.updated = (await client.update(first, { text: "The ferry leaves at eight." })).memory;
+told.batch = (await client.batchUpdate([{ memoryId: second, text: "The train leaves at noon." }])).message;
+told.history = (await client.history(second)).map((one) => [one.event, one.oldMemory, one.newMemory]);
+told.feedback = (await client.feedback({ memoryId: second, feedback: "POSITIVE" })).feedback;
+told.users = (await client.users()).results.map((one) => [one.type, one.name, one.totalMemories]);
+told.deleted = (await client.delete(first)).message;
+told.batchDeleted = (await client.batchDelete([second])).message;
+await add("The bus leaves at one.", { userId: "ada" });
+told.all = (await client.deleteAll({ userId: "ada" })).message;
+await add("The tram leaves at two.", { appId: "city" });
+told.entities = (await client.deleteUsers({ appId: "city" })).message;
+try { await client.get(first); } catch (error) { told.error = [error.name, error.message.includes("restore")]; }
+console.log(JSON.stringify(told));
+"""
+    told = json.loads(in_node(program, live_server.url, alice.token, node_folder))
+
+    assert told == {
+        "get": "trip",
+        "search": ["The train leaves at ten."],
+        "page": 1,
+        "updated": "The ferry leaves at eight.",
+        "batch": "Successfully updated 1 memory",
+        "history": [
+            ["ADD", None, "The train leaves at ten."],
+            ["UPDATE", "The train leaves at ten.", "The train leaves at noon."],
+        ],
+        "feedback": "POSITIVE",
+        "users": [["run", "trip", 1], ["user", "ada", 2]],
+        "deleted": "Memory deleted successfully!",
+        "batchDeleted": "Successfully deleted 1 memory",
+        "all": "Memories deleted successfully!",
+        "entities": "Entity deleted successfully.",
+        "error": ["MemoryNotFoundError", True],
+    }

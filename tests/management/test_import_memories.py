@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from django.core.management import CommandError, call_command
+
+from memory.models import Memory
+
+pytestmark = pytest.mark.django_db
+
+# As mem0's `get_all` has them.
+ADA = {
+    "id": "f4cbdb08-7062-4f3e-8eb2-9f5c80dfe64c",
+    "memory": "Ada gets sick on planes.",
+    "user_id": "ada",
+    "agent_id": None,
+    "app_id": None,
+    "run_id": "trip",
+    "metadata": {"topic": "travel"},
+    "categories": ["health", "travel"],
+    "expiration_date": "2030-01-31",
+    "created_at": "2025-02-03T04:05:06-08:00",
+    "updated_at": "2025-02-04T04:05:06-08:00",
+}
+PLANNER = {"memory": "Trains come first.", "agent_id": "planner", "created_at": "2025-02-03T04:05:06Z"}
+
+
+def run(file: Path, *arguments: str) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("import_memories", str(file), "--from", "mem0", *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def write(folder: Path, content: bytes) -> Path:
+    path = folder / "memories.json"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        orjson.dumps([ADA, PLANNER]),
+        orjson.dumps({"count": 2, "next": None, "results": [ADA, PLANNER]}),
+        orjson.dumps([{"results": [ADA]}, {"results": [PLANNER]}]),
+        orjson.dumps(ADA) + b"\n\n" + orjson.dumps(PLANNER) + b"\n",
+    ],
+    ids=["a list", "a page", "pages", "lines"],
+)
+def test_memories_keep_owners_metadata_and_dates(tmp_path: Path, content: bytes) -> None:
+    out, _ = run(write(tmp_path, content))
+    assert "mem0: 2 memories in 2 sessions (2 new, 0 there already)" in out
+
+    ada, planner = Memory.objects.across_namespaces().order_by("text")
+    assert ada.metadata == {
+        "topic": "travel",
+        "user_id": "ada",
+        "run_id": "trip",
+        "categories": ["health", "travel"],
+        "expiration_date": "2030-01-31",
+    }
+    assert (ada.role, ada.session, ada.occurred_at.isoformat()) == ("user", "ada/trip", "2025-02-03T12:05:06+00:00")
+    assert (planner.role, planner.session, planner.metadata) == ("agent", "planner/2025-02-03", {"agent_id": "planner"})
+
+
+def test_the_same_file_adds_nothing(tmp_path: Path) -> None:
+    file = write(tmp_path, orjson.dumps([ADA]))
+    run(file, "--namespace", "moved")
+    out, _ = run(file, "--namespace", "moved")
+    assert "moved: 1 memory in 1 session (0 new, 1 there already)" in out
+    assert Memory.objects.across_namespaces().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({**ADA, "memory": ""}, "memory 2: the text is not a string"),
+        ({**ADA, "memory": " "}, "memory 2: the text is empty"),
+        (
+            {"memory": "Whose?", "created_at": "2025-02-03"},
+            "memory 2: names no owner: user_id, agent_id, app_id, run_id",
+        ),
+        ({**ADA, "user_id": 7}, "memory 2: `user_id` is no id"),
+        ({**ADA, "created_at": None}, "memory 2: has no `created_at`"),
+        ({**ADA, "created_at": "then"}, "memory 2: `created_at` is 'then'"),
+        ({**ADA, "metadata": []}, "memory 2: `metadata` is not an object"),
+        ("Ada", "memory 2: is not a JSON object"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, entry: Any, reason: str) -> None:
+    file = write(tmp_path, orjson.dumps([PLANNER, entry]))
+    with pytest.raises(CommandError) as refused:
+        run(file)
+    assert "Nothing was imported, 1 memory cannot be read (--skip-bad leaves them out)" in str(refused.value)
+    assert reason in str(refused.value)
+    assert not Memory.objects.across_namespaces().exists()
+
+    _, err = run(file, "--skip-bad")
+    assert reason in err
+    assert Memory.objects.across_namespaces().get().text == "Trains come first."
+
+
+def test_what_is_no_dump_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="line 1: is not valid JSON"):
+        run(write(tmp_path, b"date, memory"))
+    with pytest.raises(CommandError, match="holds no memories"):
+        run(write(tmp_path, b"[]"))
+    with pytest.raises(CommandError, match="cannot be read: No such file"):
+        run(tmp_path / "nowhere.json")
