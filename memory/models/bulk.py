@@ -18,8 +18,7 @@ class BulkChange(models.Model):
     `wanted` has the reason and the new values, as long as they are needed; it is empty when the change is over.
     """
 
-    pk = models.CompositePrimaryKey("namespace_id", "id")
-    id = models.UUIDField(default=new_id, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     namespace_id = models.BigIntegerField()
     verb = models.CharField(max_length=10, choices=BulkChangeVerb.choices)
     wanted = models.JSONField(default=dict)

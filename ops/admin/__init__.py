@@ -21,6 +21,7 @@ from ops.admin import (  # noqa: E402
     registry,
     saved_views,
     staff,
+    webhooks,
 )
 from ops.sign_in import SignInForm  # noqa: E402
 
@@ -35,6 +36,7 @@ __all__ = [
     "registry",
     "saved_views",
     "staff",
+    "webhooks",
 ]
 
 admin.site.login_form = SignInForm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,6 +79,18 @@ class ActorFilter(TypedFilter):
     title = gettext_lazy("actor")
     parameter_name = "actor"
     placeholder = "staff:ann, key:1a2b…"
+
+
+class IdFilter(TypedFilter):
+    """Rows that name one id; of a value that is none there are no rows."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        if not self.value:
+            return queryset
+        try:
+            return queryset.filter(**{self.parameter_name: uuid.UUID(self.value)})
+        except ValueError:
+            return queryset.none()
 
 
 class NamespaceFilter(TypedFilter):

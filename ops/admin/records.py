@@ -1,4 +1,4 @@
-"""What MemOS wrote down itself, to be read only: summaries, context packs, audit events."""
+"""What MemOS wrote down itself, to be read only: summaries, packs, calls of models, bulk changes, audit events."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import AuditEvent
-from memory.models import AuditLog, Condensation, ContextPack, ModelCall
+from memory.models import AuditLog, BulkChange, Condensation, ContextPack, ModelCall
 from memory.models.keys import first_id_of
 from ops.access import mask_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
@@ -118,6 +120,40 @@ class ModelCallAdmin(ReadOnlyAdmin):
     fields = ("at", "namespace_id", "key", "purpose", "kind", "provider", "model", "status", "prompt_tokens",
               "cached_tokens", "completion_tokens", "estimated", "cost", "price_source", "price_date", "ttft_ms",
               "duration_ms", "request_id", "id")  # fmt: skip
+
+
+@admin.register(BulkChange)
+class BulkChangeAdmin(ReadOnlyAdmin):
+    """Changes that clients asked for of many memories at once, and what became of them."""
+
+    list_display = ("verb", "namespace_id", "matched", "changed", "unchanged", "refused", "actor", "created_at",
+                    "finished_at")  # fmt: skip
+    list_filter = ("verb", NamespaceFilter, ActorFilter, "created_at")
+    fields = ("verb", "namespace_id", "matched", "changed", "unchanged", "refused", "shown_refusals", "shown_wanted",
+              "actor", "created_at", "finished_at", "events", "id")  # fmt: skip
+
+    def get_fields(self, request: HttpRequest, obj: BulkChange | None = None) -> Any:
+        """The reason and the new values are what people typed: masked for who may not read texts."""
+        return [
+            "masked_wanted" if name == "shown_wanted" and not reads_text(request) else str(name) for name in self.fields
+        ]
+
+    @admin.display(description=gettext_lazy("refusals"))
+    def shown_refusals(self, change: BulkChange) -> SafeString:
+        return pretty_json(change.refusals)
+
+    @admin.display(description=gettext_lazy("wanted"))
+    def shown_wanted(self, change: BulkChange) -> SafeString:
+        return pretty_json(change.wanted)
+
+    @admin.display(description=gettext_lazy("wanted"))
+    def masked_wanted(self, change: BulkChange) -> SafeString:
+        return render_mask_box(len(json.dumps(change.wanted, ensure_ascii=False))) if change.wanted else pretty_json({})
+
+    @admin.display(description=gettext_lazy("events"))
+    def events(self, change: BulkChange) -> SafeString:
+        address = reverse("admin:memory_auditlog_changelist")
+        return format_html('<a href="{}?request_id={}">{}</a>', address, change.pk, _("What was changed"))
 
 
 class EventFilter(admin.SimpleListFilter):

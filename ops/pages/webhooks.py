@@ -76,12 +76,12 @@ class DeliveryShown:
 
 def webhook_shown(row: Webhook, *, may_change: bool, now: datetime) -> WebhookShown:
     """A webhook as the page shows it."""
-    tone, word = _standing(row)
+    tone, word = standing(row)
     former = row.former_until if row.former_until is not None and row.former_until > now else None
     return WebhookShown(
         id=row.pk,
         namespace=row.namespace.name,
-        address=row.url if may_change else f"{urlsplit(row.url).hostname}/…",
+        address=row.url if may_change else hidden_address(row),
         description=row.description,
         types=row.types,
         tone=tone,
@@ -120,7 +120,13 @@ def type_choices(chosen: Sequence[str]) -> list[tuple[str, str, bool]]:
     return [(one.value, str(_TITLES[one]), one.value in chosen) for one in EventType]
 
 
-def _standing(row: Webhook) -> tuple[str, str]:
+def hidden_address(row: Webhook) -> str:
+    """The host of a webhook's address: the rest may hold what only its receiver should know."""
+    return f"{urlsplit(row.url).hostname}/…"
+
+
+def standing(row: Webhook) -> tuple[str, str]:
+    """How a webhook is doing: the tone of its badge, and a word."""
     if not row.enabled:
         return ("bad", _("Disabled after failures")) if row.disabled_why else ("off", _("Disabled"))
     return ("weak", _("Failing")) if row.failing_since else ("good", _("Enabled"))
