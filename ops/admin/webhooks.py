@@ -20,7 +20,7 @@ from ops.admin.filters import IdFilter, NamespaceFilter
 from ops.admin.lists import ReadOnlyAdmin
 from ops.admin.rendering import memory_link, pretty_json
 from ops.admin.scope import render_mask
-from ops.pages.webhooks import hidden_address, standing
+from ops.pages.webhooks import mask_address, standing
 
 CHANGE = "memory.change_webhook"
 SHOWN_OF_ID = 12
@@ -54,7 +54,7 @@ class WebhookAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("address"))
     def host(self, webhook: Webhook) -> str:
-        return hidden_address(webhook)
+        return mask_address(webhook)
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, webhook: Webhook) -> str:

@@ -81,7 +81,7 @@ def webhook_shown(row: Webhook, *, may_change: bool, now: datetime) -> WebhookSh
     return WebhookShown(
         id=row.pk,
         namespace=row.namespace.name,
-        address=row.url if may_change else hidden_address(row),
+        address=row.url if may_change else mask_address(row),
         description=row.description,
         types=row.types,
         tone=tone,
@@ -120,7 +120,7 @@ def type_choices(chosen: Sequence[str]) -> list[tuple[str, str, bool]]:
     return [(one.value, str(_TITLES[one]), one.value in chosen) for one in EventType]
 
 
-def hidden_address(row: Webhook) -> str:
+def mask_address(row: Webhook) -> str:
     """The host of a webhook's address: the rest may hold what only its receiver should know."""
     return f"{urlsplit(row.url).hostname}/…"
 
