@@ -14,10 +14,11 @@ def main() -> None:
     from django.core.management import execute_from_command_line  # noqa: PLC0415
 
     from memory.postgresql import reach  # noqa: PLC0415 - Django knows its settings now
+    from memos_site.migrated import refuse_unmigrated  # noqa: PLC0415
 
     reach.open_process()
     try:
-        with with_servers(sys.argv):
+        with with_servers(sys.argv), refuse_unmigrated():
             execute_from_command_line(sys.argv)
     except (ConfigurationError, EmbeddedError) as error:
         sys.exit(str(error))

@@ -39,7 +39,7 @@ def product(folder: str = "memos-bench") -> Iterator[None]:
 def _migrate() -> None:
     from django.core.management import call_command  # noqa: PLC0415
 
-    from memos_site.bootstrap import is_migrated  # noqa: PLC0415
+    from memos_site.migrated import is_migrated  # noqa: PLC0415
 
     if not is_migrated():
         call_command("migrate", verbosity=0, interactive=False)

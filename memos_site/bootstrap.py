@@ -8,8 +8,6 @@ import secrets
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from memory.demo.seed import seed_demo_namespace
@@ -24,6 +22,7 @@ from memory.services.index.embedding import active_model
 from memory.services.tenancy.keys import issue_key
 from memory.types import system_access
 from memos_site.first_start import FirstStart
+from memos_site.migrated import is_migrated
 
 log = logging.getLogger("memos.bootstrap")
 
@@ -53,12 +52,6 @@ def _make_ready(*, demo: bool) -> FirstStart:
     # Last, for what cannot be shown again must not be made by a start that fails.
     user, password = _staff_login()
     return FirstStart(user, password, _first_key(), demo_memories)
-
-
-def is_migrated() -> bool:
-    """Whether the tables are those of this version."""
-    executor = MigrationExecutor(connection)
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
 def _staff_login() -> tuple[str | None, str | None]:

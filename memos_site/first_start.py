@@ -92,7 +92,8 @@ def _prepare(tell: Callable[[dict[str, Any]], None], begin: TextIO) -> None:
     settings = _read_settings()
     tell(asdict(settings))
     begin.readline()
-    from memos_site.bootstrap import bootstrap, is_migrated  # noqa: PLC0415 - Django is set up only now
+    from memos_site.bootstrap import bootstrap  # noqa: PLC0415 - Django is set up only now
+    from memos_site.migrated import is_migrated  # noqa: PLC0415
 
     tell({"migrated": is_migrated()})
     tell(asdict(bootstrap(demo=settings.demo)))

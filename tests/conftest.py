@@ -129,10 +129,11 @@ def _forget_model_calls(django_db_blocker: Any) -> Iterator[None]:
     call_ended.connect(note)
     yield
     call_ended.disconnect(note)
-    if ended:
-        with django_db_blocker.unblock():
+    with django_db_blocker.unblock():
+        if ended:
             bookkeeper.book(_delete_model_calls)
-            bookkeeper.close()
+        # A call that was refused is not booked, but was asked for on the same connection.
+        bookkeeper.close()
 
 
 def _delete_model_calls() -> None:

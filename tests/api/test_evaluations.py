@@ -151,6 +151,7 @@ def test_a_run_is_queued_and_then_shows_what_it_found(chief, sets):
     again = chief.post("/v1/evaluations", {"dataset": "pottery"})
     assert again.status_code == 409
     assert queued["id"] in again.json()["error"]["message"]
+    assert again.json()["error"]["detail"] == {"id": queued["id"]}
     work_off()
     run = chief.get(f"/v1/evaluations/{queued['id']}", include_results="true").json()
     assert (run["status"], run["label"], run["namespace"]) == ("finished", "first", None)
