@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -22,22 +21,13 @@ from memory.services.audit import chain
 from memory.services.index.embedding import active_model
 from memory.services.tenancy.keys import issue_key
 from memory.types import system_access
+from memos_site.first_start import FirstStart
 from memos_site.migrated import is_migrated
 
 log = logging.getLogger("memos.bootstrap")
 
 ACTOR = "command:bootstrap"
 DEMO_NAMESPACE = "demo"
-
-
-@dataclass(frozen=True, slots=True)
-class FirstStart:
-    """What this run made; None for what was there already. Password and key cannot be shown again."""
-
-    admin_user: str | None
-    admin_password: str | None
-    api_key: str | None
-    demo_memories: int
 
 
 def bootstrap(*, demo: bool) -> FirstStart:

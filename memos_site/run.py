@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import logging.config
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,17 +15,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from memory.conf import ConfigurationError
 from memos_site import log_files, runtime
 from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
+from memos_site.first_start import FirstStart, Preparation
 from memos_site.servers import data_dir
-
-if TYPE_CHECKING:
-    from memos_site.bootstrap import FirstStart
 
 log = logging.getLogger("memos.run")
 
@@ -130,35 +127,32 @@ class Supervisor:
             os.environ["MEMOS_SECRET_KEY"] = runtime.keep_secret_key(self._folder)
         self._servers.launch()
         os.environ.update(self._servers.urls)
-        address = _address()
-        from django.conf import settings  # noqa: PLC0415 - Django can be set up only now
-
-        from memos_site.bootstrap import bootstrap  # noqa: PLC0415
-        from memos_site.migrated import is_migrated  # noqa: PLC0415
-
+        preparation = Preparation()
+        settings = preparation.read_settings()
+        logging.config.dictConfig(settings.logging)
         self._servers.wait_ready()
         self._is_announced = True
         runtime.write_runtime(self._folder, **self._servers.urls)
         logs = self._folder / "logs"
-        for folder in (logs, settings.STATIC_ROOT):
+        for folder in (logs, Path(settings.static_root)):
             folder.mkdir(exist_ok=True)
         logs.chmod(0o700)
         # Its database goes with us: waiting for requests would only keep the port from our successor.
         web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
         self._processes = [web, worker]
-        if is_migrated():
+        if preparation.begin():
             web.start()  # while it loads, the rest is brought up to date
-            made = bootstrap(demo=settings.MEMOS_DEMO)
+            made = preparation.finish()
         else:
-            made = bootstrap(demo=settings.MEMOS_DEMO)
+            made = preparation.finish()
             web.start()
         worker.start()
-        if not self._wait_until_up(address):
+        if not self._wait_until_up(settings.address):
             # What is shown once must not be lost with a start that fails.
             print("\n".join(_secrets(made)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
-        _announce(address, self._folder, made, demo=settings.MEMOS_DEMO)
+        _announce(settings.address, self._folder, made, demo=settings.demo)
         self._supervise()
         return 0
 
@@ -236,26 +230,6 @@ _WORKER = [sys.executable, "manage.py", "qcluster"]
 
 def _is_set(name: str) -> bool:
     return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
-
-
-def _address() -> str:
-    """The URL that we will answer at. Raises EmbeddedError when its port is taken."""
-    import django  # noqa: PLC0415 - needs the environment that we have just completed
-    from django.conf import settings  # noqa: PLC0415
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memos_site.settings")
-    django.setup()
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.MEMOS_HOST, settings.MEMOS_PORT))
-        except OSError as error:
-            raise EmbeddedError(
-                f"port {settings.MEMOS_PORT} on {settings.MEMOS_HOST} cannot be used ({error.strerror}): "
-                "choose another with MEMOS_PORT=8001 make run"
-            ) from error
-    host = "127.0.0.1" if settings.MEMOS_HOST in ("0.0.0.0", "::") else settings.MEMOS_HOST  # noqa: S104 - compared
-    return f"http://{host}:{settings.MEMOS_PORT}"
 
 
 def _answers(url: str) -> bool:

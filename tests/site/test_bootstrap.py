@@ -13,7 +13,8 @@ from django_q.models import Schedule
 from memory.models import ApiKey, EmbeddingModel, Memory, Namespace
 from memory.schedules import SCHEDULES, ensure_schedules
 from memos_site import bootstrap as module
-from memos_site.bootstrap import FirstStart, bootstrap
+from memos_site.bootstrap import bootstrap
+from memos_site.first_start import FirstStart
 from memos_site.migrated import is_migrated
 
 pytestmark = pytest.mark.django_db

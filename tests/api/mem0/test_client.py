@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from memory.models import Memory
 from tests.docs.pages import DOCS, ROOT, blocks
@@ -74,6 +76,28 @@ def test_the_guides_program(live_server: Any, make_tenant: Any, tmp_path: Path):
     assert kept["I take the train to Lyon and to Paris."].metadata == {"topic": "travel", "user_id": "ada"}
     assert kept["Then I look for trains first."].metadata == {"topic": "travel", "agent_id": "planner"}
     assert [memory.state for memory in kept.values()].count("archived") == 1
+
+
+@python_client
+def test_the_guides_way_from_mem0(live_server: Any, alice: Any, tmp_path: Path):
+    """What the guide saves of mem0 is saved of a server of ours, which looks the same, and imported."""
+    for number in range(120):
+        owner = {"user_id": "ada"} if number % 3 else {"agent_id": "bot", "run_id": f"r{number}"}
+        messages = [{"role": "user", "content": f"Fact number {number}."}]
+        assert alice.post("/v3/memories/add/", {"messages": messages, **owner}).status_code == 200
+    (shell,) = [block.text for block in PAGE if block.language == "sh"]
+    program = shell.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0]
+    host = program.replace('os.environ["MEM0_API_KEY"]', f'os.environ["MEMOS_KEY"], host="{live_server.url}"')
+    assert host != program
+    saved = tmp_path / "memories.json"
+    saved.write_text(in_python(host, live_server.url, alice.token, tmp_path), encoding="utf-8")
+
+    call_command("import_memories", str(saved), "--from", "mem0", "--namespace", "moved", stdout=StringIO())
+
+    moved = Memory.objects.across_namespaces().filter(namespace__name="moved")
+    assert sorted(moved.values_list("text", flat=True)) == sorted(f"Fact number {number}." for number in range(120))
+    assert moved.filter(metadata__user_id="ada").count() == 80
+    assert moved.filter(metadata__agent_id="bot", metadata__run_id="r0").count() == 1
 
 
 def test_the_guides_program_in_node(live_server: Any, make_tenant: Any, node_folder: Path):
