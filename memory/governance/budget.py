@@ -89,10 +89,7 @@ def refusing(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
     return next((limit for limit in budget.limits() if limit.hard and total.of(limit.unit) > limit.most), None)
 
 
-def warning(budget: Budget, *, used: Amount, asked: Amount) -> Limit | None:
-    """The soft limit that is reached with the call; None while there is none."""
+def list_reached(budget: Budget, *, used: Amount, asked: Amount) -> list[Limit]:
+    """The soft limits that are reached with the call."""
     total = used + asked
-    for limit in budget.limits():
-        if not limit.hard and total.of(limit.unit) >= limit.most:
-            return limit
-    return None
+    return [limit for limit in budget.limits() if not limit.hard and total.of(limit.unit) >= limit.most]

@@ -22,7 +22,7 @@ from memory import audit
 from memory.caches import Cache, for_seconds
 from memory.enums import AuditEvent, Degradation
 from memory.errors import BudgetExceeded
-from memory.governance.budget import Amount, Budget, Limit, refusing, warning
+from memory.governance.budget import Amount, Budget, Limit, list_reached, refusing
 from memory.models import ApiKey, AuditLog, Namespace, UsageReservation
 from memory.models.locks import Lock, lock_in_transaction
 from memory.models.sql import fetch
@@ -211,12 +211,14 @@ def _admit(held: HeldBudget, asked: Amount, payer: Payer, *, now: datetime) -> b
     limit = refusing(held.budget, used=used + reserved, asked=asked)
     if limit is not None:
         raise _refusal(held, limit, used=used, reserved=reserved, asked=asked, now=now)
-    soft = warning(held.budget, used=used + reserved, asked=asked)
-    # A call may have taken more than it asked for: it is not always the one that asks beyond the limit that reaches it.
-    if soft is not None and _record_reached(payer, held, soft, now=now):
-        extra = {"of": f"{held.holder} {held.id}", "limit": f"{soft.most:f} {soft.unit}", "period": held.budget.period}
-        log.warning("a soft budget of model calls is reached", extra=extra)
-    return soft is not None
+    reached = list_reached(held.budget, used=used + reserved, asked=asked)
+    for soft in reached:
+        # A call may have taken more than it asked for: not always does the one reach it that asks beyond it.
+        if _record_reached(payer, held, soft, now=now):
+            most = f"{soft.most:f} {soft.unit}"
+            extra = {"of": f"{held.holder} {held.id}", "limit": most, "period": held.budget.period}
+            log.warning("a soft budget of model calls is reached", extra=extra)
+    return bool(reached)
 
 
 def _record_refusal(payer: Payer, held: Sequence[HeldBudget], refusal: BudgetExceeded, *, now: datetime) -> None:

@@ -98,6 +98,16 @@ def test_a_soft_budget_warns_once_in_the_log_and_in_every_answer(alice, chat, ca
     assert [record.getMessage() for record in caplog.records] == ["a soft budget of model calls is reached"]
 
 
+def test_each_of_two_soft_limits_is_told_of(alice, chat, caplog):
+    budget(alice, soft_tokens=1000, soft_usd=0.0002)
+    with caplog.at_level(logging.WARNING, "memos.usage"):
+        for _ in range(4):
+            ask(alice)
+
+    # A call takes 1,100 tokens and 0.00015 dollars: of the tokens the second tells, of the dollars the third.
+    assert [record.limit.split()[-1] for record in caplog.records] == ["tokens", "usd"]
+
+
 def test_namespaces_have_budgets_of_their_own(alice, bob, chat):
     budget(alice, hard_tokens=100)
     with pytest.raises(BudgetExceeded):
