@@ -188,8 +188,9 @@ class BankViewSet(MemosViewSet):
 
     def _key(self, values: Mapping[str, Any]) -> Idempotency | None:
         """The request's key, or the name of its operation, under which it is stored once."""
+        named = self.idempotency()
         if values["operation_id"] is None:
-            return self.idempotency()
+            return named
         return Idempotency(self.access.actor, f"hindsight-{values['operation_id']}", self.hash_body())
 
 

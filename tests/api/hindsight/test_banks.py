@@ -180,3 +180,10 @@ def test_questions_that_are_refused(alice, fields):
 
 def test_filters_of_the_list_that_are_unknown_are_refused(alice):
     assert alice.get(f"{BANK}/memories/list", tags="red").status_code == 400
+
+
+def test_a_malformed_key_is_refused_beside_an_operation_too(alice):
+    body = {"items": [{"content": "The ferry leaves at nine."}], "operation_id": str(uuid.uuid4())}
+    answer = alice.post(f"{BANK}/memories", body, **{"Idempotency-Key": "two words"})
+    assert (answer.status_code, answer.json()["error"]["detail"][0]["field"]) == (400, "Idempotency-Key")
+    assert not Memory.objects.in_scope(alice.scope).exists()
