@@ -248,7 +248,9 @@ def tell_outcome(scope: Scope, done: Ingested, *, infer: bool | None) -> str:
     elif wants_facts(scope.namespace_id):
         says += " as said; a language model looks for facts in them in the background."
     else:
-        says += " as said: without a language model nothing is inferred. The policy `extract: facts` has one do it."
+        says += (
+            " as said: without a language model nothing is inferred. Set the policy `extract: facts` to have one do it."
+        )
     if kept_out:
         reasons = "; ".join(dict.fromkeys(reason["says"] for one in kept_out for reason in one.reasons))
         says += f" The gate kept out {len(kept_out)}: {reasons}"
