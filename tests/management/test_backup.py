@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -35,7 +36,7 @@ from memory.models import (
     Session,
 )
 from memory.services.audit import chain, verify
-from memory.services.backup import create, postgres
+from memory.services.backup import create, postgres, replay
 from memory.services.backup.container import CHUNK_BYTES, Writer, digest_of
 from memory.services.backup.verify import load
 from memory.services.erasure import requests, run
@@ -552,6 +553,24 @@ class TestErased:
         requests.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
         restore(path, "--replace")
         assert texts() == []
+
+    def test_redis_may_not_answer_for_a_while(self, alice, monkeypatch):
+        gone = uuid.UUID(say(alice, "hello"))
+        path = back_up()
+        requests.request(alice.scope, target=Target(memory_ids=(gone,)), reason="r", now=timezone.now())
+        waited: list[float] = []
+        carry_out = run.carry_out
+
+        def without_redis(**arguments: Any) -> bool:
+            # As after a failure: Redis is left alone for a while.
+            redis_store._paused_until = 0.0 if waited else time.monotonic() + 30
+            return carry_out(**arguments)
+
+        monkeypatch.setattr(replay.run, "carry_out", without_redis)
+        monkeypatch.setattr(replay.time, "sleep", waited.append)
+        restore(path, "--replace")
+        assert texts() == []
+        assert waited == [replay.PAUSE_SECONDS]
 
     def test_a_number_that_was_given_to_another_namespace(self, alice, make_tenant, world):
         path = back_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from memory.types import Scope
 
 REASON = "Erased after the backup that was restored."
 HOLD = "legal_hold"
+# So long a restore goes on with an erasure that waits for something, and looks so often.
+WAIT_SECONDS, PAUSE_SECONDS = 60.0, 1.0
 # Held memories that one transaction frees.
 _AT_ONCE = 1_000
 
@@ -54,8 +57,7 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
         if erasure is None:
             continue
         with _without_holds(scope, erasure.id, now=now):
-            run.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure.id, now=now, seconds=float("inf"))
-        ended = Erasure.objects.get(namespace_id=scope.namespace_id, id=erasure.id)
+            ended = _carry_to_its_end(scope, erasure.id, now=now)
         if ended.status != ErasureStatus.FINISHED:
             raise BackupError(
                 f"The erasure {erasure.id}, which the ledger says was carried out after the backup, is "
@@ -63,6 +65,18 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
             )
         done, memories = done + 1, memories + ended.holders.get("memory_memory", {}).get("cleared", 0)
     return Replayed(done, memories, _revoke(ledger, actor=actor, now=now()))
+
+
+def _carry_to_its_end(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], datetime]) -> Erasure:
+    """The erasure as it stands when it is over, or has waited WAIT_SECONDS: a restore keeps disks so busy that Redis,
+    which writes to them too, may not answer for a while."""
+    until = time.monotonic() + WAIT_SECONDS
+    while True:
+        run.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure_id, now=now, seconds=float("inf"))
+        erasure = Erasure.objects.get(namespace_id=scope.namespace_id, id=erasure_id)
+        if erasure.status != ErasureStatus.WAITING or time.monotonic() > until:
+            return erasure
+        time.sleep(PAUSE_SECONDS)
 
 
 def _scope_of(erased: LedgerErasure, actor: str) -> Scope | None:
