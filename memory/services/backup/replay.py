@@ -68,8 +68,8 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
 
 
 def _carry_to_its_end(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], datetime]) -> Erasure:
-    """The erasure as it stands when it is over, or has waited WAIT_SECONDS: a restore keeps disks so busy that Redis,
-    which writes to them too, may not answer for a while."""
+    """The erasure as it stands when it is over, or has waited WAIT_SECONDS: on a machine that is busy with a restore,
+    Redis may not answer for a while."""
     until = time.monotonic() + WAIT_SECONDS
     while True:
         run.carry_out(namespace_id=scope.namespace_id, erasure_id=erasure_id, now=now, seconds=float("inf"))
