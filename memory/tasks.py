@@ -30,7 +30,7 @@ from memory.services.evaluation import runs
 from memory.services.facts import due as facts_due
 from memory.services.facts import extract as extract_from_turns
 from memory.services.facts import store as facts_store
-from memory.services.index import embedding, marks
+from memory.services.index import changes, embedding, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
@@ -135,6 +135,12 @@ def keep_up_large_namespaces() -> int:
     """Files new vectors of large namespaces in IVF lists and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
+
+
+@job
+def forget_index_changes() -> int:
+    """Deletes the record of changes that every process has taken in; returns how many."""
+    return changes.forget(now=timezone.now())
 
 
 @job

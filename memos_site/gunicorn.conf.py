@@ -80,6 +80,7 @@ def post_worker_init(worker: Worker) -> None:
 
     from memory.errors import EmbeddingUnavailable
     from memory.models.sql import end_long_statements
+    from memory.retrieval.columns.store import open_store
     from memory.retrieval.rerank import rerank
     from memory.services.index.embedding import active_model
     from memory.text.timespan import spans
@@ -91,6 +92,7 @@ def post_worker_init(worker: Worker) -> None:
         if not settings.MEMOS_LLM_ENABLED:
             # Without a model that answers it has streams only: where nobody asks for one, it loads nothing.
             return
+    open_store()
     rerank("ready", ["ready"])
     # The library of dates reads its languages when it is first asked.
     spans("two weeks ago", timezone.now())

@@ -27,7 +27,7 @@ from memory.models.procedure import Procedure
 from memory.models.projection import ProjectedMemory, Projection
 from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
-from memory.models.search import EmbeddingModel, MemoryVector, Posting
+from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
@@ -62,6 +62,7 @@ __all__ = [
     "IVFIndex",
     "IVFList",
     "IdempotencyRecord",
+    "IndexChange",
     "Job",
     "Memory",
     "MemoryFeedback",

@@ -98,6 +98,27 @@ class Posting(models.Model):
         return f"{self.term} in {self.memory_id}"
 
 
+class IndexChange(models.Model):
+    """That a transaction changed what search knows of a memory or of a name.
+
+    Triggers write it, in the transaction itself. A process that holds a namespace's index in memory reads again what
+    changed since it looked last: the rows of transactions that its last snapshot did not see. `subject` is the id of a
+    memory or, with `of_alias`, of an entity's name. Rows are kept for a while only (services/index/changes.py).
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "transaction", "subject")
+    namespace = models.ForeignKey(Namespace, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    transaction = models.BigIntegerField(help_text="PostgreSQL's number of it, with its epoch")
+    subject = models.UUIDField()
+    of_alias = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.subject} in {self.transaction}"
+
+
 def has_vector(model_id: int | models.Subquery) -> models.Exists:
     """Whether a memory has a vector of a model, by comparing tables; for the active model see `Memory.embedded`."""
     return models.Exists(

@@ -25,7 +25,13 @@ from memory.postgresql.base import DatabaseWrapper
 
 
 def fetch(
-    statement: str, parameters: Mapping[str, Any], *, prepared: bool, binary: bool = False, of_tenants: bool = True
+    statement: str,
+    parameters: Mapping[str, Any],
+    *,
+    prepared: bool,
+    binary: bool = False,
+    of_tenants: bool = True,
+    by_key: bool = False,
 ) -> list[tuple]:
     """The rows that `statement` returns; part of the current transaction, if there is one.
 
@@ -33,11 +39,13 @@ def fetch(
     tenant is: PostgreSQL would go on using the plan that suited the first ones. `binary` has values sent as they are
     stored: quicker for times and long `bytea`. Errors are Django's database errors. A statement that is not
     `of_tenants` looks up who is calling, or the namespace of a name: it goes before PostgreSQL is told whose rows may
-    be touched.
+    be touched. One that reads a few rows `by_key` is not limited by `limit_statements`, which costs a round trip.
     """
     database = _ready()
     if of_tenants:
         database.send_reach()
+    if not by_key:
+        _limit.send()
     with (
         database.wrap_database_errors,
         psycopg.Cursor(database.connection) as cursor,
@@ -45,6 +53,12 @@ def fetch(
     ):
         cursor.execute(statement, parameters, prepare=prepared, binary=binary)
         return cursor.fetchall()
+
+
+def read_clock() -> float:
+    """PostgreSQL's time now, in seconds since the epoch: alike for all processes, whatever theirs say."""
+    [(moment,)] = fetch("SELECT extract(epoch FROM clock_timestamp())::float8", {}, prepared=True, by_key=True)
+    return float(moment)
 
 
 def count_each(*rows: QuerySet[Any], most: int) -> list[int]:
@@ -83,27 +97,49 @@ def uuid_array(ids: Iterable[str]) -> str:
 
 @contextmanager
 def limit_statements() -> Iterator[None]:
-    """PostgreSQL ends each statement within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
+    """PostgreSQL ends each `fetch` within that runs longer than MEMOS_SEARCH_TIMEOUT_MS: for those of a search.
 
     Raises SearchTimedOut.
     """
-    limit = settings.MEMOS_SEARCH_TIMEOUT_MS
-    usual = _usual_timeout(connections[DEFAULT_DB_ALIAS])
-    _set(f"SET statement_timeout = {limit:d}")
+    milliseconds = settings.MEMOS_SEARCH_TIMEOUT_MS
+    _limit.milliseconds, _limit.is_sent = milliseconds, False
     try:
         yield
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
         raise SearchTimedOut(
-            f"The search took longer than {limit} ms and was ended. Ask with fewer words, or try again when the server "
-            "is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
+            f"The search took longer than {milliseconds} ms and was ended. Ask with fewer words, or try again when the "
+            "server is less busy; MEMOS_SEARCH_TIMEOUT_MS sets the limit."
         ) from error
     finally:
+        _limit.take_back()
+
+
+class _Limit(threading.local):
+    """How long a statement of a search may run; 0 outside of one. It is sent before the first that it is for."""
+
+    milliseconds = 0
+    is_sent = False
+
+    def send(self) -> None:
+        if self.milliseconds and not self.is_sent:
+            _set(f"SET statement_timeout = {self.milliseconds:d}")
+            self.is_sent = True
+
+    def take_back(self) -> None:
+        sent, self.milliseconds, self.is_sent = self.is_sent, 0, False
         raw = connections[DEFAULT_DB_ALIAS].connection
         # A lost connection has no settings; in a transaction that failed they are undone with it.
-        if raw is not None and raw.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
-            _set(f"SET statement_timeout = {usual:d}")
+        if (
+            sent
+            and raw is not None
+            and raw.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS)
+        ):
+            _set(f"SET statement_timeout = {_usual_timeout(connections[DEFAULT_DB_ALIAS]):d}")
+
+
+_limit = _Limit()
 
 
 def end_long_statements(connection: BaseDatabaseWrapper, **_signal: Any) -> None:

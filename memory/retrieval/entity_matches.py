@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar
 
 from memory.models.sql import fetch
 from memory.text.analysis import CJK, STOP_WORDS
@@ -15,6 +16,8 @@ from memory.types import Scope
 
 MAX_WORDS = 5
 MAX_CJK_CHARS = 8
+Row = TypeVar("Row")
+
 # Names that are looked up of one question.
 MAX_KEYS = 800
 # An entity that so many memories mention tells nothing of any of them.
@@ -25,14 +28,16 @@ _RUN = re.compile(f"[{CJK}]+")
 
 
 @dataclass(frozen=True, slots=True)
-class EntityMatch:
-    """An entity that the text names by `key`. `memory_ids` mention it under any of its names, newest first."""
+class EntityMatch(Generic[Row]):
+    """An entity that the text names by `key`, and the memories that mention it under any of its names, in no order.
 
-    entity_id: uuid.UUID
-    name: str
-    kind: str
+    `well_known`: one of its names has TOLD_OF mentions or more; then `memories` are not all.
+    """
+
+    entity_id: str
     key: str
-    memory_ids: list[uuid.UUID]
+    memories: list[Row]
+    well_known: bool
 
 
 _MATCHES = """
@@ -40,57 +45,56 @@ WITH named AS (
     SELECT DISTINCT ON (entity) entity, key FROM memory_entityalias
     WHERE namespace_id = %(namespace_id)s AND key = ANY(%(keys)s) ORDER BY entity, length(key) DESC
 )
-SELECT e.id, e.name, e.kind, n.key, m.memory_ids
+SELECT n.entity::text, n.key, m.memory_ids, m.well_known
 FROM named n
-JOIN memory_entity e ON e.namespace_id = %(namespace_id)s AND e.id = n.entity
 CROSS JOIN LATERAL (
-    SELECT array_agg(memory_id) AS memory_ids FROM (
-        SELECT m.memory_id, max(m.occurred_at) AS occurred_at
-        FROM memory_entityalias a
-        CROSS JOIN LATERAL (
-            SELECT memory_id, occurred_at FROM memory_entitymention
+    SELECT array_agg(DISTINCT newest.memory_id::text) AS memory_ids, max(newest.mentions) >= %(limit)s AS well_known
+    FROM memory_entityalias a
+    CROSS JOIN LATERAL (
+        SELECT memory_id, count(*) OVER () AS mentions FROM (
+            SELECT memory_id FROM memory_entitymention
             WHERE namespace_id = a.namespace_id AND alias = a.id AND active
             ORDER BY occurred_at DESC, id DESC LIMIT %(limit)s
         ) m
-        WHERE a.namespace_id = %(namespace_id)s AND a.entity = n.entity
-        GROUP BY m.memory_id ORDER BY 2 DESC, 1 DESC LIMIT %(limit)s
     ) newest
+    WHERE a.namespace_id = %(namespace_id)s AND a.entity = n.entity
 ) m
 WHERE m.memory_ids IS NOT NULL
-ORDER BY e.id
+ORDER BY n.entity
 """
 
 
-def entity_matches(scope: Scope, text: str, *, limit: int = 200) -> list[EntityMatch]:
-    """The entities that `text` names, each with at most `limit` memories; the longest name at a place counts.
-
-    Only active memories count.
-    """
-    keys = list(_keys(text))[:MAX_KEYS]
+def entity_matches(scope: Scope, text: str) -> list[EntityMatch[str]]:
+    """The entities that `text` names and active memories mention."""
+    keys = name_keys(text)
     if not keys:
         return []
-    parameters = {"namespace_id": scope.namespace_id, "keys": keys, "limit": limit}
-    found = [EntityMatch(*row) for row in fetch(_MATCHES, parameters, prepared=False)]
-    return [match for match in found if not _part_of_another(match, found)]
+    parameters = {"namespace_id": scope.namespace_id, "keys": keys, "limit": TOLD_OF}
+    return [EntityMatch(*row) for row in fetch(_MATCHES, parameters, prepared=False)]
 
 
 def mentions(scope: Scope, text: str) -> dict[str, float]:
-    """How much each memory says of the entities that `text` names: 0 to 1, by its id.
+    """How much each memory says of the entities that `text` names: 0 to 1, by its id."""
+    return weigh(entity_matches(scope, text))
+
+
+def weigh(matches: Sequence[EntityMatch[Row]]) -> dict[Row, float]:
+    """How much each memory says of the entities that a text names: 0 to 1. The longest name at a place counts.
 
     An entity counts the more, the fewer memories mention it: 1 − log n / log TOLD_OF of n, nothing from TOLD_OF on. Of
     several named entities what they count is added up.
     """
-    found: dict[str, float] = {}
-    for match in entity_matches(scope, text, limit=TOLD_OF):
-        rarity = 1 - math.log(len(match.memory_ids)) / math.log(TOLD_OF)
-        if rarity > 0:
-            for memory_id in match.memory_ids:
-                key = str(memory_id)
-                found[key] = min(1.0, found.get(key, 0.0) + rarity)
+    found: dict[Row, float] = {}
+    for match in matches:
+        if match.well_known or len(match.memories) >= TOLD_OF or _part_of_another(match, matches):
+            continue
+        rarity = 1 - math.log(len(match.memories)) / math.log(TOLD_OF)
+        for memory in match.memories:
+            found[memory] = min(1.0, found.get(memory, 0.0) + rarity)
     return found
 
 
-def _part_of_another(match: EntityMatch, found: list[EntityMatch]) -> bool:
+def _part_of_another(match: EntityMatch[Row], found: Sequence[EntityMatch[Row]]) -> bool:
     """Whether the name is only a part of a longer one that was found ("york" of "new york")."""
     return any(
         other.entity_id != match.entity_id and len(other.key) > len(match.key) and match.key in other.key
@@ -98,8 +102,12 @@ def _part_of_another(match: EntityMatch, found: list[EntityMatch]) -> bool:
     )
 
 
+def name_keys(text: str) -> list[str]:
+    """The keys that `text` may name, MAX_KEYS at most: word sequences and runs of characters, longest first."""
+    return list(islice(_keys(text), MAX_KEYS))
+
+
 def _keys(text: str) -> Iterator[str]:
-    """The keys that `text` may name: word sequences and runs of characters, longest first."""
     words = [match.group() for match in _WORD.finditer(text)]
     seen: set[str] = set()
     for size in range(min(MAX_WORDS, len(words)), 0, -1):

@@ -121,7 +121,7 @@ def read_hits(scope: Scope, question: Question, candidates: Sequence[Candidate],
     if question.as_of is not None:
         text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
-    rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True)}
+    rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True, by_key=True)}
     # A memory may have been archived between the search and this read: then it is not there.
     hits = [
         _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows

@@ -35,12 +35,14 @@ class Later:
         return self.text if len(self.text) <= MAX_TOLD_CHARS else self.text[: MAX_TOLD_CHARS - 1] + "…"
 
 
-def asks_for_words(question: str, later: Later, text: str) -> bool:
-    """Whether `question` is about the words of the hit's `text` that gave way, rather than about the rest of it, and
-    the later memory speaks of what is asked: it holds a quarter of the question's terms that the hit holds, or more."""
-    asked = set(terms(question))
-    held = asked.intersection(terms(text))
+def asks_for_words(asked: frozenset[str], later: Later, text: str) -> bool:
+    """Whether a question with the terms `asked` is about the words of the hit's `text` that gave way, rather than about
+    the rest of it, and the later memory speaks of what is asked: it holds a quarter of the question's terms that the
+    hit holds, or more."""
     replaced = asked.intersection(terms(later.words))
+    if not replaced:
+        return False
+    held = asked.intersection(terms(text))
     rest = asked.intersection(terms(text.replace(later.words, " ")))
     return len(replaced) > len(rest) and 4 * len(held.intersection(terms(later.text))) >= len(held)
 

@@ -36,9 +36,14 @@ def _put_newest_value_first(question: Question, hits: list[Hit]) -> list[Hit]:
 
 def _put_replacing_first(question: Question, hits: list[Hit]) -> list[Hit]:
     """The hits, with those that replace words that are asked for before the hit that still holds them."""
+    asked, found = frozenset(question.terms), {hit.id for hit in hits}
 
     def find_replacing(hit: Hit) -> list[uuid.UUID]:
-        return [later.memory_id for later in hit.later if asks_for_words(question.text, later, hit.text)]
+        return [
+            later.memory_id
+            for later in hit.later
+            if later.memory_id in found and asks_for_words(asked, later, hit.text)
+        ]
 
     return _reorder(hits, newer_first(hits, identity=lambda hit: hit.id, replaced_by=find_replacing))
 

@@ -13,6 +13,9 @@ from memory import tracing
 from memory.enums import ARMS
 from memory.retrieval import places, rerank
 from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
+from memory.retrieval.columns import candidates
+from memory.retrieval.columns.candidates import Found
+from memory.retrieval.columns.store import columns_for
 from memory.retrieval.facts import match_facts_to_turns, put_turns_first
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.hits import Hit, read_hits
@@ -141,6 +144,21 @@ def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> in
 def _rank(
     scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock
 ) -> tuple[Ranking, AnswerEvidence]:
+    with columns_for(scope, question) as held:
+        if held is not None:
+            columns, corpus = held
+            with clock.step("columns"):
+                found = candidates.find(columns, corpus, question, taking_part=taking_part, pool=pool, strong=STRONG)
+    if held is None:
+        found = _search(scope, question, taking_part, pool=pool, clock=clock)
+    places, by_words = found.places, found.by_words
+    with clock.step("fusion"):
+        ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
+    return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words)
+
+
+def _search(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Found:
+    """The candidates by the arms in SQL."""
     findings = Findings()
 
     def run(searches: Sequence[Search]) -> None:
@@ -156,12 +174,10 @@ def _rank(
     run(VECTOR_SEARCHES)
     with clock.step("places"):
         strong = _strong(question, findings) if "neighbours" in taking_part else []
-        found = places.read(
+        read = places.read(
             scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions, strong=strong
         )
-    with clock.step("fusion"):
-        ranking = rank(question, found, by_words=findings.by_words, ranks=findings.ranks, taking_part=taking_part)
-    return ranking, evidence_of(question, found.candidates.cosine, found.candidates.bm25, findings.by_words)
+    return Found(read, findings.by_words, findings.ranks)
 
 
 def _strong(question: Question, findings: Findings) -> list[str]:

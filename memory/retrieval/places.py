@@ -16,7 +16,7 @@ from memory.text.vectors import halfvec_literal
 from memory.types import Scope
 
 # Longer texts than this are no questions, whatever they end with; their end is not read.
-_QUESTION_TOKENS = 200
+QUESTION_TOKENS = 200
 
 # One row of packed columns: hundreds of rows of ten values each cost more to read than to find. OFFSET 0 keeps each
 # look-up by key a look-up: the planner takes every namespace for a small one, which it would rather read whole.
@@ -86,7 +86,7 @@ def read(
         "unmeasured": uuid_array(unmeasured),
         "strong": uuid_array(strong),
         "around": TURNS_AROUND,
-        "question_tokens": _QUESTION_TOKENS,
+        "question_tokens": QUESTION_TOKENS,
         "agent": Role.AGENT.value,
         "holding_at": question.holding_at,
         "state": MemoryState.ACTIVE.value,

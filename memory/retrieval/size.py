@@ -21,10 +21,11 @@ SELECT coalesce(sum(memories), 0)::bigint FROM memory_namespacestat WHERE namesp
 
 def is_large(scope: Scope) -> bool:
     """Whether the namespace has more than MEMOS_LARGE_NAMESPACE_MEMORIES searchable memories."""
-    return _memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
+    return count_memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES
 
 
-def _memories(scope: Scope) -> int:
+def count_memories(scope: Scope) -> int:
+    """How many searchable memories the namespace had within the last KNOWN_SECONDS."""
     known = _counts.get(scope.namespace_id)
     if known is not None:
         return known

@@ -31,12 +31,12 @@ def world(alice, bob, remember):
 
 
 @pytest.mark.parametrize(
-    ("question", "names"),
+    ("question", "keys"),
     [
-        ("Where does Caroline live?", {"Caroline": {"caro", "home"}}),
-        ("what did CARO’s friend say", {"Caroline": {"caro", "home"}}),
-        ("Who lives in New York?", {"New York": {"home"}}),
-        ("Who lives in Beijing?", {"北京": {"beijing"}}),
+        ("Where does Caroline live?", {"caroline": {"caro", "home"}}),
+        ("what did CARO’s friend say", {"caro": {"caro", "home"}}),
+        ("Who lives in New York?", {"new york": {"home"}}),
+        ("Who lives in Beijing?", {"beijing": {"beijing"}}),
         ("谁住在北京？", {"北京": {"beijing"}}),
         ("王芳住在哪里", {"王芳": {"beijing"}}),
         ("Where is Paris?", {}),
@@ -44,19 +44,13 @@ def world(alice, bob, remember):
         ("", {}),
     ],
 )
-def test_a_question_finds_the_memories_of_the_entities_it_names(alice, world, question, names):
+def test_a_question_finds_the_memories_of_the_entities_it_names(alice, world, question, keys):
     found = {
-        match.name: {name for name, identity in world.items() if uuid.UUID(identity) in match.memory_ids}
+        match.key: {name for name, identity in world.items() if identity in match.memories}
         for match in entity_matches(alice.scope, question)
     }
 
-    assert found == names
-
-
-def test_memories_come_newest_first_and_no_more_than_asked_for(alice, world):
-    (match,) = entity_matches(alice.scope, "Caroline", limit=1)
-
-    assert [str(identity) for identity in match.memory_ids] == [world["home"]]
+    assert found == keys
 
 
 def test_archived_memories_take_no_part(alice, world):
@@ -64,12 +58,12 @@ def test_archived_memories_take_no_part(alice, world):
     edit.archive(access, memory_ids=[uuid.UUID(world["home"])], reason="test", now=timezone.now())
 
     (match,) = entity_matches(alice.scope, "Caroline")
-    assert [str(identity) for identity in match.memory_ids] == [world["caro"]]
+    assert match.memories == [world["caro"]]
     assert entity_matches(alice.scope, "New York") == []
 
 
 def test_a_long_question_is_no_trouble(alice, world):
-    assert [match.name for match in entity_matches(alice.scope, "Caroline " + "and so on " * 200)] == ["Caroline"]
+    assert [match.key for match in entity_matches(alice.scope, "Caroline " + "and so on " * 200)] == ["caroline"]
     assert entity_matches(alice.scope, "好" * 2000) == []
 
 

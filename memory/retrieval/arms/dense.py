@@ -21,7 +21,7 @@ WITH passages AS MATERIALIZED (
     LIMIT %(passages)s
 )
 SELECT memory_id::text, 1 - min(distance), (SELECT count(*) FROM passages)
-FROM passages GROUP BY memory_id ORDER BY min(distance) LIMIT %(limit)s
+FROM passages GROUP BY memory_id ORDER BY min(distance)::float4, memory_id DESC LIMIT %(limit)s
 """
 
 # Passages that are looked at for each memory wanted: more only where the nearest are of few memories.

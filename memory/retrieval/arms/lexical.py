@@ -29,18 +29,22 @@ WITH corpus AS (
     FROM hits, corpus c GROUP BY term, c.memories
 )
 """  # noqa: S608 - put together of constants
+_WEIGHT = weight("i.idf", "h", "c.mean_length")
+# Equals to seven digits are equal: sums of the same numbers in another order are not the same to sixteen.
 _SCORED = f"""
-SELECT h.memory_id::text AS memory_id, sum({weight("i.idf", "h", "c.mean_length")}) AS score
+SELECT h.memory_id::text AS memory_id, sum({_WEIGHT}) AS score
 FROM hits h JOIN idf i ON i.term = h.term {{narrowing}}, corpus c
-GROUP BY h.memory_id ORDER BY score DESC, h.memory_id DESC
+GROUP BY h.memory_id ORDER BY sum({_WEIGHT})::float4 DESC, h.memory_id DESC
 LIMIT %(limit)s
 """  # noqa: S608 - put together of constants
 # The scores, then in rows of their own how many memories there are and how many hold each term.
 _COUNTED = f"""
 {_STATISTICS}
-SELECT memory_id AS found, score, NULL::float8 AS memories FROM ({_SCORED}) AS scored
-UNION ALL SELECT i.term, i.holding, c.memories FROM corpus c LEFT JOIN idf i ON true
-ORDER BY memories NULLS FIRST, score DESC, found DESC
+SELECT * FROM (
+    SELECT memory_id AS found, score, NULL::float8 AS memories FROM ({_SCORED}) AS scored
+    UNION ALL SELECT i.term, i.holding, c.memories FROM corpus c LEFT JOIN idf i ON true
+) AS rows
+ORDER BY memories NULLS FIRST, score::float4 DESC, found DESC
 """  # noqa: S608 - put together of constants
 
 
@@ -76,7 +80,8 @@ def exact(scope: Scope, question: Question, *, limit: int) -> WordHits:
 
 _STANDING = """
 SELECT score, place, found FROM (
-    SELECT memory_id, score, row_number() OVER (ORDER BY score DESC, memory_id DESC) AS place, count(*) OVER () AS found
+    SELECT memory_id, score, row_number() OVER (ORDER BY score::float4 DESC, memory_id DESC) AS place,
+           count(*) OVER () AS found
     FROM ({scored}) AS scored
 ) AS ranked WHERE memory_id = %(memory_id)s
 """

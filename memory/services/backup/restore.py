@@ -26,6 +26,8 @@ from memory.stores.redis import forget_everything, ping
 
 # Sign-ins that were ended since must not be valid again.
 _END_LOGINS = "DELETE FROM ops_staffsession"
+# Their transactions have numbers of another server.
+_FORGET_CHANGES = "DELETE FROM memory_indexchange"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def _make_ready(
     replayed = replay(erased, actor=actor, now=now)
     with connection.cursor() as cursor:
         cursor.execute(_END_LOGINS)
+        cursor.execute(_FORGET_CHANGES)
         cursor.execute("ANALYZE")
     audit.record_system(
         actor,

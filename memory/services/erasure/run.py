@@ -35,6 +35,7 @@ from memory.errors import Conflict, WindowUnavailable
 from memory.ledger import LedgerUnavailable
 from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
+from memory.models.sql import read_clock
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.facts import late_facts
@@ -46,6 +47,7 @@ from memory.services.index.recount import differences
 from memory.services.jobs import queue
 from memory.services.memories import recompare
 from memory.services.tenancy import holds
+from memory.stores import index_holders
 
 log = logging.getLogger("memos.erasing")
 
@@ -138,7 +140,11 @@ class _Run:
             _row(erasure).update(summaries=row.summaries + made)
             self._in_time()
         waits.append(self._clear_windows())
-        return " ".join(filter(None, waits))
+        waiting = " ".join(filter(None, waits))
+        if not waiting:
+            # Web processes hold the index of namespaces in memory.
+            index_holders.wait_until_confirmed(erasure.namespace_id, read_clock())
+        return waiting
 
     def _in_time(self) -> None:
         if time.monotonic() > self._deadline:

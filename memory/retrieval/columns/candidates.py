@@ -1,0 +1,140 @@
+"""The candidates of a question by the columns: the same memories, with the same values, as by the SQL arms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from memory.retrieval import entity_matches
+from memory.retrieval.arms import WordHits
+from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL, TIME_POOL
+from memory.retrieval.columns.columns import Columns, Corpus
+from memory.retrieval.places import Places
+from memory.retrieval.question import Question
+from memory.retrieval.signals import TURNS_AROUND, Candidates
+from memory.text.asking import names_in
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Candidates, and what the arms say of them: as `Findings` and `places.read` of the SQL arms."""
+
+    places: Places
+    by_words: WordHits
+    ranks: dict[str, dict[str, int]]
+
+
+def find(
+    columns: Columns, corpus: Corpus, question: Question, *, taking_part: Collection[str], pool: int, strong: int
+) -> Found:
+    """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
+
+    `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
+    """
+    size = len(columns)
+    ranks: dict[str, dict[str, int]] = {}
+    bm25, cosine, mentions = np.zeros(size), np.zeros(size), np.zeros(size)
+    by_words = WordHits([], 0.0, {})
+    measured = columns.cosines(question.vector)
+    found = np.zeros(0, np.int64)
+    if "lexical" in taking_part and question.terms:
+        rows, scores, by_words = columns.by_words(question.terms, corpus, limit=max(LEXICAL_POOL, pool))
+        bm25[rows] = scores
+        ranks["lexical"] = _ranks(columns, rows)
+        found = rows
+    worded = found
+    if "entities" in taking_part:
+        matches = columns.names.match(entity_matches.name_keys(question.text), columns.alive)
+        for row, worth in entity_matches.weigh(matches).items():
+            mentions[row] = worth
+        found = np.concatenate([found, np.flatnonzero(mentions)])
+    near = np.zeros(0, np.int64)
+    if "dense" in taking_part:
+        near = columns.nearest(measured, limit=max(DENSE_POOL, pool))
+        ranks["dense"] = _ranks(columns, near)
+    in_span = _in_span(columns.occurred, question)
+    if "time" in taking_part and question.spans:
+        near = np.concatenate([near, columns.nearest(measured, limit=TIME_POOL, among=in_span)])
+    cosine[near] = measured[near]
+    found = np.concatenate([found, near])
+    if "neighbours" in taking_part:
+        likely = np.unique(np.concatenate([near, worded]))
+        found = np.concatenate(
+            [found, columns.around(_strongest(question, likely, cosine, bm25, strong), turns=TURNS_AROUND)]
+        )
+    rows = np.unique(found)
+    rows = rows[columns.alive[rows]]
+    if question.holding_at is not None:
+        rows = rows[columns.valid_to[rows] > question.holding_at.timestamp()]
+    rows = columns.in_order_of_ids(rows)
+    # Its nearness is read of every candidate, whichever arm found it.
+    found_here = _Measured(measured[rows], bm25[rows], mentions[rows], in_span[rows])
+    candidates = _candidates(columns, question, rows, found_here)
+    return Found(Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
+
+
+def _ranks(columns: Columns, rows: np.ndarray) -> dict[str, int]:
+    return {columns.ids[row]: rank for rank, row in enumerate(rows.tolist(), start=1)}
+
+
+def _in_span(occurred: np.ndarray, question: Question) -> np.ndarray:
+    inside = np.zeros(len(occurred), dtype=bool)
+    for span in question.spans:
+        inside |= (occurred >= span.start.timestamp()) & (occurred < span.end.timestamp())
+    return inside
+
+
+def _strongest(question: Question, rows: np.ndarray, cosine: np.ndarray, bm25: np.ndarray, strong: int) -> np.ndarray:
+    """The `strong` rows that are likely to lend to their neighbours, as `pipeline` guesses them."""
+    if not len(rows):
+        return rows
+    best_cosine, best_bm25 = cosine[rows].max(), bm25[rows].max()
+    guess = np.zeros(len(rows))
+    if best_cosine > 0:
+        guess += question.familiarity / 2 / best_cosine * cosine[rows]
+    if best_bm25 > 0:
+        guess += (1 - question.familiarity / 2) / best_bm25 * bm25[rows]
+    if len(rows) <= strong:
+        return rows
+    best: np.ndarray = rows[np.argsort(-guess, kind="stable")[:strong]]
+    return best
+
+
+class _Measured(NamedTuple):
+    """What the question says of each candidate, as in `Candidates`."""
+
+    cosine: np.ndarray
+    bm25: np.ndarray
+    mentions: np.ndarray
+    in_span: np.ndarray
+
+
+def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured: _Measured) -> Candidates:
+    speakers, agents = columns.speaker[rows], columns.by_agent[rows]
+    names = columns.speakers
+    present = {number: names[number] for number in np.unique(speakers).tolist()}
+    named = set(names_in(question.text, [name for name in present.values() if name]))
+    return Candidates(
+        cosine=measured.cosine,
+        bm25=measured.bm25,
+        mentions=measured.mentions,
+        tokens=columns.tokens[rows].astype(float),
+        session=_renumber(columns.session[rows]),
+        turn=columns.turn[rows].astype(int),
+        voice=_renumber(speakers.astype(np.int64) * 2 + agents),
+        occurred=columns.occurred[rows],
+        importance=columns.importance[rows],
+        by_agent=agents,
+        spoken=np.isin(speakers, [number for number, name in present.items() if name]),
+        named=np.isin(speakers, [number for number, name in present.items() if name in named]),
+        asks=columns.asks[rows],
+        in_span=measured.in_span,
+    )
+
+
+def _renumber(values: np.ndarray) -> np.ndarray:
+    """From 0 on, without gaps."""
+    return np.unique(values, return_inverse=True)[1].astype(int)

@@ -1,0 +1,272 @@
+"""The columns themselves: one row a searchable memory, and the arms over them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import simsimd
+
+from memory.retrieval.arms import WordHits
+from memory.retrieval.arms.bm25 import K1, B, term_idf
+from memory.retrieval.columns.names import NameIndex
+from memory.retrieval.columns.terms import TermIndex
+
+# Its sums of 16-bit numbers are in 16 bits: too coarse to order by.
+simsimd.disable_capability("sapphire")
+
+# About what a row takes besides its arrays: its id as text, and the entry that finds its row.
+_ROW_BYTES = 250
+# A row that changes is written anew at the end; with more gone than this share, all are read again.
+_GONE_SHARE = 0.3
+
+_TYPES: dict[str, Any] = {
+    "high": np.uint64,
+    "low": np.uint64,
+    "alive": bool,
+    "has_vector": bool,
+    "session": np.int32,
+    "turn": np.int32,
+    "speaker": np.int32,
+    "by_agent": bool,
+    "asks": bool,
+    "tokens": np.int32,
+    "length": np.int32,
+    "importance": np.float64,
+    "occurred": np.float64,
+    "valid_to": np.float64,
+}
+
+
+class Row(NamedTuple):
+    """A searchable memory as it is read. Times are seconds since the epoch; `valid_to` is infinite while it holds.
+
+    `vectors`: float16 [passages, dimensions], of no passage while it waits for its vector. `postings`: (term,
+    frequency); `aliases`: ids of the names that it mentions, one a mention.
+    """
+
+    id: str
+    session: str
+    turn: int
+    speaker: str
+    by_agent: bool
+    asks: bool
+    tokens: int
+    length: int
+    importance: float
+    occurred: float
+    valid_to: float
+    vectors: np.ndarray
+    postings: Sequence[tuple[str, int]]
+    aliases: Sequence[str]
+
+
+class Corpus(NamedTuple):
+    """What BM25 needs of a namespace as a whole: how many memories it has, and how many terms they have on average."""
+
+    memories: float
+    mean_length: float
+
+
+class Columns:
+    """What search knows of the searchable memories of a namespace under one model. Not for several threads at once.
+
+    Rows are numbered as they came; those of `found` in the methods are such numbers.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self._size = 0
+        self._gone = 0
+        self._arrays = {name: np.zeros(0, kind) for name, kind in _TYPES.items()}
+        self._vectors = np.zeros((0, dimensions), np.float16)
+        # Passages after a memory's first, which few have.
+        self._more_rows = np.zeros(0, np.int32)
+        self._more_vectors = np.zeros((0, dimensions), np.float16)
+        self.ids: list[str] = []
+        self._row_of: dict[str, int] = {}
+        self._sessions: dict[str, int] = {}
+        self._speakers: dict[str, int] = {}
+        self.terms = TermIndex()
+        self.names = NameIndex()
+        self._places: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        """The column of that name [rows]: one of `_TYPES`."""
+        if name not in _TYPES:
+            raise AttributeError(name)
+        return self._arrays[name][: self._size]
+
+    @property
+    def bytes(self) -> int:
+        """About what they take, in bytes."""
+        arrays = sum(column.nbytes for column in self._arrays.values())
+        vectors = self._vectors.nbytes + self._more_vectors.nbytes + self._more_rows.nbytes
+        return arrays + vectors + _ROW_BYTES * self._size + self.terms.bytes + self.names.bytes
+
+    @property
+    def are_worn(self) -> bool:
+        """Whether so much is gone that they had better be read again."""
+        return self._gone > max(1_000, _GONE_SHARE * self._size)
+
+    @property
+    def speakers(self) -> list[str]:
+        """The names of those who speak, by their numbers."""
+        return list(self._speakers)
+
+    def fill(self, rows: Sequence[Row], terms: TermIndex, lengths: np.ndarray) -> None:
+        """The first rows. Their postings are in `terms` already, by their places in `rows`, and so are `lengths`."""
+        for row in rows:
+            self._append(row)
+        self._arrays["length"][: len(rows)] = lengths
+        self.terms = terms
+
+    def put(self, row: Row) -> None:
+        """A memory that is new or has changed."""
+        self.remove(row.id)
+        self.terms.add(self._append(row), row.postings)
+
+    def remove(self, identity: str) -> None:
+        """A memory that is gone or cannot be searched any longer, if it was here."""
+        row = self._row_of.pop(identity, None)
+        if row is None:
+            return
+        self._arrays["alive"][row] = False
+        of_others = self._more_rows != row
+        if not of_others.all():
+            self._more_rows, self._more_vectors = self._more_rows[of_others], self._more_vectors[of_others]
+        self.ids[row] = ""
+        self._gone += 1
+        self._places = None
+
+    def cosines(self, vector: np.ndarray) -> np.ndarray:
+        """Similarity (−1..1) of each row's nearest passage to `vector` [dimensions]; 0 for rows without a vector."""
+        wanted = vector.astype(np.float16)[None]
+        cosines = _similarity(wanted, self._vectors[: self._size])
+        if len(self._more_rows):
+            np.maximum.at(cosines, self._more_rows, _similarity(wanted, self._more_vectors))
+        cosines[~self.has_vector] = 0.0
+        return cosines
+
+    def nearest(self, cosines: np.ndarray, *, limit: int, among: np.ndarray | None = None) -> np.ndarray:
+        """The `limit` rows with the highest cosine, best first; `among` [rows] says which are looked at."""
+        searched = self.alive & self.has_vector
+        if among is not None:
+            searched &= among
+        rows = np.flatnonzero(searched)
+        return self._best(rows, cosines[rows], limit=limit)[0]
+
+    def by_words(self, asked: Sequence[str], corpus: Corpus, *, limit: int) -> tuple[np.ndarray, np.ndarray, WordHits]:
+        """The `limit` rows with the highest BM25 score, best first, their scores, and what `lexical.search` counts."""
+        scores = np.zeros(self._size)
+        holding: dict[str, int] = {}
+        alive, lengths = self.alive, self.length
+        for term in asked:
+            found = self.terms.postings(term)
+            if found is None:
+                continue
+            rows, frequencies = found
+            here = alive[rows]
+            rows, frequencies = rows[here], frequencies[here]
+            if len(rows):
+                holding[term] = len(rows)
+                idf = term_idf(term, holding=len(rows), memories=corpus.memories)
+                damped = K1 * (1 - B + B * lengths[rows] / corpus.mean_length)
+                scores[rows] += idf * frequencies * (K1 + 1) / (frequencies + damped)
+        rows = np.flatnonzero(scores)
+        best, of_best = self._best(rows, scores[rows], limit=limit)
+        return best, of_best, WordHits([], corpus.memories, holding)
+
+    def around(self, found: Iterable[int], *, turns: int) -> np.ndarray:
+        """The rows of the sessions of `found` that are at most `turns` turns away from one of them, itself included."""
+        rows = np.fromiter(found, np.int64)
+        if not len(rows):
+            return rows
+        order, places = self._by_place()
+        wanted = self._place_of(rows)
+        first = np.searchsorted(places, wanted - turns, side="left")
+        end = np.searchsorted(places, wanted + turns, side="right")
+        near: np.ndarray = np.concatenate([order[start:stop] for start, stop in zip(first, end, strict=True)])
+        return near
+
+    def in_order_of_ids(self, rows: np.ndarray) -> np.ndarray:
+        """Distinct rows in the order of the memories' ids, which sort by time."""
+        return rows[np.lexsort((self.low[rows], self.high[rows]))]
+
+    def _append(self, row: Row) -> int:
+        number = self._size
+        if number == len(self._vectors):
+            self._grow()
+        identity = uuid.UUID(row.id).int
+        values = {
+            "high": identity >> 64,
+            "low": identity & (1 << 64) - 1,
+            "alive": True,
+            "has_vector": len(row.vectors) > 0,
+            "session": self._sessions.setdefault(row.session, len(self._sessions)),
+            "turn": row.turn,
+            "speaker": self._speakers.setdefault(row.speaker, len(self._speakers)),
+            "by_agent": row.by_agent,
+            "asks": row.asks,
+            "tokens": row.tokens,
+            "length": row.length,
+            "importance": row.importance,
+            "occurred": row.occurred,
+            "valid_to": row.valid_to,
+        }
+        for name, value in values.items():
+            self._arrays[name][number] = value
+        if len(row.vectors):
+            self._vectors[number] = row.vectors[0]
+        if len(row.vectors) > 1:
+            own = np.full(len(row.vectors) - 1, number, np.int32)
+            self._more_rows = np.concatenate([self._more_rows, own])
+            self._more_vectors = np.concatenate([self._more_vectors, row.vectors[1:]])
+        self.ids.append(row.id)
+        self._row_of[row.id] = number
+        self.names.add(number, row.aliases)
+        self._size += 1
+        self._places = None
+        return number
+
+    def _grow(self) -> None:
+        capacity = max(64, len(self._vectors) + len(self._vectors) // 4)
+        self._arrays = {name: _resize(column, capacity) for name, column in self._arrays.items()}
+        self._vectors = _resize(self._vectors, capacity)
+
+    def _best(self, rows: np.ndarray, scores: np.ndarray, *, limit: int) -> tuple[np.ndarray, np.ndarray]:
+        """The `limit` best of `rows` by their `scores`, and these; of equals, to seven digits, the newer is first."""
+        rounded = -scores.astype(np.float32)
+        if len(rows) > limit:
+            kept = rounded <= np.partition(rounded, limit - 1)[limit - 1]
+            rows, scores, rounded = rows[kept], scores[kept], rounded[kept]
+        order = np.lexsort((~self.low[rows], ~self.high[rows], rounded))[:limit]
+        return rows[order], scores[order]
+
+    def _place_of(self, rows: np.ndarray) -> np.ndarray:
+        return self.session[rows].astype(np.int64) * (1 << 33) + self.turn[rows]
+
+    def _by_place(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that are alive in the order of sessions and turns, and their places in it."""
+        if self._places is None:
+            rows = np.flatnonzero(self.alive)
+            places = self._place_of(rows)
+            order = np.argsort(places, kind="stable")
+            self._places = rows[order], places[order]
+        return self._places
+
+
+def _similarity(wanted: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    if not len(vectors):
+        return np.zeros(0)
+    return 1.0 - np.asarray(simsimd.cdist(wanted, vectors, metric="cosine"))[0]
+
+
+def _resize(array: np.ndarray, length: int) -> np.ndarray:
+    grown = np.zeros((length, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,202 @@
+"""Reads a namespace's index from PostgreSQL: all of it, what changed since, and what changed memories are now."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+
+from memory.enums import MemoryState, Role
+from memory.models.sql import fetch, uuid_array
+from memory.postgresql.base import open_connection
+from memory.retrieval.columns.columns import Columns, Corpus, Row
+from memory.retrieval.columns.terms import TermIndex
+from memory.retrieval.places import QUESTION_TOKENS
+
+# What transactions that the snapshot `seen` did not see have changed; rows before `oldest` it did see.
+_CHANGES = """
+SELECT pg_current_snapshot()::text, s.memories, s.mean_length, c.memory_ids, c.alias_ids
+FROM (
+    SELECT greatest(sum(memories), 1)::float8 AS memories,
+           greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
+    FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
+) AS s, (
+    SELECT array_agg(DISTINCT subject::text) FILTER (WHERE NOT of_alias) AS memory_ids,
+           array_agg(DISTINCT subject::text) FILTER (WHERE of_alias) AS alias_ids
+    FROM memory_indexchange
+    WHERE namespace_id = %(namespace_id)s AND transaction >= %(oldest)s
+      AND NOT pg_visible_in_snapshot(transaction::text::xid8, %(seen)s::pg_snapshot)
+) AS c
+"""
+
+_MEMORIES = """
+SELECT m.id::text, m.session::text, m.turn, m.speaker::text, m.role = %(agent)s,
+       m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'),
+       m.tokens, m.length, m.importance, extract(epoch FROM m.occurred_at)::float8,
+       coalesce(extract(epoch FROM m.valid_to)::float8, 'infinity'), m.state = %(state)s
+FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s {those}
+ORDER BY m.id
+"""
+_VECTORS = """
+SELECT memory_id::text, embedding FROM memory_memoryvector
+WHERE namespace_id = %(namespace_id)s AND model_id = %(model_id)s AND searchable {those}
+ORDER BY memory_id, passage
+"""
+_POSTINGS = """
+SELECT memory_id::text, array_agg(term::text), array_agg(frequency), max(length) FROM memory_posting
+WHERE namespace_id = %(namespace_id)s AND memory_id = ANY(%(ids)s::uuid[]) GROUP BY memory_id
+"""
+_ALL_POSTINGS = """
+SELECT term::text, string_agg(uuid_send(memory_id), ''), string_agg(int2send(frequency), ''),
+       string_agg(int4send(length), '')
+FROM memory_posting
+WHERE namespace_id = %(namespace_id)s GROUP BY term
+"""
+_MENTIONS = """
+SELECT memory_id::text, array_agg(alias::text) FROM memory_entitymention
+WHERE namespace_id = %(namespace_id)s AND active {those} GROUP BY memory_id
+"""
+_ALIASES = """
+SELECT id::text, key::text, entity::text FROM memory_entityalias WHERE namespace_id = %(namespace_id)s {those}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Which transactions have been seen, as PostgreSQL writes it: `xmin:xmax:in progress`."""
+
+    text: str
+
+    @property
+    def oldest(self) -> int:
+        """All transactions before this one have been seen, if they were committed."""
+        return int(self.text.split(":", 1)[0])
+
+    def is_after(self, other: Snapshot) -> bool:
+        """Whether it has seen all that the other has."""
+        return all(own >= others for own, others in zip(self._bounds, other._bounds, strict=True))
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        first, end, _ = self.text.split(":", 2)
+        return int(first), int(end)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed between two snapshots: ids of memories and of names of entities. `seen`: the later one."""
+
+    seen: Snapshot
+    corpus: Corpus
+    memory_ids: list[str]
+    alias_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Memories as they are now. `out_of_search`: they are there, but are not searched. `gone`: they are no more."""
+
+    rows: list[Row]
+    out_of_search: list[str]
+    gone: list[str]
+    aliases: list[tuple[str, str, str]]
+
+
+def read_changes(namespace_id: int, seen: Snapshot) -> Changes:
+    """What changed since `seen`."""
+    parameters = {"namespace_id": namespace_id, "seen": seen.text, "oldest": seen.oldest}
+    [(snapshot, memories, mean_length, memory_ids, alias_ids)] = fetch(_CHANGES, parameters, prepared=True, by_key=True)
+    return Changes(Snapshot(snapshot), Corpus(memories, mean_length), memory_ids or [], alias_ids or [])
+
+
+def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns, Snapshot]:
+    """All of it, as one snapshot has it."""
+    # What is sent first would be the transaction's first statement.
+    open_connection().send_reach()
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SELECT pg_current_snapshot()::text")
+            snapshot = Snapshot(cursor.fetchone()[0])
+        columns = Columns(dimensions)
+        place = {"namespace_id": namespace_id, "model_id": model_id}
+        rows = list(_rows(place, those="", of_memory="", dimensions=dimensions))
+        numbers = {row.id: number for number, row in enumerate(rows)}
+        columns.fill(rows, *_all_postings(place, numbers))
+        for alias, key, entity in fetch(_ALIASES.format(those=""), place, prepared=False):
+            columns.names.put(alias, key, entity)
+    return columns, snapshot
+
+
+def read_changed(namespace_id: int, model_id: int, dimensions: int, changes: Changes) -> Changed:
+    """What the memories and names of `changes` are now."""
+    place = {"namespace_id": namespace_id, "model_id": model_id, "ids": uuid_array(changes.memory_ids)}
+    rows: list[Row] = []
+    there: set[str] = set()
+    if changes.memory_ids:
+        postings = {row[0]: row for row in fetch(_POSTINGS, place, prepared=True)}
+        those = ("AND m.id = ANY(%(ids)s::uuid[])", "AND memory_id = ANY(%(ids)s::uuid[])")
+        found = _rows(place, those=those[0], of_memory=those[1], dimensions=dimensions, there=there)
+        for row in found:
+            _, terms, frequencies, length = postings.get(row.id, (row.id, [], [], 0))
+            rows.append(row._replace(postings=list(zip(terms, frequencies, strict=True)), length=length))
+    aliases: list[tuple[str, str, str]] = []
+    if changes.alias_ids:
+        those_aliases = {"namespace_id": namespace_id, "ids": uuid_array(changes.alias_ids)}
+        statement = _ALIASES.format(those="AND id = ANY(%(ids)s::uuid[])")
+        aliases = fetch(statement, those_aliases, prepared=True)
+    searched = {row.id for row in rows}
+    return Changed(
+        rows,
+        [identity for identity in changes.memory_ids if identity in there and identity not in searched],
+        [identity for identity in changes.memory_ids if identity not in there],
+        aliases,
+    )
+
+
+def _rows(
+    place: dict[str, Any], *, those: str, of_memory: str, dimensions: int, there: set[str] | None = None
+) -> Iterator[Row]:
+    """The searchable memories without their postings; `there` gets the ids of all that there are."""
+    prepared = bool(those)
+    fixed = {"agent": Role.AGENT.value, "state": MemoryState.ACTIVE.value, "question_tokens": QUESTION_TOKENS}
+    vectors: dict[str, list[np.ndarray]] = defaultdict(list)
+    for memory_id, packed in fetch(_VECTORS.format(those=of_memory), place, prepared=prepared, binary=True):
+        vectors[memory_id].append(_unpack(packed))
+    mentions = dict(fetch(_MENTIONS.format(those=of_memory), place, prepared=prepared))
+    none = np.zeros((0, dimensions), np.float16)
+    for row in fetch(_MEMORIES.format(those=those), place | fixed, prepared=prepared):
+        identity, is_searched = row[0], row[-1]
+        if there is not None:
+            there.add(identity)
+        if is_searched:
+            own = vectors.get(identity)
+            vectors_of_it = np.array(own) if own else none
+            yield Row._make([*row[:-1], vectors_of_it, (), mentions.get(identity, ())])
+
+
+def _unpack(packed: Any) -> np.ndarray:
+    """A half-precision vector as PostgreSQL sends it: two 16-bit numbers before the values, all big-endian."""
+    return np.frombuffer(packed, ">f2", offset=4).astype(np.float16)
+
+
+def _all_postings(place: dict[str, Any], numbers: dict[str, int]) -> tuple[TermIndex, np.ndarray]:
+    """The postings of the memories, and the length of each in terms; `numbers`: their rows, in the order of ids."""
+    known = np.array([bytes.fromhex(identity.replace("-", "")) for identity in numbers], dtype="S16")
+    lengths = np.zeros(len(known), np.int32)
+    terms: list[str] = []
+    rows: list[np.ndarray] = []
+    frequencies: list[np.ndarray] = []
+    for term, ids, packed, packed_lengths in fetch(_ALL_POSTINGS, place, prepared=False, binary=True):
+        holders = np.frombuffer(ids, "S16")
+        found = np.minimum(np.searchsorted(known, holders), max(len(known) - 1, 0))
+        here = known[found] == holders if len(known) else np.zeros(len(holders), dtype=bool)
+        terms.append(term)
+        rows.append(found[here].astype(np.int32))
+        frequencies.append(np.frombuffer(packed, ">i2")[here].astype(np.int16))
+        lengths[rows[-1]] = np.frombuffer(packed_lengths, ">i4")[here]
+    return TermIndex.packed(terms, rows, frequencies), lengths

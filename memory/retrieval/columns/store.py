@@ -1,0 +1,272 @@
+"""Which namespaces this process holds as columns, and how they are kept current.
+
+A namespace is loaded in the background when it is first asked for; SQL answers meanwhile. Whoever asks reads first
+what has changed, in the statement that every search begins with, so what was written before a question is found by it.
+A thread looks each second for what changed in namespaces that nobody asks for, and says in Redis that it has: an
+erasure waits for that (`stores/index_holders.py`).
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import os
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from memory.models.sql import read_clock
+from memory.postgresql import reach
+from memory.retrieval.columns.columns import Columns, Corpus
+from memory.retrieval.columns.load import Changes, Snapshot, read_all, read_changed, read_changes
+from memory.retrieval.question import Question
+from memory.retrieval.size import count_memories
+from memory.stores import index_holders
+from memory.stores.index_holders import LEASE_SECONDS
+from memory.types import Scope
+
+log = logging.getLogger("memos.columns")
+
+LOOK_EVERY_SECONDS = 1.0
+# More changes than this are not taken in while a question waits: all is read again, in the background.
+MOST_CHANGES = 500
+# What nobody asks for any longer makes room.
+IDLE_SECONDS = 1800.0
+
+_Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Held:
+    """Columns of one namespace, and what of its history they have. The lock is for both."""
+
+    columns: Columns
+    dimensions: int
+    seen: Snapshot
+    confirmed: float
+    asked: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_gone: bool = False
+
+
+class ColumnStore:
+    """The namespaces that are held, those asked for longest ago first; `budget` bytes together."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._held: OrderedDict[_Key, _Held] = OrderedDict()
+        self._loading: set[_Key] = set()
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._holder = f"{os.uname().nodename}:{os.getpid()}"
+        self._said: set[int] = set()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._work_on, name="columns", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Forgets everything, and waits until the background thread has ended."""
+        self._is_closed = True
+        self._work.put(lambda: None)
+        self._thread.join()
+        self._held.clear()
+
+    @contextmanager
+    def current(self, scope: Scope, question: Question) -> Iterator[tuple[Columns, Corpus] | None]:
+        """The namespace's columns as of now, for the caller alone while inside; None where SQL is to answer."""
+        key = (scope.namespace_id, question.model_id)
+        held = self._get(key)
+        if held is None:
+            self._load(key, scope, question)
+            yield None
+            return
+        seen = held.seen
+        started = time.monotonic()
+        changes = read_changes(scope.namespace_id, seen)
+        dimensions = len(question.vector)
+        if dimensions != held.dimensions or len(changes.memory_ids) + len(changes.alias_ids) > MOST_CHANGES:
+            self.forget(key)
+            self._load(key, scope, question)
+            yield None
+            return
+        with held.lock:
+            if held.is_gone or not _take_in(held, key, changes, started):
+                self.forget(key)
+                yield None
+                return
+            held.asked = started
+            yield held.columns, changes.corpus
+
+    def holds(self, key: _Key) -> bool:
+        """Whether the namespace is loaded."""
+        with self._lock:
+            return key in self._held
+
+    def forget(self, key: _Key) -> None:
+        """The namespace is held no longer."""
+        with self._lock:
+            held = self._held.pop(key, None)
+        if held is not None:
+            held.is_gone = True
+
+    def _get(self, key: _Key) -> _Held | None:
+        with self._lock:
+            held = self._held.get(key)
+            if held is not None:
+                self._held.move_to_end(key)
+            return held
+
+    def _load(self, key: _Key, scope: Scope, question: Question) -> None:
+        """Has the namespace loaded in the background, if it is not too large to be held."""
+        if count_memories(scope) > settings.MEMOS_LARGE_NAMESPACE_MEMORIES:
+            return
+        with self._lock:
+            if key in self._loading:
+                return
+            self._loading.add(key)
+        dimensions = len(question.vector)
+        context = contextvars.copy_context()
+        self._work.put(lambda: context.run(self._load_now, key, dimensions))
+
+    def _load_now(self, key: _Key, dimensions: int) -> None:
+        try:
+            started = time.monotonic()
+            # Said before it is read, so that an erasure meanwhile waits until it is taken in.
+            index_holders.confirm(self._holder, {key[0]}, read_clock())
+            self._said.add(key[0])
+            columns, seen = read_all(*key, dimensions)
+            held = _Held(columns, dimensions, seen, confirmed=started, asked=started)
+            with self._lock:
+                self._held[key] = held
+            self._make_room()
+        finally:
+            with self._lock:
+                self._loading.discard(key)
+
+    def _make_room(self) -> None:
+        """Forgets what was asked for longest ago until the rest is within the budget."""
+        with self._lock:
+            sizes = {key: held.columns.bytes for key, held in self._held.items()}
+        total = sum(sizes.values())
+        for key, size in sizes.items():
+            if total <= self._budget:
+                return
+            self.forget(key)
+            total -= size
+
+    def _work_on(self) -> None:
+        """The background thread: loads what was asked for, and looks for changes each second."""
+        looked = 0.0
+        while not self._is_closed:
+            try:
+                self._work.get(timeout=LOOK_EVERY_SECONDS)()
+            except queue.Empty:
+                pass
+            except Exception:  # the thread goes on: it is the one that forgets
+                log.exception("a namespace was not loaded")
+            if time.monotonic() - looked >= LOOK_EVERY_SECONDS:
+                looked = time.monotonic()
+                self._look_for_changes()
+            if self._work.empty():
+                connection.close()
+        connection.close()
+
+    def _look_for_changes(self) -> None:
+        with self._lock:
+            held = dict(self._held)
+        now = time.monotonic()
+        for key, one in held.items():
+            if now - one.asked > IDLE_SECONDS:
+                self.forget(key)
+        try:
+            if held:
+                self._confirm(held)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("columns could not be confirmed", extra={"reason": str(error)})
+        for key, one in held.items():
+            if time.monotonic() - one.confirmed > LEASE_SECONDS:
+                self.forget(key)
+        with self._lock:
+            left = self._said - {namespace_id for namespace_id, _ in self._held}
+        if left:
+            index_holders.leave(self._holder, left)
+            self._said -= left
+
+    def _confirm(self, held: dict[_Key, _Held]) -> None:
+        """Takes in what has changed in each namespace, and says up to when."""
+        with reach.across_namespaces():
+            moment = read_clock()
+            for key, one in held.items():
+                started = time.monotonic()
+                changes = read_changes(key[0], one.seen)
+                if len(changes.memory_ids) + len(changes.alias_ids) > MOST_CHANGES:
+                    self.forget(key)
+                    continue
+                with one.lock:
+                    if not _take_in(one, key, changes, started):
+                        self.forget(key)
+            self._make_room()
+        index_holders.confirm(self._holder, {namespace_id for namespace_id, _ in held}, moment)
+
+
+def _take_in(held: _Held, key: _Key, changes: Changes, started: float) -> bool:
+    """Brings the columns up to date; False if they had better be read again: what is erased leaves no trace."""
+    if changes.memory_ids or changes.alias_ids:
+        changed = read_changed(*key, held.dimensions, changes)
+        if changed.gone:
+            return False
+        for identity in changed.out_of_search:
+            held.columns.remove(identity)
+        for row in changed.rows:
+            held.columns.put(row)
+        for alias in changes.alias_ids:
+            held.columns.names.forget(alias)
+        for alias, name_key, entity in changed.aliases:
+            held.columns.names.put(alias, name_key, entity)
+    if changes.seen.is_after(held.seen):
+        held.seen = changes.seen
+    held.confirmed = max(held.confirmed, started)
+    return not held.columns.are_worn
+
+
+_store: ColumnStore | None = None
+
+
+def open_store() -> None:
+    """From now on this process holds the namespaces that it is asked for; called after a fork."""
+    global _store  # noqa: PLW0603 - one a process
+    if settings.MEMOS_COLUMNS_MB:
+        _store = ColumnStore(settings.MEMOS_COLUMNS_MB * 1024 * 1024)
+
+
+def close_store() -> None:
+    """From now on SQL answers."""
+    global _store
+    store, _store = _store, None
+    if store is not None:
+        store.close()
+
+
+def is_held(scope: Scope, model_id: int) -> bool:
+    """Whether this process holds the namespace."""
+    return _store is not None and _store.holds((scope.namespace_id, model_id))
+
+
+@contextmanager
+def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, Corpus] | None]:
+    """The namespace's columns, which answer the question as SQL would; None where they are not here or cannot.
+
+    Not within a transaction: what it has written, others must not see.
+    """
+    if _store is None or question.predicate is not None or connection.in_atomic_block:
+        yield None
+        return
+    with _store.current(scope, question) as found:
+        yield found

@@ -1,0 +1,151 @@
+"""The columns find what SQL finds: the same memories with the same scores, after whatever has been written."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.enums import MemoryState
+from memory.models import Entity, Memory, Namespace
+from memory.retrieval.fusion import Ranking
+from memory.services.entities import curate, extract
+from memory.services.erasure import requests, run
+from memory.services.ingestion.ingest import ingest
+from memory.services.memories import edit, settle, supersede
+from memory.types import NewMemory, Scope, system_access
+from tests.retrieval.columns.ways import rank_by_columns, rank_by_sql
+
+ACCESS = system_access("tests")
+TEXTS = [
+    "I moved to Lisbon with Ada last spring.",
+    "Ada's new office is in New York.",
+    "Bo keeps two cats and a parrot in his flat.",
+    "My dentist is Dr. Chen in the harbour street.",
+    "I no longer live in Lisbon, I moved to Porto.",
+    "The deadline is now 14 May instead of 2 May.",
+    "Where is the deadline list?",
+    "王芳住在北京，她养了两只猫。",
+    "上海的办公室在三楼。",
+    "!!!",
+    "Yesterday Bo sold the blue bicycle to Ada for 120 euros. " * 40,
+]
+QUESTIONS = [
+    "Where does Ada live?",
+    "What did Bo sell yesterday?",
+    "When is the deadline?",
+    "王芳住在哪里？",
+    "List all the cats and parrots that anyone keeps",
+    "zebra",
+    "What is the latest news of New York?",
+]
+STEPS = ["say", "say", "say", "edit", "archive", "restore", "erase", "supersede", "settle", "names", "merge", "weigh"]
+
+
+@dataclass
+class History:
+    """A namespace, and what happens in it by chance."""
+
+    scope: Scope
+    chance: random.Random
+    said: list[uuid.UUID] = field(default_factory=list)
+
+    def take(self, step: str) -> None:
+        """One of STEPS, of a memory by chance where it is about one."""
+        if self.said:
+            getattr(self, f"_{step}")(self.chance.choice(self.said))
+        else:
+            self._say(None)
+
+    def _edit(self, one: uuid.UUID) -> None:
+        if self._is_active(one):
+            edit.edit(ACCESS, memory_id=one, text=self.chance.choice(TEXTS), reason="test", now=timezone.now())
+
+    def _weigh(self, one: uuid.UUID) -> None:
+        if self._is_active(one):
+            edit.edit(ACCESS, memory_id=one, importance=self.chance.random(), reason="test", now=timezone.now())
+
+    def _archive(self, one: uuid.UUID) -> None:
+        edit.archive(ACCESS, memory_ids=[one], reason="test", now=timezone.now())
+
+    def _restore(self, one: uuid.UUID) -> None:
+        edit.restore(ACCESS, memory_ids=[one], reason="test", now=timezone.now())
+
+    def _erase(self, one: uuid.UUID) -> None:
+        target = requests.Target(memory_ids=(one,))
+        asked = requests.request(self.scope, target=target, reason="test", now=timezone.now(), enqueue=False)
+        run.carry_out(namespace_id=self.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
+        self.said.remove(one)
+
+    def _supersede(self, _: uuid.UUID) -> None:
+        rows = Memory.objects.in_scope(self.scope).filter(superseded_by=None, state=MemoryState.ACTIVE)
+        free = list(rows.order_by("id").values_list("pk", flat=True))
+        if len(free) > 1:
+            supersede.supersede(ACCESS, older_id=free[0], newer_id=free[-1], reason="test", now=timezone.now())
+
+    def _settle(self, _: uuid.UUID) -> None:
+        settle.settle_pending(now=timezone.now())
+
+    def _names(self, _: uuid.UUID) -> None:
+        extract.index_pending(now=timezone.now())
+
+    def _merge(self, _: uuid.UUID) -> None:
+        rows = Entity.objects.in_scope(self.scope).filter(merged_into=None).order_by("id")
+        names = list(rows.values_list("id", flat=True))
+        if len(names) > 1:
+            first, second = self.chance.sample(names, 2)
+            curate.merge(self.scope, entity_id=first, source_id=second, reason="test", now=timezone.now())
+
+    def _is_active(self, one: uuid.UUID) -> bool:
+        return Memory.objects.in_scope(self.scope).filter(pk=one, state=MemoryState.ACTIVE).exists()
+
+    def _say(self, _: uuid.UUID | None) -> None:
+        now = timezone.now()
+        for _ in range(self.chance.choice([1, 1, 4])):
+            memory = NewMemory(
+                session=self.chance.choice(["s1", "s2"]),
+                role=self.chance.choice(["user", "user", "agent"]),
+                speaker=self.chance.choice(["", "Ada", "Bo"]),
+                text=self.chance.choice(TEXTS),
+                occurred_at=now - timedelta(hours=self.chance.randrange(72)) if self.chance.random() < 0.3 else None,
+            )
+            self.said += ingest(self.scope, memory=memory, now=now).memory_ids
+
+
+def compare(scope: Scope, text: str) -> None:
+    """Every candidate of the one is a candidate of the other, and each arm and signal says the same of it."""
+    one, other = rank_by_sql(scope, text), rank_by_columns(scope, text)
+    assert one.ids == other.ids
+    # A signal that is 0 for all, to the last digits, may be left out by one of them.
+    for name in one.values.keys() | other.values.keys():
+        nothing = np.zeros(len(one.ids))
+        np.testing.assert_allclose(
+            one.values.get(name, nothing), other.values.get(name, nothing), rtol=0, atol=1e-6, err_msg=name
+        )
+        if name in one.weights and name in other.weights:
+            assert one.weights[name] == pytest.approx(other.weights[name], abs=1e-6)
+    np.testing.assert_allclose(scores(one), scores(other), rtol=0, atol=1e-6)
+
+
+def scores(ranking: Ranking) -> np.ndarray:
+    return sum((ranking.weights[name] * value for name, value in ranking.values.items()), np.zeros(len(ranking.ids)))
+
+
+@pytest.mark.django_db(transaction=True)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(st.sampled_from(STEPS), min_size=3, max_size=14), seed=st.integers(0, 10_000))
+def test_whatever_has_been_written_both_ways_find_the_same(opened, steps, seed):
+    name = f"n{uuid.uuid4().hex[:12]}"
+    namespace = Namespace.objects.create(name=name)
+    history = History(Scope(namespace.pk, name, "tests"), random.Random(seed))
+    for step in ["say", "say", *steps]:
+        history.take(step)
+        for text in history.chance.sample(QUESTIONS, 2):
+            compare(history.scope, text)

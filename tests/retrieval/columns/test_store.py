@@ -1,0 +1,151 @@
+"""When a namespace is held, when not, and that whoever asks finds what was written before."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+from django.test import override_settings
+from django.utils import timezone
+
+from memory.retrieval.columns import store
+from memory.services.erasure import requests, run
+from memory.services.ingestion.ingest import ingest
+from memory.services.recall.search import Ask, find
+from memory.stores import index_holders
+from memory.types import NewMemory
+from tests.retrieval.columns.ways import ask, ask_by_columns, by_columns
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_first_question_is_answered_by_sql_and_later_ones_by_the_columns(opened, alice, remember):
+    remember(alice, "The archive key is under the mat.")
+
+    assert not by_columns(ask(alice.scope, "Where is the archive key?"))
+    assert [hit.text for hit in ask_by_columns(alice.scope, "Where is the archive key?").hits] == [
+        "The archive key is under the mat."
+    ]
+
+
+def test_a_process_that_was_not_told_to_holds_nothing(alice, remember):
+    remember(alice, "The archive key is under the mat.")
+
+    for _ in range(3):
+        assert not by_columns(ask(alice.scope, "Where is the archive key?"))
+        time.sleep(0.05)
+
+
+def test_a_narrowed_question_and_one_in_a_transaction_are_answered_by_sql(opened, alice, remember):
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "key")
+
+    then = find(alice.scope, Ask("key", 5, timezone.now(), as_of=timezone.now()))
+    assert not by_columns(then.retrieval)
+    with transaction.atomic():
+        remember(alice, "The spare key is with Bo.")
+        within = ask(alice.scope, "key")
+        assert not by_columns(within)
+        assert len(within.hits) == 2
+        transaction.set_rollback(True)
+    assert len(ask_by_columns(alice.scope, "key").hits) == 1
+
+
+def test_a_large_namespace_is_not_held(opened, alice, remember):
+    for number in range(3):
+        remember(alice, f"Key number {number} is under the mat.")
+
+    with override_settings(MEMOS_LARGE_NAMESPACE_MEMORIES=2):
+        for _ in range(3):
+            assert not by_columns(ask(alice.scope, "Which key?"))
+            time.sleep(0.05)
+
+
+def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
+    remember(alice, "The archive key is under the mat.")
+    remember(bob, "The garden key hangs by the door.")
+    with override_settings(MEMOS_COLUMNS_MB=1):
+        store.open_store()
+    try:
+        store._store._budget = 60_000
+        ask_by_columns(alice.scope, "key")
+        model_id = next(iter(store._store._held))[1]
+        assert store.is_held(alice.scope, model_id)
+        # Sixty-four rows have room; one more takes the space of more.
+        ask_by_columns(bob.scope, "key")
+        deadline = time.monotonic() + 5
+        while store.is_held(alice.scope, model_id) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not store.is_held(alice.scope, model_id)
+        assert store.is_held(bob.scope, model_id)
+    finally:
+        store.close_store()
+
+
+def test_more_than_a_question_can_wait_for_is_read_again_in_the_background(opened, alice, remember, monkeypatch):
+    monkeypatch.setattr(store, "MOST_CHANGES", 2)
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "key")
+    for number in range(3):
+        remember(alice, f"Key number {number} is with Bo.")
+
+    first = ask(alice.scope, "key")
+    assert not by_columns(first)
+    assert len(first.hits) == len(ask_by_columns(alice.scope, "key").hits) == 4
+
+
+def test_eight_threads_find_what_each_wrote_before_it_asked(opened, alice, remember):
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "key")
+    ways: list[bool] = []
+
+    def write_and_ask(number: int) -> list[str]:
+        missing = []
+        try:
+            for turn in range(5):
+                text = f"The code of locker {number * 100 + turn} is {uuid.uuid4().hex[:8]}."
+                ingest(alice.scope, memory=NewMemory(session=f"s{number}", role="user", text=text), now=timezone.now())
+                found = ask(alice.scope, f"What is the code of locker {number * 100 + turn}?")
+                ways.append(by_columns(found))
+                if text not in [hit.text for hit in found.hits]:
+                    missing.append(text)
+        finally:
+            connection.close()
+        return missing
+
+    with ThreadPoolExecutor(8) as pool:
+        assert [missing for one in pool.map(write_and_ask, range(8)) for missing in one] == []
+    assert all(ways)
+
+
+def test_an_erasure_is_not_over_before_every_holder_has_taken_it_in(opened, alice, remember):
+    secret = remember(alice, "My passport number is X1234567.")
+    remember(alice, "The archive key is under the mat.")
+    ask_by_columns(alice.scope, "passport")
+    model_id = next(iter(store._store._held))[1]
+
+    target = requests.Target(memory_ids=(uuid.UUID(secret),))
+    asked = requests.request(alice.scope, target=target, reason="test", now=timezone.now(), enqueue=False)
+    run.carry_out(namespace_id=alice.scope.namespace_id, erasure_id=asked.id, now=timezone.now)
+
+    held = store._store._held.get((alice.scope.namespace_id, model_id))
+    assert held is None or secret not in held.columns.ids
+    assert held is None or held.columns.terms.postings("passport") is None
+
+
+def test_who_does_not_say_that_it_took_a_change_in_is_waited_for_and_then_not_counted(monkeypatch):
+    monkeypatch.setattr(index_holders, "LEASE_SECONDS", 1.0)
+    index_holders.confirm("gone:1", {7}, time.time() - 0.2)
+    started = time.monotonic()
+    index_holders.wait_until_confirmed(7, time.time())
+    assert time.monotonic() - started >= 0.7
+
+    index_holders.confirm("here:2", {8}, time.time() - 0.2)
+    threading.Timer(0.2, lambda: index_holders.confirm("here:2", {8}, time.time())).start()
+    started = time.monotonic()
+    index_holders.wait_until_confirmed(8, time.time())
+    assert time.monotonic() - started < 0.9

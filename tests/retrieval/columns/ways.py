@@ -1,0 +1,53 @@
+"""Asks a namespace both ways: by the columns that this process holds, and by SQL."""
+
+from __future__ import annotations
+
+import time
+
+from django.utils import timezone
+
+from memory.retrieval.columns import store
+from memory.retrieval.fusion import Ranking
+from memory.retrieval.pipeline import Retrieval, first_stage, retrieve
+from memory.retrieval.question import Question
+from memory.services.index.embedding import active_model
+from memory.services.recall.search import Ask, question_of
+from memory.types import Scope
+
+
+def ask(scope: Scope, text: str) -> Retrieval:
+    return retrieve(scope, _question(text), top_k=5)
+
+
+def ask_by_columns(scope: Scope, text: str) -> Retrieval:
+    """Waits until the namespace is held: it is loaded in the background."""
+    for _ in range(500):
+        found = ask(scope, text)
+        if by_columns(found):
+            return found
+        time.sleep(0.01)
+    raise AssertionError("the namespace was not loaded within five seconds")
+
+
+def rank_by_columns(scope: Scope, text: str) -> Ranking:
+    ask_by_columns(scope, text)
+    return first_stage(scope, _question(text), top_k=5)[0]
+
+
+def rank_by_sql(scope: Scope, text: str) -> Ranking:
+    held, store._store = store._store, None
+    try:
+        assert not by_columns(ask(scope, text))
+        return first_stage(scope, _question(text), top_k=5)[0]
+    finally:
+        store._store = held
+
+
+def by_columns(found: Retrieval) -> bool:
+    """Whether the columns found it."""
+    return "columns" in found.milliseconds
+
+
+def _question(text: str) -> Question:
+    model = active_model()
+    return question_of(Ask(text, 5, timezone.now()), model, model.embed_questions([text])[0])
