@@ -48,9 +48,10 @@ class Cache(Generic[K, V]):
 _caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
 
 
-def for_seconds(seconds: float) -> Cache[Any, Any]:
-    """A cache that forgets a value `seconds` after it was put; of very many, first those not asked for longest."""
-    return Cache(cachetools.TTLCache(_MOST, seconds))
+def for_seconds(seconds: float, *, most: int = _MOST) -> Cache[Any, Any]:
+    """A cache that forgets a value `seconds` after it was put; of more than `most`, first those not asked for longest.
+    """
+    return Cache(cachetools.TTLCache(most, seconds))
 
 
 def up_to(size: int, *, size_of: Callable[[Any], int]) -> Cache[Any, Any]:

@@ -398,3 +398,18 @@ def test_a_search_that_takes_too_long_is_answered_503_with_what_to_do(alice, rem
     assert "100 ms" in error["message"]
     assert "MEMOS_SEARCH_TIMEOUT_MS" in error["message"]
     assert alice.post("/v1/query", {"namespace": "alice", "session_id": "s1", "query": "tea"}).status_code == 200
+
+
+def test_a_lean_answer_says_each_text_in_the_hits_and_in_the_packs_text_only(alice, remember):
+    remember(alice, "Ann moved to Lisbon in March.")
+    whole = alice.post("/v1/query", QUESTION).json()
+
+    response = alice.post("/v1/query", QUESTION | {"lean": True})
+    answer = response.json()
+
+    assert answer.keys() == whole.keys()
+    assert [hit["id"] for hit in answer["raw_chunks"]] == [hit["id"] for hit in whole["raw_chunks"]]
+    assert answer["context_pack"]["text"] == whole["context_pack"]["text"]
+    assert response.content.decode().count("Ann moved to Lisbon in March.") == 2
+    kept = ContextPack.objects.get(namespace_id=alice.scope.namespace_id, id=answer["context_pack_id"])
+    assert [hit["id"] for hit in kept.pack["retrieval"]["raw_chunks"]] == [hit["id"] for hit in whole["raw_chunks"]]

@@ -73,6 +73,12 @@ class QuerySerializer(RetrievalFields):
         default=None,
         help_text="Tokens that `context_pack.text` may have; if left out or null, the server's MEMOS_PACK_MAX_TOKENS",
     )
+    lean = StrictBooleanField(
+        required=False,
+        default=False,
+        help_text="Say each text once in `raw_chunks` and once in `context_pack.text`: the rest of the pack that repeats "
+        "them, `condensed_summary` and `rerank_debug` are empty",
+    )
 
 
 class PrefixFields(serializers.Serializer):

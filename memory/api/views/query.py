@@ -36,7 +36,8 @@ class QueryViewSet(MemosViewSet):
         else:
             answer = query(scope, ask, session=session, max_tokens=values["max_tokens"])
         request._request.empty_recall = not answer.retrieval.hits  # type: ignore[attr-defined]
-        return Response(_body(answer, dry_run=ask.dry_run))
+        body = _body(answer, dry_run=ask.dry_run)
+        return Response(body | (_without_repetition(answer) if values["lean"] else _details(answer)))
 
 
 def _body(answer: QueryAnswer, *, dry_run: bool) -> dict[str, object]:
@@ -49,17 +50,30 @@ def _body(answer: QueryAnswer, *, dry_run: bool) -> dict[str, object]:
         "similarity": round(answer.similarity, 6),
         "answerable": answer.answerable,
         "raw_chunks": answer.pack["retrieval"]["raw_chunks"],
-        "condensed_summary": answer.condensed_summary,
         "token_usage_original": answer.token_original,
         "token_usage_condensed": answer.token_condensed,
         **answer.rendered.describe_prefix(),
-        "rerank_debug": [debug_entry(explanation) for explanation in answer.explanations],
         "dropped": answer.dropped,
         "session_summary_id": summary_id,
         "session_summary_cache_hit": answer.summary is not None,
         "session_summary_enqueued": answer.summary_enqueued,
         "context_pack_id": pack_id,
-        "context_pack": answer.pack,
         "dry_run": dry_run,
         "degraded": answer.degraded,
     }
+
+
+def _details(answer: QueryAnswer) -> dict[str, object]:
+    return {
+        "condensed_summary": answer.condensed_summary,
+        "rerank_debug": [debug_entry(explanation) for explanation in answer.explanations],
+        "context_pack": answer.pack,
+    }
+
+
+def _without_repetition(answer: QueryAnswer) -> dict[str, object]:
+    """The same keys; the pack with its text alone."""
+    working_memory = {**answer.pack["working_memory"], "l1_window": [], "session_summary": ""}
+    retrieval = {**answer.pack["retrieval"], "raw_chunks": []}
+    pack = {**answer.pack, "durable": [], "working_memory": working_memory, "retrieval": retrieval}
+    return {"condensed_summary": "", "rerank_debug": [], "context_pack": pack}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,9 @@ log = logging.getLogger("memos.embedding")
 
 # How long a process may go on with the model it knows after another one became active.
 KNOWN_SECONDS = 3.0
+# A question that is asked again (an agent tries again, another one asks the same) is not embedded again.
+QUESTION_SECONDS = 600.0
+QUESTIONS_KEPT = 2_000
 # What the worker embeds and stores at once: memories, and passages unless one memory alone has more.
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
@@ -84,11 +88,16 @@ class ActiveModel:
         vectors, frames = self.embed(texts), self.provider.frames()
         return vectors if frames is None else take_out(frames, vectors)
 
-    def start_embedding(self, text: str) -> Future[np.ndarray]:
-        """The vector of one question, float32 [dimensions], in the making beside what the caller does meanwhile."""
+    def start_embedding(self, text: str) -> Future[np.ndarray] | np.ndarray:
+        """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
+        made within the last QUESTION_SECONDS."""
+        key = (self.id, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        known = _questions.get(key)
+        if known is not None:
+            return known
         # In the caller's context: the call of a model over the network is put down to whoever asks.
         context = contextvars.copy_context()
-        return _beside().submit(context.run, lambda: self.embed_questions([text])[0])
+        return _beside().submit(context.run, lambda: _questions.put(key, self.embed_questions([text])[0]))
 
 
 @cache
@@ -97,6 +106,8 @@ def _beside() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
+# By model and digest: no text of a question is kept.
+_questions: Cache[tuple[int, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # It has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 

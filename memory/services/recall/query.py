@@ -28,7 +28,7 @@ from memory.retrieval.render import WindowMessages, render_pack
 from memory.retrieval.rendered_pack import RenderedPack
 from memory.services.ingestion.ingest import WINDOW_SKIPPED
 from memory.services.recall.context import Summary, session_context
-from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, find, start
+from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, details_of, explain_hits, find, start
 from memory.services.summaries import refresh
 from memory.services.tenancy.policy import in_force
 from memory.stores import window as window_store
@@ -54,13 +54,17 @@ class QueryAnswer:
     rendered: RenderedPack
     retrieval: Retrieval
     answerable: bool
-    explanations: list[dict[str, Any]]
     dropped: list[dict[str, Any]]
     summary: Summary | None
     summary_enqueued: bool
     condensed_summary: str
     token_original: int
     degraded: list[str]
+
+    @property
+    def explanations(self) -> list[dict[str, Any]]:
+        """Where each hit's score comes from, in the hits' order."""
+        return explain_hits(self.retrieval)
 
     @property
     def token_condensed(self) -> int:
@@ -129,7 +133,6 @@ def query(
         rendered=rendered,
         retrieval=found.retrieval,
         answerable=found.answerable,
-        explanations=found.explanations,
         dropped=found.dropped,
         summary=summary,
         summary_enqueued=False,
@@ -176,7 +179,6 @@ def answer_of_no_namespace(namespace: str, ask: Ask, *, session: str, max_tokens
         rendered=rendered,
         retrieval=NOTHING_FOUND.retrieval,
         answerable=False,
-        explanations=[],
         dropped=[],
         summary=None,
         summary_enqueued=False,

@@ -62,7 +62,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a question found, and where each hit's score comes from, in the hits' order.
+    """What a question found.
 
     `answerable`: whether a hit's relevance reaches the policy's `retrieval.relevance_floor`; False without a hit.
     `dropped`: the best candidates that did not come back, and why, when they were asked for.
@@ -71,7 +71,6 @@ class SearchResult:
     """
 
     retrieval: Retrieval
-    explanations: list[dict[str, Any]]
     dropped: list[dict[str, Any]]
     degraded: list[str]
     narrowed: dict[str, Any]
@@ -81,6 +80,11 @@ class SearchResult:
     def hits(self) -> list[Hit]:
         """The hits, best first."""
         return self.retrieval.hits
+
+    @property
+    def explanations(self) -> list[dict[str, Any]]:
+        """See `explain_hits`."""
+        return explain_hits(self.retrieval)
 
 
 # What is found where there is no namespace of that name.
@@ -92,7 +96,6 @@ NOTHING_FOUND = SearchResult(
         weights={},
         milliseconds={},
     ),
-    explanations=[],
     dropped=[],
     degraded=[NAMESPACE_UNKNOWN],
     narrowed={},
@@ -141,7 +144,6 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchRes
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
     return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
-        explanations=[explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits],
         dropped=[explain_dropped(dropped, retrieval.weights) for dropped in retrieval.dropped],
         degraded=list(retrieval.degraded),
         narrowed={
@@ -151,6 +153,11 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchRes
         },
         answerable=any(hit.relevance >= policy.relevance_floor for hit in retrieval.hits),
     )
+
+
+def explain_hits(retrieval: Retrieval) -> list[dict[str, Any]]:
+    """Where each hit's score comes from, in the hits' order."""
+    return [explain(hit, retrieval.weights, considered=retrieval.considered) for hit in retrieval.hits]
 
 
 def _without_irrelevant(retrieval: Retrieval, least: float, *, shown: int) -> Retrieval:
