@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory.gate.judgement import Reason, Span
 
@@ -64,12 +65,18 @@ def unveil(text: str) -> Plain:
     characters: list[str] = []
     origins: list[int] = []
     for place, original in enumerate(text):
-        if original in _INVISIBLE or _MARK.match(original) or "\U000e0000" <= original <= "\U000e01ef":
-            continue
-        for character in unicodedata.normalize("NFKC", original).lower().translate(_LOOK_ALIKES):
-            characters.append("'" if character == "’" else character)
+        for character in _plain(original):
+            characters.append(character)
             origins.append(place)
     return Plain("".join(characters), origins)
+
+
+@lru_cache(maxsize=16_384)
+def _plain(original: str) -> str:
+    """What a character reads as: nothing, if it is invisible."""
+    if original in _INVISIBLE or _MARK.match(original) or "\U000e0000" <= original <= "\U000e01ef":
+        return ""
+    return unicodedata.normalize("NFKC", original).lower().translate(_LOOK_ALIKES).replace("’", "'")
 
 
 def decode_tags(text: str) -> str:

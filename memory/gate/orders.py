@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from memory.gate.clauses import read_clauses
@@ -238,25 +239,32 @@ def find_orders(text: str) -> list[Order]:
         told = any(not _TOLD.isdisjoint(one.meanings) for one in around)
         after = clauses[place + 1] if place + 1 < len(clauses) else None
         both = {**after.meanings, **clause.meanings} if after and after.start - clause.end < NEAR_CHARS else None
-        for rule in RULES:
-            order = _holds(rule, clause.meanings)
-            if order is None and rule.pair and both is not None:
-                order = _holds(rule, both, share=PAIR_SHARE)
-            if order is None:
-                continue
+        for rule, is_pair in _holding(frozenset(clause.meanings), frozenset(both) if both is not None else None):
+            order = _order(rule, both, share=PAIR_SHARE) if is_pair and both else _order(rule, clause.meanings)
             if told and is_quoted(text, *order.last):
                 order = replace(order, weight=order.weight * ABOUT_SHARE)
             found.append((place, order))
     return _surest(found)
 
 
-def _holds(rule: Rule, meanings: Mapping[str, Span], *, share: float = 1.0) -> Order | None:
+@lru_cache(maxsize=4_096)
+def _holding(names: frozenset[str], both: frozenset[str] | None) -> tuple[tuple[Rule, bool], ...]:
+    """The rules that hold of a clause with these meanings, or (True) only of it and the next one, which have `both`."""
+    found = []
+    for rule in RULES:
+        if _holds(rule, names):
+            found.append((rule, False))
+        elif rule.pair and both is not None and _holds(rule, both):
+            found.append((rule, True))
+    return tuple(found)
+
+
+def _holds(rule: Rule, names: frozenset[str]) -> bool:
+    return rule.lacks.isdisjoint(names) and not any(group.isdisjoint(names) for group in rule.needs)
+
+
+def _order(rule: Rule, meanings: Mapping[str, Span], *, share: float = 1.0) -> Order:
     names = meanings.keys()
-    if not rule.lacks.isdisjoint(names):
-        return None
-    for group in rule.needs:
-        if group.isdisjoint(names):
-            return None
     found = [min(group & names, key=lambda name: meanings[name]) for group in rule.needs]
     weight = rule.weight * share
     if not names.isdisjoint(_ABOUT) or (_REPORT in names and names.isdisjoint(_NO_REPORT)):

@@ -76,7 +76,7 @@ class QuerySerializer(RetrievalFields):
     lean = StrictBooleanField(
         required=False,
         default=False,
-        help_text="Say each text once in `raw_chunks` and once in `context_pack.text`: the rest of the pack that repeats "
+        help_text="Say each text once in `raw_chunks` and once in `context_pack.text`: what else of the pack repeats "
         "them, `condensed_summary` and `rerank_debug` are empty",
     )
 

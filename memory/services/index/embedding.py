@@ -47,6 +47,8 @@ QUESTIONS_KEPT = 2_000
 BATCH = 128
 # What a request waits for (about half a minute of the bundled model on two cores); with more, the worker embeds.
 INLINE_PASSAGES = 6_000
+# Of one memory: a turn with more is a document, whose sender does not wait for its vectors (a quarter of a second).
+INLINE_PASSAGES_EACH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,11 @@ class Embedded:
     vectors: np.ndarray
     places: list[tuple[int, int]]
 
+    @property
+    def memories(self) -> set[int]:
+        """The places of the memories that have vectors."""
+        return {memory for memory, _ in self.places}
+
     def only(self, memories: Sequence[int]) -> Embedded:
         """What belongs to some of the memories, given by their places, which are counted anew."""
         place_of = {memory: place for place, memory in enumerate(memories)}
@@ -168,6 +175,17 @@ def embed_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
     except EmbeddingUnavailable as error:
         log.warning("embedding put off", extra={"memories": len(memories), "reason": error.message})
         return None
+
+
+def embed_short_or_none(memories: Sequence[Sequence[str]]) -> Embedded | None:
+    """As `embed_or_none`, without the memories of more than INLINE_PASSAGES_EACH passages: the worker embeds those."""
+    short = [place for place, own in enumerate(memories) if len(own) <= INLINE_PASSAGES_EACH]
+    if not short:
+        return None
+    made = embed_or_none([memories[place] for place in short])
+    if made is None:
+        return None
+    return Embedded(made.model_id, made.vectors, [(short[memory], passage) for memory, passage in made.places])
 
 
 def text_to_embed(text: str, speaker: str, context: str = "") -> str:

@@ -113,7 +113,8 @@ WITH input AS (
            i.metadata::jsonb, i.importance, %(tier)s::text, %(state)s::text, i.occurred_at,
            %(now)s::timestamptz, i.content_hash,
            coalesce(string_to_array(nullif(i.terms, ''), ' '), '{{}}'), i.length, i.tokens, i.review,
-           EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
+           i.id = ANY(%(vector_id)s::uuid[])
+           AND EXISTS (SELECT FROM memory_embeddingmodel WHERE id = %(model_id)s::smallint AND state = %(in_use)s::text)
     FROM input i JOIN sessions s ON s.namespace_id = i.namespace_id AND s.name = i.session
 ), vectors AS (
     INSERT INTO memory_memoryvector (namespace_id, model_id, memory_id, passage, embedding, searchable)
@@ -154,6 +155,7 @@ def write(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime
 
 
 def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: datetime) -> dict[str, Any]:
+    with_vectors = embedded.memories if embedded else set()
     columns = {
         "id": [row.id for row in rows],
         "namespace_id": [row.scope.namespace_id for row in rows],
@@ -179,7 +181,7 @@ def _parameters(rows: Sequence[MemoryRow], embedded: Embedded | None, *, now: da
         ],
         "namespace": [row.scope.namespace for row in rows],
         "audit_id": [new_id() for _ in rows],
-        "details": [_audit_details(row, embedded=embedded is not None) for row in rows],
+        "details": [_audit_details(row, embedded=place in with_vectors) for place, row in enumerate(rows)],
     }
     places = embedded.places if embedded else []
     return {

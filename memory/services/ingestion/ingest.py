@@ -15,10 +15,11 @@ from django.db import DatabaseError, transaction
 from memory import deadline
 from memory.enums import Degradation, GateDecision
 from memory.errors import RedisAway
-from memory.services.index.embedding import Embedded, embed_or_none, passages_to_embed
+from memory.services.index.embedding import Embedded, embed_short_or_none, passages_to_embed
 from memory.services.index.insert import MemoryRow, SessionState, prepare_row, write
 from memory.services.ingestion.admission import JudgedTurn, judge_turn, keep_out, within_quota
 from memory.services.ingestion.second_opinion import hear_model
+from memory.services.jobs import queue
 from memory.services.summaries import refresh
 from memory.services.tenancy import idempotency as answers
 from memory.services.tenancy import quota
@@ -62,7 +63,8 @@ def ingest_batch(
     ]
     turns, unheard = hear_model(turns, now=now)
     rows = _rows(turns)
-    embedded = embed_or_none([passages_to_embed(row.memory.text, row.memory.speaker) for row in rows]) if rows else None
+    passages = [passages_to_embed(row.memory.text, row.memory.speaker) for row in rows]
+    embedded = embed_short_or_none(passages)
     deadline.check()
     if idempotency or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
@@ -99,10 +101,21 @@ def finish(
     if not rows:
         return []
     ask_for_summaries(rows, sessions, now=now)
-    degraded = [] if embedded is not None else [EMBEDDING_DELAYED]
+    degraded = []
+    if embedded is None or len(embedded.memories) < len(rows):
+        degraded.append(EMBEDDING_DELAYED)
+        _ask_for_vectors()
     if not append_to_windows(rows, now=now):
         degraded.append(WINDOW_SKIPPED)
     return degraded
+
+
+def _ask_for_vectors() -> None:
+    """Has the worker embed what lacks a vector. The memories are stored already: what fails here the schedule finds."""
+    try:
+        queue.enqueue(queue.EMBED_PENDING)
+    except DatabaseError as error:
+        log.warning("vectors put off", extra={"reason": type(error).__name__})
 
 
 def _place(number: int, count: int) -> str:
