@@ -5593,6 +5593,11 @@ export interface components {
             session_id?: string;
             /** @description Tokens that `context_pack.text` may have; if left out or null, the server's MEMOS_PACK_MAX_TOKENS */
             max_tokens?: number | null;
+            /**
+             * @description Say each text once in `raw_chunks` and once in `context_pack.text`: what else of the pack repeats them, `condensed_summary` and `rerank_debug` are empty
+             * @default false
+             */
+            lean?: boolean;
         };
         /** @description A question to a namespace's memory that is to be answered, not only looked up. */
         QuestionRequest: {

@@ -2253,6 +2253,7 @@ class QueryRequest(TypedDict):
     min_relevance: NotRequired[float | None]
     session_id: NotRequired[str]
     max_tokens: NotRequired[int | None]
+    lean: NotRequired[bool]
 
 
 class QuestionRequest(TypedDict):
