@@ -49,7 +49,7 @@ _caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
 
 
 def for_seconds(seconds: float, *, most: int = _MOST) -> Cache[Any, Any]:
-    """A cache that forgets a value `seconds` after it was put; of more than `most`, first those not asked for longest."""
+    """A cache that forgets a value `seconds` after it was put; of more than `most`, the longest unasked go first."""
     return Cache(cachetools.TTLCache(most, seconds))
 
 

@@ -39,7 +39,7 @@ _TABLES = {
         "false",
         "session turn role speaker tokens importance occurred_at state valid_to content_hash length",
     ),
-    "memory_memoryvector": ("memory_id", "false", "searchable embedding"),
+    "memory_memoryvector": ("memory_id", "false", "searchable"),
     "memory_posting": ("memory_id", "false", "frequency length"),
     "memory_entitymention": ("memory_id", "false", "alias active"),
     "memory_entityalias": ("id", "true", "key entity"),
@@ -63,6 +63,11 @@ CREATE TRIGGER {table}_index_deleted AFTER DELETE ON {table} REFERENCING OLD TAB
 CREATE TRIGGER {table}_index_updated AFTER UPDATE ON {table}
     FOR EACH ROW WHEN ({differ}) EXECUTE FUNCTION memos_note_changed_{kind}();
 """)
+    # The operators of an extension's type are not found while a dump is restored: nothing is compared.
+    statements.append("""
+CREATE TRIGGER memory_memoryvector_index_embedded AFTER UPDATE OF embedding ON memory_memoryvector
+    FOR EACH ROW EXECUTE FUNCTION memos_note_changed_entry();
+""")
     return "".join(statements)
 
 
@@ -72,6 +77,7 @@ def _drop() -> str:
         for table in _TABLES
         for event in ("inserted", "deleted", "updated")
     ]
+    triggers.append("DROP TRIGGER memory_memoryvector_index_embedded ON memory_memoryvector;")
     functions = [
         f"DROP FUNCTION memos_note_changed_{kind}_rows(); DROP FUNCTION memos_note_changed_{kind}();"
         for kind in _FUNCTIONS.values()

@@ -146,9 +146,11 @@ def _rank(
 ) -> tuple[Ranking, AnswerEvidence]:
     with columns_for(scope, question) as held:
         if held is not None:
-            columns, corpus = held
+            columns, statistics = held
             with clock.step("columns"):
-                found = candidates.find(columns, corpus, question, taking_part=taking_part, pool=pool, strong=STRONG)
+                found = candidates.find(
+                    columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG
+                )
     if held is None:
         found = _search(scope, question, taking_part, pool=pool, clock=clock)
     places, by_words = found.places, found.by_words

@@ -58,8 +58,8 @@ ELSEWHERE = "no row of a tenant's memories"
 HARMLESS = {
     "memory/schedules.py:ensure_schedules": ELSEWHERE,
     "memory/services/backup/restore.py:_END_LOGINS": ELSEWHERE,
-    "memory/services/backup/restore.py:_FORGET_CHANGES": ELSEWHERE,
     "memory/services/index/changes.py:forget": ELSEWHERE,
+    "memory/services/index/changes.py:forget_all": ELSEWHERE,
     "memory/services/index/common_terms.py:count": DERIVED,
     "memory/services/memories/edit.py:_put_text": "in a change that `change.store_change` refuses and undoes",
     "memory/services/memories/edit.py:_restore_batch": "brings memories back",

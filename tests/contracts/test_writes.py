@@ -11,6 +11,8 @@ WRITERS = ("memory/services/", "memory/models/", "memory/audit.py", "memory/ledg
 # What belongs to no tenant: the clock's own table, a key's last use, and what the console keeps for its staff.
 OWN_TABLES = {
     "memory/api/authentication.py": {"update"},
+    # Reads several statements as one snapshot.
+    "memory/retrieval/columns/load.py": {"atomic"},
     "memory/schedules.py": {"delete", "update_or_create"},
     "ops/admin/lists.py": {"atomic"},
     "ops/admin/saved_views.py": {"atomic", "update", "update_or_create", "delete"},

@@ -11,7 +11,7 @@ import numpy as np
 from memory.retrieval import entity_matches
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.searches import DENSE_POOL, LEXICAL_POOL, TIME_POOL
-from memory.retrieval.columns.columns import Columns, Corpus
+from memory.retrieval.columns.columns import Columns, TermStatistics
 from memory.retrieval.places import Places
 from memory.retrieval.question import Question
 from memory.retrieval.signals import TURNS_AROUND, Candidates
@@ -28,7 +28,13 @@ class Found:
 
 
 def find(
-    columns: Columns, corpus: Corpus, question: Question, *, taking_part: Collection[str], pool: int, strong: int
+    columns: Columns,
+    statistics: TermStatistics,
+    question: Question,
+    *,
+    taking_part: Collection[str],
+    pool: int,
+    strong: int,
 ) -> Found:
     """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
 
@@ -41,7 +47,7 @@ def find(
     measured = columns.cosines(question.vector)
     found = np.zeros(0, np.int64)
     if "lexical" in taking_part and question.terms:
-        rows, scores, by_words = columns.by_words(question.terms, corpus, limit=max(LEXICAL_POOL, pool))
+        rows, scores, by_words = columns.by_words(question.terms, statistics, limit=max(LEXICAL_POOL, pool))
         bm25[rows] = scores
         ranks["lexical"] = _ranks(columns, rows)
         found = rows

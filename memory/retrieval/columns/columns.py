@@ -63,7 +63,7 @@ class Row(NamedTuple):
     aliases: Sequence[str]
 
 
-class Corpus(NamedTuple):
+class TermStatistics(NamedTuple):
     """What BM25 needs of a namespace as a whole: how many memories it has, and how many terms they have on average."""
 
     memories: float
@@ -160,7 +160,9 @@ class Columns:
         rows = np.flatnonzero(searched)
         return self._best(rows, cosines[rows], limit=limit)[0]
 
-    def by_words(self, asked: Sequence[str], corpus: Corpus, *, limit: int) -> tuple[np.ndarray, np.ndarray, WordHits]:
+    def by_words(
+        self, asked: Sequence[str], statistics: TermStatistics, *, limit: int
+    ) -> tuple[np.ndarray, np.ndarray, WordHits]:
         """The `limit` rows with the highest BM25 score, best first, their scores, and what `lexical.search` counts."""
         scores = np.zeros(self._size)
         holding: dict[str, int] = {}
@@ -174,12 +176,12 @@ class Columns:
             rows, frequencies = rows[here], frequencies[here]
             if len(rows):
                 holding[term] = len(rows)
-                idf = term_idf(term, holding=len(rows), memories=corpus.memories)
-                damped = K1 * (1 - B + B * lengths[rows] / corpus.mean_length)
+                idf = term_idf(term, holding=len(rows), memories=statistics.memories)
+                damped = K1 * (1 - B + B * lengths[rows] / statistics.mean_length)
                 scores[rows] += idf * frequencies * (K1 + 1) / (frequencies + damped)
         rows = np.flatnonzero(scores)
         best, of_best = self._best(rows, scores[rows], limit=limit)
-        return best, of_best, WordHits([], corpus.memories, holding)
+        return best, of_best, WordHits([], statistics.memories, holding)
 
     def around(self, found: Iterable[int], *, turns: int) -> np.ndarray:
         """The rows of the sessions of `found` that are at most `turns` turns away from one of them, itself included."""

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from memory.enums import MemoryState, Role
 from memory.models.sql import fetch, uuid_array
 from memory.postgresql.base import open_connection
-from memory.retrieval.columns.columns import Columns, Corpus, Row
+from memory.retrieval.columns.columns import Columns, Row, TermStatistics
 from memory.retrieval.columns.terms import TermIndex
 from memory.retrieval.places import QUESTION_TOKENS
 
@@ -91,7 +91,7 @@ class Changes:
     """What changed between two snapshots: ids of memories and of names of entities. `seen`: the later one."""
 
     seen: Snapshot
-    corpus: Corpus
+    statistics: TermStatistics
     memory_ids: list[str]
     alias_ids: list[str]
 
@@ -110,7 +110,7 @@ def read_changes(namespace_id: int, seen: Snapshot) -> Changes:
     """What changed since `seen`."""
     parameters = {"namespace_id": namespace_id, "seen": seen.text, "oldest": seen.oldest}
     [(snapshot, memories, mean_length, memory_ids, alias_ids)] = fetch(_CHANGES, parameters, prepared=True, by_key=True)
-    return Changes(Snapshot(snapshot), Corpus(memories, mean_length), memory_ids or [], alias_ids or [])
+    return Changes(Snapshot(snapshot), TermStatistics(memories, mean_length), memory_ids or [], alias_ids or [])
 
 
 def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns, Snapshot]:
@@ -199,4 +199,4 @@ def _all_postings(place: dict[str, Any], numbers: dict[str, int]) -> tuple[TermI
         rows.append(found[here].astype(np.int32))
         frequencies.append(np.frombuffer(packed, ">i2")[here].astype(np.int16))
         lengths[rows[-1]] = np.frombuffer(packed_lengths, ">i4")[here]
-    return TermIndex.packed(terms, rows, frequencies), lengths
+    return TermIndex.of_terms(terms, rows, frequencies), lengths

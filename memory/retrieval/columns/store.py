@@ -24,7 +24,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from memory.models.sql import read_clock
 from memory.postgresql import reach
-from memory.retrieval.columns.columns import Columns, Corpus
+from memory.retrieval.columns.columns import Columns, TermStatistics
 from memory.retrieval.columns.load import Changes, Snapshot, read_all, read_changed, read_changes
 from memory.retrieval.question import Question
 from memory.retrieval.size import count_memories
@@ -79,7 +79,7 @@ class ColumnStore:
         self._held.clear()
 
     @contextmanager
-    def current(self, scope: Scope, question: Question) -> Iterator[tuple[Columns, Corpus] | None]:
+    def current(self, scope: Scope, question: Question) -> Iterator[tuple[Columns, TermStatistics] | None]:
         """The namespace's columns as of now, for the caller alone while inside; None where SQL is to answer."""
         key = (scope.namespace_id, question.model_id)
         held = self._get(key)
@@ -102,7 +102,7 @@ class ColumnStore:
                 yield None
                 return
             held.asked = started
-            yield held.columns, changes.corpus
+            yield held.columns, changes.statistics
 
     def holds(self, key: _Key) -> bool:
         """Whether the namespace is loaded."""
@@ -260,7 +260,7 @@ def is_held(scope: Scope, model_id: int) -> bool:
 
 
 @contextmanager
-def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, Corpus] | None]:
+def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, TermStatistics] | None]:
     """The namespace's columns, which answer the question as SQL would; None where they are not here or cannot.
 
     Not within a transaction: what it has written, others must not see.

@@ -23,7 +23,7 @@ class TermIndex:
         self._loose_count = 0
 
     @classmethod
-    def packed(cls, terms: Sequence[str], rows: Sequence[np.ndarray], frequencies: Sequence[np.ndarray]) -> TermIndex:
+    def of_terms(cls, terms: Sequence[str], rows: Sequence[np.ndarray], frequencies: Sequence[np.ndarray]) -> TermIndex:
         """Of each of `terms` (distinct) its rows [n], each once, and how often each of them holds it [n]."""
         index = cls()
         index._numbers = {term: number for number, term in enumerate(terms)}

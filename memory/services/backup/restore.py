@@ -22,12 +22,11 @@ from memory.services.backup import contents, postgres
 from memory.services.backup.container import Reader, digest_of
 from memory.services.backup.replay import Replayed, other_secrets, replay
 from memory.services.backup.verify import inspect, load
+from memory.services.index import changes
 from memory.stores.redis import forget_everything, ping
 
 # Sign-ins that were ended since must not be valid again.
 _END_LOGINS = "DELETE FROM ops_staffsession"
-# Their transactions have numbers of another server.
-_FORGET_CHANGES = "DELETE FROM memory_indexchange"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,9 @@ def _make_ready(
     replayed = replay(erased, actor=actor, now=now)
     with connection.cursor() as cursor:
         cursor.execute(_END_LOGINS)
-        cursor.execute(_FORGET_CHANGES)
         cursor.execute("ANALYZE")
+    # Their transactions have numbers of another server.
+    changes.forget_all()
     audit.record_system(
         actor,
         AuditEvent.RESTORE,

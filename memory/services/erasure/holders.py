@@ -505,6 +505,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_erasure": "the receipt",
     "memory_evaluationresult": "figures; hashes of the questions that were judged",
     "memory_evaluationrun": "figures",
+    "memory_indexchange": "ids: that memories and names changed, for two hours",
     "memory_namespace": "the tenant's name",
     "memory_namespacepolicy": "values that operators set",
     "memory_namespacestat": "numbers, changed by the statement that deletes the memories",

@@ -11,6 +11,11 @@ from memory.models import IndexChange
 KEPT = timedelta(hours=2)
 
 
+def forget_all() -> None:
+    """Deletes the whole record: no process holds an index of this database."""
+    IndexChange.objects.across_namespaces().delete()
+
+
 def forget(*, now: datetime) -> int:
     """Deletes what every process has long taken in; returns how many rows."""
     deleted, _ = IndexChange.objects.across_namespaces().filter(created_at__lt=now - KEPT).delete()
