@@ -8,7 +8,6 @@ erasure waits for that (`stores/index_holders.py`).
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import os
 import queue
@@ -132,16 +131,18 @@ class ColumnStore:
                 return
             self._loading.add(key)
         dimensions = len(question.vector)
-        context = contextvars.copy_context()
-        self._work.put(lambda: context.run(self._load_now, key, dimensions))
+        self._work.put(lambda: self._load_now(key, dimensions))
 
     def _load_now(self, key: _Key, dimensions: int) -> None:
         try:
             started = time.monotonic()
             # Said before it is read, so that an erasure meanwhile waits until it is taken in.
-            index_holders.confirm(self._holder, {key[0]}, read_clock())
+            with reach.across_namespaces():
+                index_holders.confirm(self._holder, {key[0]}, read_clock())
             self._said.add(key[0])
-            columns, seen = read_all(*key, dimensions)
+            # All of it, whatever the one who asked first reaches: others are answered from it, too.
+            with reach.within(key[0]):
+                columns, seen = read_all(*key, dimensions)
             held = _Held(columns, dimensions, seen, confirmed=started, asked=started)
             with self._lock:
                 self._held[key] = held
@@ -174,7 +175,7 @@ class ColumnStore:
             if time.monotonic() - looked >= LOOK_EVERY_SECONDS:
                 looked = time.monotonic()
                 self._look_for_changes()
-            if self._work.empty():
+            if not self._held:
                 connection.close()
         connection.close()
 

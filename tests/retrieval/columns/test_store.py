@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
+from memory.postgresql import reach
 from memory.retrieval.columns import store
 from memory.services.erasure import requests, run
 from memory.services.ingestion.ingest import ingest
@@ -84,6 +85,14 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
         assert store.is_held(bob.scope, model_id)
     finally:
         store.close_store()
+
+
+def test_whoever_asks_first_others_find_all_of_it(opened, alice, bob, remember):
+    remember(alice, "The archive key is under the mat.")
+    with reach.within(bob.scope.namespace_id):
+        assert ask(alice.scope, "key").hits == []
+
+    assert [hit.text for hit in ask_by_columns(alice.scope, "key").hits] == ["The archive key is under the mat."]
 
 
 def test_more_than_a_question_can_wait_for_is_read_again_in_the_background(opened, alice, remember, monkeypatch):
