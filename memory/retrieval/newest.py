@@ -68,6 +68,8 @@ def _date_hits(hits: Sequence[Hit]) -> list[DatedHit]:
 
 def _reorder(hits: list[Hit], order: Sequence[int]) -> list[Hit]:
     """The hits, the first of them in the given `order` of their places; each has the score of its new place."""
+    if list(order) == list(range(len(order))):
+        return hits
     moved = []
     for place, taken in enumerate(order):
         gain = hits[place].score - hits[taken].score

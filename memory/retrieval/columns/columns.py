@@ -19,6 +19,8 @@ simsimd.disable_capability("sapphire")
 
 # About what a row takes besides its arrays: its id as text, and the entry that finds its row.
 _ROW_BYTES = 250
+# About what the name of a session or a speaker takes, with its number.
+_NAME_BYTES = 200
 # A row that changes is written anew at the end; with more gone than this share, all are read again.
 _GONE_SHARE = 0.3
 
@@ -106,7 +108,8 @@ class Columns:
         """About what they take, in bytes."""
         arrays = sum(column.nbytes for column in self._arrays.values())
         vectors = self._vectors.nbytes + self._more_vectors.nbytes + self._more_rows.nbytes
-        return arrays + vectors + _ROW_BYTES * self._size + self.terms.bytes + self.names.bytes
+        named = _NAME_BYTES * (len(self._sessions) + len(self._speakers))
+        return arrays + vectors + _ROW_BYTES * self._size + named + self.terms.bytes + self.names.bytes
 
     @property
     def are_worn(self) -> bool:
