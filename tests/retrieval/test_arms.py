@@ -18,7 +18,7 @@ from memory.retrieval.arms import dense, lexical
 from memory.retrieval.fusion import SIGNALS
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding import active_model, embed_pending
 from memory.services.memories import edit
 from memory.types import system_access
 
@@ -192,7 +192,7 @@ def test_a_memory_that_waits_for_its_vector_is_found_by_its_words(alice, remembe
     remember(alice, "a ship")
     settings.MEMOS_EMBEDDING_PROVIDER = "openai"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory.services.ingestion.ingest.embed_or_none", lambda texts: None)
+        patch.setattr("memory.services.ingestion.ingest.embed_short_or_none", lambda texts: None)
         waiting = remember(alice, "green tea")
     caches.forget_all()
 
@@ -245,6 +245,7 @@ def test_the_end_of_a_long_memory_is_found_by_its_meaning(alice, remember):
 
 def test_memories_with_many_passages_do_not_crowd_out_the_others(alice, remember):
     long = [remember(alice, f"zebra {n}. " + ". ".join(["zebra"] * 3000)) for n in range(2)]
+    embed_pending()
     short = [remember(alice, f"something else {n}") for n in range(8)]
 
     found = by_meaning(alice, "zebra", limit=8)

@@ -29,7 +29,7 @@ from memory.retrieval.filters import (
 from memory.retrieval.pipeline import retrieve
 from memory.retrieval.predicate import predicate
 from memory.retrieval.question import Question, question
-from memory.services.index.embedding import active_model
+from memory.services.index.embedding import active_model, embed_pending
 from memory.services.memories.edit import edit
 from memory.types import system_access
 
@@ -432,6 +432,7 @@ def test_a_memory_that_is_as_near_must_match_too(alice, remember):
 def test_a_long_memory_that_matches_crowds_out_no_other_that_matches(alice, remember):
     atlas = {"metadata": {"project": "atlas"}}
     long = remember(alice, ". ".join(["green tea"] * 3000), **atlas)
+    embed_pending()
     short = {remember(alice, f"harbour bakery {number}", **atlas) for number in range(4)}
     remember(alice, "green tea")
 

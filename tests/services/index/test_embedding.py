@@ -28,10 +28,11 @@ from memory.services.index.embedding import (
     prune_retired,
     reembed,
 )
+from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import edit
 from memory.services.recall.query import query
 from memory.services.recall.search import Ask
-from memory.types import system_access
+from memory.types import NewMemory, system_access
 
 NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
 
@@ -400,3 +401,28 @@ def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alic
     assert str(MemoryVector.objects.across_namespaces().get().memory_id) == short
     assert embed_pending() == 1
     assert MemoryVector.objects.across_namespaces().filter(memory_id=long).count() > 4
+
+
+def test_a_turn_of_very_many_passages_is_stored_at_once_and_embedded_by_the_worker(alice, remember, monkeypatch):
+    monkeypatch.setattr(embedding, "INLINE_PASSAGES_EACH", 2)
+    long = " ".join(f"Chapter {number} tells of the lighthouse keeper's {number} letters." for number in range(120))
+    items = [(alice.scope, NewMemory(session="s1", role="user", text=text)) for text in ("The ferry is late.", long)]
+
+    stored = ingest_batch(items, now=timezone.now())
+
+    short_id, long_id = stored.memory_ids
+    assert stored.degraded == ["embedding_delayed"]
+    assert is_embedded(short_id)
+    assert not is_embedded(long_id)
+    assert passages_of(long_id) == 0
+    assert embed_pending() == 1
+    assert is_embedded(long_id)
+    assert passages_of(long_id) > 2
+
+
+def is_embedded(memory_id):
+    return Memory.objects.across_namespaces().get(pk=memory_id).embedded
+
+
+def passages_of(memory_id):
+    return MemoryVector.objects.across_namespaces().filter(memory_id=memory_id).count()
