@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -63,18 +63,25 @@ class ColumnStore:
         self._lock = threading.Lock()
         self._held: OrderedDict[_Key, _Held] = OrderedDict()
         self._loading: set[_Key] = set()
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        # To be loaded: a key, and how many dimensions its vectors have.
+        self._wanted: queue.SimpleQueue[tuple[_Key, int] | None] = queue.SimpleQueue()
         self._holder = f"{os.uname().nodename}:{os.getpid()}"
         self._said: set[int] = set()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._work_on, name="columns", daemon=True)
-        self._thread.start()
+        self._closing = threading.Event()
+        # An erasure waits for the one that watches, which therefore waits for no load.
+        self._threads = [
+            threading.Thread(target=self._load_wanted, name="columns-load", daemon=True),
+            threading.Thread(target=self._watch, name="columns-watch", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Forgets everything, and waits until the background thread has ended."""
-        self._is_closed = True
-        self._work.put(lambda: None)
-        self._thread.join()
+        """Forgets everything, and waits until the background threads have ended."""
+        self._closing.set()
+        self._wanted.put(None)
+        for thread in self._threads:
+            thread.join()
         self._held.clear()
 
     @contextmanager
@@ -130,8 +137,16 @@ class ColumnStore:
             if key in self._loading:
                 return
             self._loading.add(key)
-        dimensions = len(question.vector)
-        self._work.put(lambda: self._load_now(key, dimensions))
+        self._wanted.put((key, len(question.vector)))
+
+    def _load_wanted(self) -> None:
+        while (wanted := self._wanted.get()) is not None and not self._closing.is_set():
+            try:
+                self._load_now(*wanted)
+            except Exception:  # the thread goes on: others are asked for
+                log.exception("a namespace was not loaded")
+            finally:
+                connection.close()
 
     def _load_now(self, key: _Key, dimensions: int) -> None:
         try:
@@ -144,6 +159,9 @@ class ColumnStore:
             with reach.within(key[0]):
                 columns, seen = read_all(*key, dimensions)
             held = _Held(columns, dimensions, seen, confirmed=started, asked=started)
+            if time.monotonic() - started > LEASE_SECONDS:
+                log.warning("a namespace takes too long to load", extra={"namespace": key[0]})
+                return
             with self._lock:
                 self._held[key] = held
             self._make_room()
@@ -162,19 +180,12 @@ class ColumnStore:
             self.forget(key)
             total -= size
 
-    def _work_on(self) -> None:
-        """The background thread: loads what was asked for, and looks for changes each second."""
-        looked = 0.0
-        while not self._is_closed:
+    def _watch(self) -> None:
+        while not self._closing.wait(LOOK_EVERY_SECONDS):
             try:
-                self._work.get(timeout=LOOK_EVERY_SECONDS)()
-            except queue.Empty:
-                pass
-            except Exception:  # the thread goes on: it is the one that forgets
-                log.exception("a namespace was not loaded")
-            if time.monotonic() - looked >= LOOK_EVERY_SECONDS:
-                looked = time.monotonic()
                 self._look_for_changes()
+            except Exception:  # the thread goes on: it is the one that forgets
+                log.exception("columns were not looked at")
             if not self._held:
                 connection.close()
         connection.close()
@@ -195,7 +206,7 @@ class ColumnStore:
             if time.monotonic() - one.confirmed > LEASE_SECONDS:
                 self.forget(key)
         with self._lock:
-            left = self._said - {namespace_id for namespace_id, _ in self._held}
+            left = self._said - {namespace_id for namespace_id, _ in (*self._held, *self._loading)}
         if left:
             index_holders.leave(self._holder, left)
             self._said -= left
@@ -214,7 +225,9 @@ class ColumnStore:
                     if not _take_in(one, key, changes, started):
                         self.forget(key)
             self._make_room()
-        index_holders.confirm(self._holder, {namespace_id for namespace_id, _ in held}, moment)
+        with self._lock:
+            loading = {namespace_id for namespace_id, _ in self._loading}
+        index_holders.confirm(self._holder, {namespace_id for namespace_id, _ in held} - loading, moment)
 
 
 def _take_in(held: _Held, key: _Key, changes: Changes, started: float) -> bool:
