@@ -27,6 +27,7 @@ from memory.models import EmbeddingModel, Memory, MemoryVector
 from memory.models.locks import Lock, try_lock
 from memory.models.memory import MemoryQuerySet, spans_of
 from memory.models.search import has_vector
+from memory.postgresql import reach
 from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, spans_out_of_search
@@ -93,7 +94,11 @@ class ActiveModel:
     def start_embedding(self, text: str) -> Future[np.ndarray] | np.ndarray:
         """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
         made within the last QUESTION_SECONDS."""
-        key = (self.id, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        key = (
+            self.id,
+            reach.current(),
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
+        )
         known = _questions.get(key)
         if known is not None:
             return known
@@ -108,8 +113,8 @@ def _beside() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(settings.MEMOS_WEB_THREADS, thread_name_prefix="embed-question")
 
 
-# By model and digest: no text of a question is kept.
-_questions: Cache[tuple[int, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
+# By model, whose they are, so that nobody can tell by the time it takes what others asked, and digest: no text is kept.
+_questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
 # It has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 

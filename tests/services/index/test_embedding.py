@@ -17,6 +17,7 @@ from memory import caches
 from memory.enums import EmbeddingState
 from memory.errors import EmbeddingUnavailable, InvalidInput
 from memory.models import AuditLog, EmbeddingModel, Memory, MemoryVector
+from memory.postgresql import reach
 from memory.providers.embedding.hash import HashEmbedding
 from memory.providers.embedding.registry import provider_for
 from memory.services.index import embedding, marks
@@ -426,3 +427,14 @@ def is_embedded(memory_id):
 
 def passages_of(memory_id):
     return MemoryVector.objects.across_namespaces().filter(memory_id=memory_id).count()
+
+
+def test_a_question_is_embedded_once_for_each_tenant(alice, bob, providers):
+    active_model().embed(["ready"])
+    provider = providers["hash-256"]
+    for tenant in (alice, alice, bob):
+        with reach.within(tenant.scope.namespace_id):
+            vector = active_model().start_embedding("Where is the ferry?")
+            assert len(vector if isinstance(vector, np.ndarray) else vector.result()) == 256
+
+    assert provider.embedded.count("Where is the ferry?") == 2

@@ -92,7 +92,8 @@ def test_a_soft_limit_is_told_once_and_the_hard_one_after_it(alice, model, recei
     subscribe(alice, receiver.url(), types=["budget.reached"])
     set_budget(alice, soft_tokens=21)
     ingest(alice, "Green tea, no sugar.")
-    answers = [alice.post("/v1/query", QUERY) for _ in range(5)]
+    # A question that is asked again is not embedded again.
+    answers = [alice.post("/v1/query", QUERY | {"query": f"tea or coffee {number}?"}) for number in range(5)]
     assert {one.status_code for one in answers} == {200}
     assert SOFT_BUDGET in answers[-1].json()["degraded"]
 
@@ -100,7 +101,7 @@ def test_a_soft_limit_is_told_once_and_the_hard_one_after_it(alice, model, recei
     expected = {"of": "namespace", "limit": "soft", "unit": "tokens", "most": 21, "period": "month"}
     check_data(soft, expected, since)
     set_budget(alice, soft_tokens=21, hard_tokens=22)
-    assert alice.post("/v1/query", QUERY).status_code == 429
+    assert alice.post("/v1/query", QUERY | {"query": "tea or milk?"}).status_code == 429
 
     assert [one["data"]["limit"] for one in told(alice)] == ["soft", "hard"]
     assert deliver_all() == 2
