@@ -23,12 +23,16 @@ from memos_site.embedded import EmbeddedError, die_with_parent
 
 @dataclass(frozen=True, slots=True)
 class StartSettings:
-    """Settings that whoever supervises the servers needs. `address`: the URL that MemOS will answer at."""
+    """Settings that whoever supervises the servers needs. `address`: the URL that MemOS will answer at.
+
+    `embedding`: the arguments of the embedding process; None where none is needed.
+    """
 
     address: str
     static_root: str
     demo: bool
     logging: dict[str, Any]
+    embedding: list[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,29 @@ def _read_settings() -> StartSettings:
             ) from error
     host = "127.0.0.1" if settings.MEMOS_HOST in ("0.0.0.0", "::") else settings.MEMOS_HOST  # noqa: S104 - compared
     return StartSettings(
-        f"http://{host}:{settings.MEMOS_PORT}", str(settings.STATIC_ROOT), settings.MEMOS_DEMO, settings.LOGGING
+        f"http://{host}:{settings.MEMOS_PORT}",
+        str(settings.STATIC_ROOT),
+        settings.MEMOS_DEMO,
+        settings.LOGGING,
+        _embedding_arguments(),
     )
+
+
+def _embedding_arguments() -> list[str] | None:
+    from django.conf import settings  # noqa: PLC0415 - as above
+
+    from memory.providers.embedding.minilm import DEFAULT_MODEL, read_precision  # noqa: PLC0415 - as above
+
+    if settings.MEMOS_EMBEDDING_PROVIDER != "minilm":
+        return None
+    return [
+        "--model-dir",
+        str(settings.MEMOS_MODEL_DIR),
+        "--precision",
+        read_precision(settings.MEMOS_EMBEDDING_MODEL or DEFAULT_MODEL),
+        "--threads",
+        str(settings.MEMOS_EMBEDDING_THREADS),
+    ]
 
 
 def main() -> int:

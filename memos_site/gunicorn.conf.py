@@ -57,6 +57,12 @@ _metrics_dir = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(pr
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
+def when_ready(server: Arbiter) -> None:
+    """Sets aside what is loaded: a collection that looks through it would write into the pages that are shared."""
+    gc.collect()
+    gc.freeze()
+
+
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     """Says which worker has the streams: one that starts when none does of those that stay beside it.
 

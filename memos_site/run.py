@@ -99,7 +99,7 @@ class Process:
 
 
 class Supervisor:
-    """The servers, the web server and the worker of one data folder."""
+    """The servers, the embedding process, the web server and the worker of one data folder."""
 
     def __init__(self) -> None:
         self._folder = data_dir()
@@ -107,6 +107,7 @@ class Supervisor:
         self._servers = EmbeddedServers(
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
+        self._embedding: list[Process] = []
         self._processes: list[Process] = []
         # Another MemOS may own the folder: its runtime file is not ours to remove.
         self._is_announced = False
@@ -126,17 +127,25 @@ class Supervisor:
         if not _is_set("MEMOS_SECRET_KEY"):
             os.environ["MEMOS_SECRET_KEY"] = runtime.keep_secret_key(self._folder)
         self._servers.launch()
-        os.environ.update(self._servers.urls)
+        addresses = self._servers.urls
+        has_embedding = not _is_set("MEMOS_EMBEDDING_SOCKET")
+        if has_embedding:
+            addresses["MEMOS_EMBEDDING_SOCKET"] = str(self._servers.private_dir / "embedding.sock")
+        os.environ.update(addresses)
         preparation = Preparation()
         settings = preparation.read_settings()
         logging.config.dictConfig(settings.logging)
-        self._servers.wait_ready()
-        self._is_announced = True
-        runtime.write_runtime(self._folder, **self._servers.urls)
         logs = self._folder / "logs"
         for folder in (logs, Path(settings.static_root)):
             folder.mkdir(exist_ok=True)
         logs.chmod(0o700)
+        if has_embedding and settings.embedding is not None:
+            command = [*_EMBEDDING, addresses["MEMOS_EMBEDDING_SOCKET"], *settings.embedding]
+            self._embedding = [Process("embedding", command, log_file=logs / "embedding.log")]
+            self._embedding[0].start()
+        self._servers.wait_ready()
+        self._is_announced = True
+        runtime.write_runtime(self._folder, **addresses)
         # Its database goes with us: waiting for requests would only keep the port from our successor.
         web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
         worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
@@ -148,7 +157,7 @@ class Supervisor:
             made = preparation.finish()
             web.start()
         worker.start()
-        if not self._wait_until_up(settings.address):
+        if not self._wait_until_up(web, settings.address):
             # What is shown once must not be lost with a start that fails.
             print("\n".join(_secrets(made)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
@@ -156,11 +165,11 @@ class Supervisor:
         self._supervise()
         return 0
 
-    def _wait_until_up(self, address: str) -> bool:
+    def _wait_until_up(self, web: Process, address: str) -> bool:
         deadline = time.monotonic() + READY_SECONDS
         while not self._stopping.is_set() and time.monotonic() < deadline:
-            if self._processes[0].has_ended():
-                log_file = self._processes[0].log_file
+            if web.has_ended():
+                log_file = web.log_file
                 print(f"The web server did not start; {log_file} says why. Its end:", file=sys.stderr)
                 print("\n".join(log_file.read_text("utf-8", "replace").splitlines()[-20:]), file=sys.stderr)
                 return False
@@ -168,7 +177,7 @@ class Supervisor:
                 return True
             time.sleep(0.05)
         if not self._stopping.is_set():
-            log_file = self._processes[0].log_file
+            log_file = web.log_file
             print(f"The web server did not answer in {READY_SECONDS:.0f} s; see {log_file}", file=sys.stderr)
         return False
 
@@ -182,7 +191,7 @@ class Supervisor:
             for server in self._servers.servers:
                 if not server.is_running():
                     self._restart(server)
-            for process in self._processes:
+            for process in (*self._embedding, *self._processes):
                 if process.has_ended():
                     log.error("restarting", extra={"part": process.name})
                     # A worker killed by force leaves children that would go on beside the new one.
@@ -213,11 +222,13 @@ class Supervisor:
         self._stopping.set()
 
     def _shut_down(self) -> None:
-        for process in self._processes:
-            process.ask_to_stop()
         deadline = time.monotonic() + STOP_SECONDS
-        for process in self._processes:
-            process.make_sure(deadline)
+        # Requests that are under way still need vectors.
+        for processes in (self._processes, self._embedding):
+            for process in processes:
+                process.ask_to_stop()
+            for process in processes:
+                process.make_sure(deadline)
         self._servers.stop()
         if self._is_announced:
             runtime.remove_runtime(self._folder)
@@ -225,6 +236,7 @@ class Supervisor:
 
 _CONFIG = str(Path(__file__).resolve().parent / "gunicorn.conf.py")
 _WEB = [sys.executable, "-m", "gunicorn", "memos_site.wsgi:application", "--config", _CONFIG]
+_EMBEDDING = [sys.executable, "-m", "memory.providers.minilm.server"]
 _WORKER = [sys.executable, "manage.py", "qcluster"]
 
 

@@ -1,6 +1,6 @@
 """How processes of one data folder find each other.
 
-While `make run` is up it keeps `runtime.json` in the data folder: the URLs of its PostgreSQL and Valkey and its process
+While `make run` is up it keeps `runtime.json` in the data folder: where its servers answer, and its process
 id. A management command reads it, so that `manage.py ask …` in a second terminal talks to the same servers.
 """
 
@@ -13,10 +13,11 @@ from pathlib import Path
 
 RUNTIME_FILE = "runtime.json"
 SECRET_FILE = "secret_key"  # noqa: S105 - a file name
+_URLS = ("DATABASE_URL", "REDIS_URL", "MEMOS_EMBEDDING_SOCKET")
 
 
 def discover(data_dir: Path) -> dict[str, str]:
-    """Settings that the running servers of `data_dir` imply: their URLs (if they are up) and the kept secret key."""
+    """Settings that `data_dir` implies: where its servers answer (if they are up) and the kept secret key."""
     found: dict[str, str] = {}
     secret = data_dir / SECRET_FILE
     if secret.is_file() and os.access(secret, os.R_OK):
@@ -25,7 +26,7 @@ def discover(data_dir: Path) -> dict[str, str]:
     if runtime.is_file():
         state = json.loads(runtime.read_text(encoding="utf-8"))
         if _is_alive(int(state["pid"])):
-            found |= {name: state[name] for name in ("DATABASE_URL", "REDIS_URL") if state.get(name)}
+            found |= {name: state[name] for name in _URLS if state.get(name)}
     return found
 
 
@@ -42,11 +43,11 @@ def keep_secret_key(data_dir: Path) -> str:
     return secret
 
 
-def write_runtime(data_dir: Path, **urls: str) -> None:
+def write_runtime(data_dir: Path, **addresses: str) -> None:
     """Says where the servers of `data_dir` are, for as long as this process lives."""
     path = data_dir / RUNTIME_FILE
     scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps({"pid": os.getpid(), **urls}), encoding="utf-8")
+    scratch.write_text(json.dumps({"pid": os.getpid(), **addresses}), encoding="utf-8")
     scratch.chmod(0o600)
     scratch.replace(path)
 

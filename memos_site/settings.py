@@ -241,7 +241,14 @@ MEMOS_EMBEDDING_TIMEOUT_SECONDS = env.number(
     "MEMOS_EMBEDDING_TIMEOUT_SECONDS", 10.0, "Seconds that the `openai` provider may take.", minimum=0.1, maximum=600
 )
 MEMOS_EMBEDDING_THREADS = env.integer(
-    "MEMOS_EMBEDDING_THREADS", 2, "Threads a process embeds a batch with (`minilm`).", minimum=1, maximum=64
+    "MEMOS_EMBEDDING_THREADS", 2, "Threads that embed (`minilm`).", minimum=1, maximum=64
+)
+MEMOS_EMBEDDING_SOCKET = env.text(
+    "MEMOS_EMBEDDING_SOCKET",
+    _runtime.get("MEMOS_EMBEDDING_SOCKET", ""),
+    "Unix socket of a process that has the model (`minilm`) for all others of the machine, started with "
+    "`python -m memory.providers.minilm.server`. Empty: each process has the model, 60 MB.",
+    shown="the one that `make run` starts",
 )
 MEMOS_MODEL_DIR = Path(
     env.text(

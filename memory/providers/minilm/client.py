@@ -1,0 +1,97 @@
+"""Asks the embedding process of this machine for vectors."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from memory.providers.minilm.files import HIDDEN, WeightsError
+from memory.providers.minilm.messages import FAILURE, receive, send
+
+# The process starts again within this when it was killed.
+RESTART_SECONDS = 5.0
+RETRY_SECONDS = 0.05
+# A message of so many texts is answered within seconds, also behind others.
+ANSWER_SECONDS = 60.0
+TEXTS_EACH = 128
+
+
+class EmbeddingServerAway(RuntimeError):
+    """The embedding process does not answer."""
+
+
+class EmbeddingClient:
+    """Vectors of `precision` from the process that answers at `path`. A thread keeps one connection."""
+
+    def __init__(self, path: Path, precision: str) -> None:
+        self._path = path
+        self._precision = precision
+        self._local = threading.local()
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), 384], each row of unit length.
+
+        Waits for a process that is starting. Raises EmbeddingServerAway, and WeightsError with what the process said.
+        """
+        vectors = np.empty((len(texts), HIDDEN), dtype=np.float32)
+        for start in range(0, len(texts), TEXTS_EACH):
+            part = texts[start : start + TEXTS_EACH]
+            vectors[start : start + len(part)] = self._ask(part)
+        return vectors
+
+    def _ask(self, texts: Sequence[str]) -> np.ndarray:
+        request = orjson.dumps({"precision": self._precision, "texts": list(texts)})
+        ends_at = time.monotonic() + RESTART_SECONDS
+        while True:
+            try:
+                answer = self._exchange(request)
+                break
+            except TimeoutError as error:
+                self._disconnect()
+                raise EmbeddingServerAway(
+                    f"The embedding process did not answer within {ANSWER_SECONDS:.0f} seconds."
+                ) from error
+            except OSError as error:
+                self._disconnect()
+                if time.monotonic() > ends_at:
+                    raise EmbeddingServerAway(
+                        f"The embedding process does not answer at {self._path} ({error}); its log is embedding.log."
+                    ) from error
+                time.sleep(RETRY_SECONDS)
+        if answer[:1] == FAILURE:
+            raise WeightsError(answer[1:].decode())
+        return np.frombuffer(answer, dtype=np.float32, offset=1).reshape(len(texts), HIDDEN)
+
+    def _exchange(self, request: bytes) -> bytes:
+        connection = self._connect()
+        send(connection, request)
+        answer = receive(connection)
+        if answer is None:
+            raise ConnectionResetError("the connection was closed")
+        return answer
+
+    def _connect(self) -> socket.socket:
+        # A connection that was made before a fork is the parent's.
+        if getattr(self._local, "process", None) != os.getpid():
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.settimeout(ANSWER_SECONDS)
+                connection.connect(str(self._path))
+            except OSError:
+                connection.close()
+                raise
+            self._local.connection, self._local.process = connection, os.getpid()
+        known: socket.socket = self._local.connection
+        return known
+
+    def _disconnect(self) -> None:
+        if getattr(self._local, "process", None) == os.getpid():
+            self._local.connection.close()
+            self._local.process = None

