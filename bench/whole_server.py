@@ -25,6 +25,8 @@ _ROLES = (
     ("valkey-server", "valkey"),
     ("gunicorn", "web"),
     ("qcluster", "worker"),
+    ("memos: application", "application"),
+    ("minilm.server", "embedding"),
     ("memos_site.run", "supervisor"),
 )
 

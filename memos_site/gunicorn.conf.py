@@ -53,8 +53,10 @@ logconfig_dict = {
     "loggers": {"gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True}},
 }
 
-_metrics_dir = os.environ.get("PROMETHEUS_MULTIPROC_DIR") or tempfile.mkdtemp(prefix="memos-metrics-")
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
+# Who has set it removes it.
+_metrics_dir = None if os.environ.get("PROMETHEUS_MULTIPROC_DIR") else tempfile.mkdtemp(prefix="memos-metrics-")
+if _metrics_dir:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = _metrics_dir
 
 
 def when_ready(server: Arbiter) -> None:
@@ -124,4 +126,5 @@ def child_exit(server: Arbiter, worker: Worker) -> None:
 
 
 def on_exit(server: Arbiter) -> None:
-    shutil.rmtree(_metrics_dir, ignore_errors=True)
+    if _metrics_dir:
+        shutil.rmtree(_metrics_dir, ignore_errors=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import logging.config
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,87 +17,23 @@ from types import FrameType
 import psycopg
 
 from memory.conf import ConfigurationError
-from memos_site import log_files, runtime
-from memos_site.embedded import EmbeddedError, EmbeddedServers, Server, die_with_parent
-from memos_site.first_start import FirstStart, Preparation
+from memos_site import log_files, processes, runtime
+from memos_site.application import Application
+from memos_site.embedded import EmbeddedError, EmbeddedServers, Server
+from memos_site.first_start import FirstStart
+from memos_site.processes import Process
 from memos_site.servers import data_dir
 
 log = logging.getLogger("memos.run")
 
 READY_SECONDS = 60.0
-STOP_SECONDS = 25.0
-RESTART_PAUSE_SECONDS = 1.0
 LOGS_EVERY_SECONDS = 60.0
-# Requests go first: summaries are made in what they leave.
-WORKER_NICENESS = 19
-
-
-class Process:
-    """A child of ours in a session of its own, so that it can be ended with everything it started."""
-
-    def __init__(
-        self,
-        name: str,
-        command: list[str],
-        *,
-        log_file: Path,
-        niceness: int = 0,
-        orphan_signal: signal.Signals = signal.SIGTERM,
-    ) -> None:
-        """`orphan_signal` is sent to it when we are killed."""
-        self.name = name
-        self.log_file = log_file
-        self._command = command
-        self._niceness = niceness
-        self._orphan_signal = orphan_signal
-        self._child: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        bind = die_with_parent(self._orphan_signal)
-
-        def prepare() -> None:
-            if bind:
-                bind()
-            os.nice(self._niceness)
-
-        with self.log_file.open("ab") as log_file:
-            self._child = subprocess.Popen(  # noqa: S603 - our own command line
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log_file,
-                stderr=log_file,
-                cwd=Path(__file__).resolve().parent.parent,
-                start_new_session=True,
-                preexec_fn=prepare,  # noqa: PLW1509 - no thread runs here
-            )
-
-    def has_ended(self) -> bool:
-        return self._child is not None and self._child.poll() is not None
-
-    def ask_to_stop(self) -> None:
-        if self._child is not None and self._child.poll() is None:
-            self._child.terminate()
-
-    def make_sure(self, deadline: float) -> None:
-        """Waits for the end until `deadline` (monotonic seconds), then ends what is left of its session by force."""
-        if self._child is None:
-            return
-        try:
-            self._child.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            log.warning("did not stop in time", extra={"part": self.name})
-        self.kill_rest()
-
-    def kill_rest(self) -> None:
-        if self._child is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
-        self._child.wait()
+# What stops its own parts has a little longer than they have.
+STOP_SECONDS = processes.STOP_SECONDS + 5
 
 
 class Supervisor:
-    """The servers, the embedding process, the web server and the worker of one data folder."""
+    """The servers, the embedding process, and the application with its web server and worker, of one data folder."""
 
     def __init__(self) -> None:
         self._folder = data_dir()
@@ -107,8 +41,8 @@ class Supervisor:
         self._servers = EmbeddedServers(
             self._folder, database=not _is_set("DATABASE_URL"), redis=not _is_set("REDIS_URL")
         )
-        self._embedding: list[Process] = []
-        self._processes: list[Process] = []
+        self._embedding: Process | None = None
+        self._application = Application()
         # Another MemOS may own the folder: its runtime file is not ours to remove.
         self._is_announced = False
 
@@ -132,8 +66,8 @@ class Supervisor:
         if has_embedding:
             addresses["MEMOS_EMBEDDING_SOCKET"] = str(self._servers.private_dir / "embedding.sock")
         os.environ.update(addresses)
-        preparation = Preparation()
-        settings = preparation.read_settings()
+        self._application.start()
+        settings = self._application.read_settings()
         logging.config.dictConfig(settings.logging)
         logs = self._folder / "logs"
         for folder in (logs, Path(settings.static_root)):
@@ -141,23 +75,13 @@ class Supervisor:
         logs.chmod(0o700)
         if has_embedding and settings.embedding is not None:
             command = [*_EMBEDDING, addresses["MEMOS_EMBEDDING_SOCKET"], *settings.embedding]
-            self._embedding = [Process("embedding", command, log_file=logs / "embedding.log")]
-            self._embedding[0].start()
+            self._embedding = Process("embedding", command, log_file=logs / "embedding.log")
+            self._embedding.start()
         self._servers.wait_ready()
         self._is_announced = True
         runtime.write_runtime(self._folder, **addresses)
-        # Its database goes with us: waiting for requests would only keep the port from our successor.
-        web = Process("web", _WEB, log_file=logs / "web.log", orphan_signal=signal.SIGQUIT)
-        worker = Process("worker", _WORKER, log_file=logs / "worker.log", niceness=WORKER_NICENESS)
-        self._processes = [web, worker]
-        if preparation.begin():
-            web.start()  # while it loads, the rest is brought up to date
-            made = preparation.finish()
-        else:
-            made = preparation.finish()
-            web.start()
-        worker.start()
-        if not self._wait_until_up(web, settings.address):
+        made = self._application.begin()
+        if not self._wait_until_up(settings.address, logs / "web.log"):
             # What is shown once must not be lost with a start that fails.
             print("\n".join(_secrets(made)), file=sys.stderr)
             return 0 if self._stopping.is_set() else 1
@@ -165,11 +89,10 @@ class Supervisor:
         self._supervise()
         return 0
 
-    def _wait_until_up(self, web: Process, address: str) -> bool:
+    def _wait_until_up(self, address: str, log_file: Path) -> bool:
         deadline = time.monotonic() + READY_SECONDS
         while not self._stopping.is_set() and time.monotonic() < deadline:
-            if web.has_ended():
-                log_file = web.log_file
+            if self._application.has_ended():
                 print(f"The web server did not start; {log_file} says why. Its end:", file=sys.stderr)
                 print("\n".join(log_file.read_text("utf-8", "replace").splitlines()[-20:]), file=sys.stderr)
                 return False
@@ -177,7 +100,6 @@ class Supervisor:
                 return True
             time.sleep(0.05)
         if not self._stopping.is_set():
-            log_file = web.log_file
             print(f"The web server did not answer in {READY_SECONDS:.0f} s; see {log_file}", file=sys.stderr)
         return False
 
@@ -191,13 +113,21 @@ class Supervisor:
             for server in self._servers.servers:
                 if not server.is_running():
                     self._restart(server)
-            for process in (*self._embedding, *self._processes):
-                if process.has_ended():
-                    log.error("restarting", extra={"part": process.name})
-                    # A worker killed by force leaves children that would go on beside the new one.
-                    process.kill_rest()
-                    self._stopping.wait(RESTART_PAUSE_SECONDS)
-                    process.start()
+            for process in (self._embedding, self._application):
+                if process is not None and process.has_ended():
+                    self._start_again(process)
+
+    def _start_again(self, process: Process) -> None:
+        log.error("restarting", extra={"part": process.name})
+        process.kill_rest()
+        self._stopping.wait(processes.RESTART_PAUSE_SECONDS)
+        process.start()
+        if isinstance(process, Application):
+            try:
+                process.read_settings()
+                process.begin()
+            except EmbeddedError as error:
+                log.error("not up yet", extra={"part": process.name, "reason": str(error)})
 
     def _rotate_logs(self) -> None:
         try:
@@ -216,28 +146,22 @@ class Supervisor:
             server.wait_ready()
         except (EmbeddedError, OSError, psycopg.Error) as error:
             log.error("not up yet", extra={"part": server.name, "reason": str(error)})
-            self._stopping.wait(RESTART_PAUSE_SECONDS)
+            self._stopping.wait(processes.RESTART_PAUSE_SECONDS)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping.set()
 
     def _shut_down(self) -> None:
-        deadline = time.monotonic() + STOP_SECONDS
         # Requests that are under way still need vectors.
-        for processes in (self._processes, self._embedding):
-            for process in processes:
-                process.ask_to_stop()
-            for process in processes:
-                process.make_sure(deadline)
+        for process in (self._application, self._embedding):
+            if process is not None:
+                processes.stop([process], time.monotonic() + STOP_SECONDS)
         self._servers.stop()
         if self._is_announced:
             runtime.remove_runtime(self._folder)
 
 
-_CONFIG = str(Path(__file__).resolve().parent / "gunicorn.conf.py")
-_WEB = [sys.executable, "-m", "gunicorn", "memos_site.wsgi:application", "--config", _CONFIG]
 _EMBEDDING = [sys.executable, "-m", "memory.providers.minilm.server"]
-_WORKER = [sys.executable, "manage.py", "qcluster"]
 
 
 def _is_set(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -77,11 +78,13 @@ class Server:
         return psutil.Process(self._process.pid)
 
     def part(self, words: str) -> psutil.Process:
-        """The direct child of the supervisor whose command line has `words` in it."""
-        for child in self.supervisor.children():
-            if words in " ".join(child.cmdline()):
-                return child
-        raise AssertionError(f"no {words} among {[child.cmdline() for child in self.supervisor.children()]}")
+        """The process below the supervisor, next to it first, whose command line has `words` in it."""
+        below = self.supervisor.children(recursive=True)
+        for child in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if words in " ".join(child.cmdline()):
+                    return child
+        raise AssertionError(f"no {words} below the supervisor")
 
     def kill(self, words: str) -> None:
         """kill -9 of one part; waits until the supervisor has put another in its place."""

@@ -11,7 +11,13 @@ import pytest
 
 from tests.crash.server import Server, wait_for
 
-PARTS = ["gunicorn", "valkey-server", "postgres"]
+# Each with the words of its command line.
+PARTS = {
+    "web": "gunicorn: master",
+    "application": "memos: application",
+    "valkey": "valkey-server",
+    "postgres": "postgres",
+}
 
 
 def turn(namespace: str, number: int, session: str = "s") -> dict[str, object]:
@@ -92,7 +98,7 @@ def test_what_was_acknowledged_survives_the_death_of(server, part):
     namespace = f"killed-{part}"
     with Load(server, namespace) as load:
         wait_for_load(load, 40)
-        server.kill(part)
+        server.kill(PARTS[part])
         wait_for_load(load, 40)
 
     kept = memories(server, namespace)
@@ -102,6 +108,21 @@ def test_what_was_acknowledged_survives_the_death_of(server, part):
     assert server.patient_call("/v1/query", question)["raw_chunks"]
     assert "counters — right" in server.manage("doctor")
     assert turns_without_gaps(server, namespace)
+
+
+def test_the_embedding_process_is_missed_for_a_moment_only(tmp_path):
+    server = Server(tmp_path / "data", MEMOS_EMBEDDING_PROVIDER="minilm", MEMOS_DEMO="0")
+    server.start()
+    try:
+        with Load(server, "killed-embedding") as load:
+            wait_for_load(load, 20)
+            server.kill("minilm.server")
+            wait_for_load(load, 20)
+        assert load.refused == 0
+        question = {"namespace": "killed-embedding", "query": "Which crate has the mark 3?", "top_k": 3}
+        assert server.call("/v1/query", question)["degraded"] == []
+    finally:
+        server.stop()
 
 
 def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
@@ -118,7 +139,7 @@ def test_a_job_whose_worker_is_killed_runs_to_its_end(server):
         return newest
 
     wait_for(lambda: len(summaries()) >= 1, what="a first summary")
-    server.kill("qcluster")
+    server.kill("qcluster worker")
     done: Callable[[], bool] = lambda: sum(1 for turns in summaries().values() if turns == 40) == 20  # noqa: E731
 
     wait_for(done, seconds=180, what="summaries of all 20 sessions, each up to its last turn")
@@ -143,7 +164,7 @@ def test_an_erasure_whose_worker_is_killed_runs_to_its_end(server):
         return server.patient_call(f"/v1/erasures/{erasure}")
 
     wait_for(lambda: receipt()["holders"].get("memory_memory", {}).get("cleared", 0) > 0, what="a first batch")
-    server.kill("qcluster")
+    server.kill("qcluster worker")
     wait_for(lambda: receipt()["status"] == "finished", seconds=180, what="the erasure's end")
 
     done = receipt()

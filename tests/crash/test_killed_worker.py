@@ -25,7 +25,7 @@ def summarised(server: Server, namespace: str) -> bool:
 @pytest.mark.parametrize("place", [0, 1, 2, 3], ids=["first", "second", "third", "fourth"])
 def test_a_process_that_is_killed_while_it_waits_takes_no_lock_with_it(server, place):
     assert summarised(server, f"before-{place}")
-    [guard] = server.part("qcluster").children()
+    [guard] = server.part("qcluster worker").children()
     guard.children()[place].kill()
 
     assert summarised(server, f"after-{place}")

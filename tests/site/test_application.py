@@ -1,4 +1,4 @@
-"""A start is made ready in a process of its own; the whole of it runs in tests/crash."""
+"""The process that loads MemOS, as its parent sees it; the whole of it runs in tests/crash."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memos_site.application import Application
 from memos_site.embedded import EmbeddedError
-from memos_site.first_start import Preparation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,6 +26,12 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv(name, value)
 
 
+def _start() -> Application:
+    application = Application()
+    application.start()
+    return application
+
+
 def test_who_supervises_does_not_load_django() -> None:
     program = "import sys, memos_site.run; print(any(name.split('.')[0] == 'django' for name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -37,23 +43,23 @@ def test_a_port_that_is_taken_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         port = taken.getsockname()[1]
         monkeypatch.setenv("MEMOS_PORT", str(port))
         with pytest.raises(EmbeddedError, match=rf"port {port} on 127\.0\.0\.1 cannot be used .* MEMOS_PORT=8001"):
-            Preparation().read_settings()
+            _start().read_settings()
 
 
 def test_a_setting_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMOS_PORT", "abc")
     with pytest.raises(EmbeddedError, match="MEMOS_PORT='abc' is not a whole number"):
-        Preparation().read_settings()
+        _start().read_settings()
 
 
 def test_what_fails_otherwise_is_said(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("MEMOS_PORT", str(port))
-    preparation = Preparation()
-    settings = preparation.read_settings()
+    application = _start()
+    settings = application.read_settings()
     assert settings.address == f"http://127.0.0.1:{port}"
     assert settings.logging["version"] == 1
     with pytest.raises(EmbeddedError, match=r"failed \(exit status 1\); what it wrote is above"):
-        preparation.begin()
+        application.begin()
     assert "OperationalError" in capfd.readouterr().err
