@@ -121,6 +121,8 @@ class Memory(models.Model):
         indexes = [
             models.Index(fields=["namespace", "occurred_at"], name="memory_when"),
             models.Index(fields=["namespace", "content_hash"], name="memory_same_text"),
+            # A session in the order in which things happened: whose turns stand beside each other.
+            models.Index(fields=["namespace", "session", "occurred_at", "turn"], name="memory_in_session_by_time"),
             models.Index(
                 fields=["namespace", "-id"], name="memory_archived", condition=models.Q(state=MemoryState.ARCHIVED)
             ),

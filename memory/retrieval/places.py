@@ -21,19 +21,31 @@ QUESTION_TOKENS = 200
 # One row of packed columns: hundreds of rows of ten values each cost more to read than to find. OFFSET 0 keeps each
 # look-up by key a look-up: the planner takes every namespace for a small one, which it would rather read whole.
 _PLACES = """
-WITH around AS MATERIALIZED (
-    SELECT array_agg(n.id) AS ids FROM (
-        SELECT namespace_id, session, turn FROM memory_memory WHERE id = ANY(%(strong)s::uuid[]) OFFSET 0
+WITH pairs AS MATERIALIZED (
+    SELECT s.id AS strong, n.id AS neighbour, n.distance FROM (
+        SELECT id, namespace_id, session, turn, occurred_at FROM memory_memory
+        WHERE id = ANY(%(strong)s::uuid[]) OFFSET 0
     ) s
     CROSS JOIN LATERAL (
-        SELECT id FROM memory_memory
-        WHERE namespace_id = %(namespace_id)s AND session = s.session
-          AND turn BETWEEN s.turn - %(around)s AND s.turn + %(around)s
-        OFFSET 0
+        SELECT id, -(row_number() OVER ())::int AS distance FROM (
+            SELECT id FROM memory_memory
+            WHERE namespace_id = %(namespace_id)s AND session = s.session AND (turn < 0) = (s.turn < 0)
+              AND (occurred_at, turn) < (s.occurred_at, s.turn) AND state = %(state)s
+            ORDER BY occurred_at DESC, turn DESC LIMIT %(around)s
+        ) AS before
+        UNION ALL
+        SELECT id, (row_number() OVER ())::int FROM (
+            SELECT id FROM memory_memory
+            WHERE namespace_id = %(namespace_id)s AND session = s.session AND (turn < 0) = (s.turn < 0)
+              AND (occurred_at, turn) > (s.occurred_at, s.turn) AND state = %(state)s
+            ORDER BY occurred_at, turn LIMIT %(around)s
+        ) AS after
     ) n
     WHERE s.namespace_id = %(namespace_id)s
+), around AS MATERIALIZED (
+    SELECT array_agg(neighbour) AS ids FROM pairs
 ), found AS MATERIALIZED (
-    SELECT m.id, m.session, m.turn, m.role, m.speaker, m.occurred_at, m.tokens, m.importance,
+    SELECT m.id, m.session, m.role, m.speaker, m.occurred_at, m.tokens, m.importance,
            m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？') AS asks
     FROM (
         SELECT * FROM memory_memory WHERE id = ANY(%(known)s::uuid[] || (SELECT ids FROM around)) OFFSET 0
@@ -48,10 +60,12 @@ WITH around AS MATERIALIZED (
     GROUP BY memory_id
 )
 SELECT array_agg(id::text), array_agg(session::text), array_agg(speaker::text),
-       string_agg(int4send(turn), ''), string_agg(int4send(tokens), ''), string_agg(float8send(importance), ''),
+       string_agg(int4send(tokens), ''), string_agg(float8send(importance), ''),
        string_agg(float8send(extract(epoch FROM occurred_at)::float8), ''), string_agg(boolsend(asks), ''),
        string_agg(boolsend(role = %(agent)s), ''),
-       (SELECT array_agg(memory_id::text) FROM compared), (SELECT string_agg(float8send(cosine), '') FROM compared)
+       (SELECT array_agg(memory_id::text) FROM compared), (SELECT string_agg(float8send(cosine), '') FROM compared),
+       (SELECT array_agg(strong::text) FROM pairs), (SELECT array_agg(neighbour::text) FROM pairs),
+       (SELECT array_agg(distance) FROM pairs)
 FROM found
 """
 
@@ -75,7 +89,8 @@ def read(
 ) -> Places:
     """The memories of the three maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
 
-    All meet the question's predicate. Cosines that are not given are measured.
+    Turns stand in the order in which things happened; those of one moment as they arrived. All meet the
+    question's predicate. Cosines that are not given are measured.
     """
     unmeasured = [memory_id for memory_id in {**bm25, **mentions} if memory_id not in cosines]
     parameters = {
@@ -109,8 +124,8 @@ def _places(
 ) -> Places:
     """From packed columns: big-endian, as PostgreSQL sends them; None where there is no row."""
     ids, sessions, speakers = (column or [] for column in row[:3])
-    turns, tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:9])
-    compared, measured = row[9] or [], np.frombuffer(row[10] or b"", ">f8").tolist()
+    tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:8])
+    compared, measured = row[8] or [], np.frombuffer(row[9] or b"", ">f8").tolist()
     cosines = dict(zip(compared, measured, strict=True)) | dict(cosines)
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
@@ -128,7 +143,6 @@ def _places(
             mentions=np.array([mentions.get(one, 0.0) for one in ids], dtype=float),
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
-            turn=np.frombuffer(turns, ">i4").astype(int),
             voice=np.array(
                 [voices.setdefault(voice, len(voices)) for voice in zip(speakers, agents.tolist(), strict=True)],
                 dtype=int,
@@ -140,5 +154,19 @@ def _places(
             named=np.array([speaker in named for speaker in speakers], dtype=bool),
             asks=np.frombuffer(asks, bool),
             in_span=in_span,
+            pairs=_pairs(ids, *(column or [] for column in row[10:13])),
         ),
     )
+
+
+def _pairs(
+    ids: Sequence[str], strong: Sequence[str], neighbours: Sequence[str], distances: Sequence[int]
+) -> np.ndarray:
+    """As of `Candidates`: of those that are both among `ids`."""
+    places = {identity: place for place, identity in enumerate(ids)}
+    pairs = [
+        (places[one], places[other], distance)
+        for one, other, distance in zip(strong, neighbours, distances, strict=True)
+        if one in places and other in places
+    ]
+    return np.array(pairs, dtype=int).reshape(-1, 3)

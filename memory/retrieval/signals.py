@@ -33,22 +33,20 @@ FURTHER = 0.7
 OTHERS_SHARE = 0.25
 
 
-# Keeps the turns of one session, numbered with 32 bits, from those of the next.
-_TURNS_APART = 1 << 33
-_DISTANCES = [distance for distance in range(-TURNS_AROUND, TURNS_AROUND + 1) if distance]
-
-
 @dataclass(slots=True)
 class Candidates:
     """Arrays of one length, one place a candidate.
 
     `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
     the question names, 0..1; `tokens`: length of the text;
-    `session`: a number for each session; `turn`: place in it; `voice`: a number for each who speaks (role and speaker);
+    `session`: a number for each session; `voice`: a number for each who speaks (role and speaker);
     `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
     question mark), `in_span` (happened in a time that the question names);
     `importance`: 0..1.
+
+    `pairs`: integers [pairs, 3], of neighbours in a session, in the order in which things happened: a candidate, one
+    that stands up to TURNS_AROUND turns from it, and by how many turns that is later (below 0: earlier).
     """
 
     cosine: np.ndarray
@@ -56,7 +54,6 @@ class Candidates:
     mentions: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
-    turn: np.ndarray
     voice: np.ndarray
     occurred: np.ndarray
     importance: np.ndarray
@@ -65,6 +62,7 @@ class Candidates:
     named: np.ndarray
     asks: np.ndarray
     in_span: np.ndarray
+    pairs: np.ndarray
 
     def __len__(self) -> int:
         return len(self.cosine)
@@ -118,27 +116,17 @@ def neighbours(candidates: Candidates, found: np.ndarray) -> tuple[np.ndarray, n
     Two arrays: what up to TURNS_AROUND turns before and after lend, and what the turn before lends if it is a question,
     which this one may answer. A short turn means little without the turns around it.
     """
-    place = candidates.session * _TURNS_APART + candidates.turn
-    order = np.argsort(place)
-    ordered = place[order]
     lent = np.maximum(found - LENDING_FLOOR, 0.0) / (1 - LENDING_FLOOR)
     turnlike = np.exp(-np.maximum(candidates.tokens - TURN_TOKENS, 0.0) / TURN_TOKENS_FADE)
     lent *= turnlike
+    givers, takers, distances = candidates.pairs.T
+    near = np.abs(candidates.occurred[givers] - candidates.occurred[takers]) <= PAUSE_SECONDS
+    givers, takers, distances = givers[near], takers[near], distances[near]
     around = np.zeros(len(candidates))
+    np.add.at(around, takers, lent[givers] * np.where(np.abs(distances) == 1, 1.0, FURTHER))
     answered = np.zeros(len(candidates))
-    givers = np.flatnonzero(lent)
-    for distance in _DISTANCES:
-        wanted = place[givers] + distance
-        rows = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        takers = order[rows]
-        near = np.abs(candidates.occurred[givers] - candidates.occurred[takers]) <= PAUSE_SECONDS
-        there = (ordered[rows] == wanted) & near
-        # A turn has one turn at each distance, so no taker is named twice.
-        takers, lending = takers[there], givers[there]
-        around[takers] += lent[lending] * (1.0 if abs(distance) == 1 else FURTHER)
-        if distance == 1:
-            asking = candidates.asks[lending]
-            answered[takers[asking]] += lent[lending[asking]]
+    asking = (distances == 1) & candidates.asks[givers]
+    np.add.at(answered, takers[asking], lent[givers[asking]])
     spoken_with = conversation(candidates)
     return around * turnlike * spoken_with, answered * spoken_with
 

@@ -21,8 +21,8 @@ from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 from memory.providers.embedding.registry import provider_for
 from memory.providers.minilm import graph
 from memory.providers.minilm import model as model_files
-from memory.providers.minilm.files import HIDDEN, WeightsError, graph_filename, words_filename
 from memory.providers.minilm.model import ensure_graph
+from memory.providers.minilm.weights import HIDDEN, WeightsError, graph_filename, words_filename
 from memory.services.diagnosis import diagnose
 from memory.services.index import embedding
 from memory.services.recall.query import query

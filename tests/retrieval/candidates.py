@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from memory.retrieval.signals import Candidates
+from memory.retrieval.signals import TURNS_AROUND, Candidates
 
 SECONDS_BETWEEN = 60.0
 
 
 def candidates(count: int, **given: Any) -> Candidates:
-    """`count` candidates, turns 1, 2, … a minute apart; `given` arrays replace what the others have."""
+    """`count` candidates a minute apart, with all pairs of a session that stand beside each other; `given` arrays
+    replace what the others have."""
     turns = np.arange(1, count + 1)
     usual: dict[str, Any] = {
         "cosine": np.zeros(count),
@@ -21,10 +22,20 @@ def candidates(count: int, **given: Any) -> Candidates:
         "mentions": np.zeros(count),
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
-        "turn": turns,
         "voice": turns % 2,
         "occurred": turns * SECONDS_BETWEEN,
         "importance": np.full(count, 0.5),
         **{name: np.zeros(count, dtype=bool) for name in ("by_agent", "spoken", "named", "asks", "in_span")},
     }
-    return Candidates(**usual | {name: np.asarray(values) for name, values in given.items()})
+    given = {name: np.asarray(values) for name, values in given.items()}
+    sessions = given.get("session", usual["session"])
+    usual["pairs"] = np.array(
+        [
+            (one, other, other - one)
+            for one in range(count)
+            for other in range(max(0, one - TURNS_AROUND), min(count, one + TURNS_AROUND + 1))
+            if one != other and sessions[one] == sessions[other]
+        ],
+        dtype=int,
+    ).reshape(-1, 3)
+    return Candidates(**usual | given)

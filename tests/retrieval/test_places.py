@@ -60,7 +60,7 @@ def talk(alice, remember) -> list[str]:
 def test_two_turns_before_and_after_a_strong_one_come_along_oldest_first(alice, talk):
     found = read(alice, asked("number"), cosines={talk[3]: 0.5}, strong=[talk[3]])
     assert ids(found) == talk[1:6]
-    assert found.candidates.turn.tolist() == [2, 3, 4, 5, 6]
+    assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
     assert ids(read(alice, asked("number"), cosines={talk[3]: 0.5})) == [talk[3]]
 
 
@@ -75,8 +75,31 @@ def test_archived_memories_are_neither_candidates_nor_neighbours(alice, talk):
         system_access("tests"), memory_ids=[uuid.UUID(talk[2]), uuid.UUID(talk[3])], reason="x", now=timezone.now()
     )
     found = read(alice, asked("number"), cosines={talk[3]: 0.5, talk[4]: 0.4}, strong=[talk[3], talk[4]])
-    # The archived strong one still has neighbours of its own; they are measured like any other.
-    assert ids(found) == [talk[1], talk[4], talk[5], talk[6]]
+    # The archived strong one still brings those around it; nothing is lent by it, and nothing stands in its place.
+    assert ids(found) == [talk[0], talk[1], talk[4], talk[5], talk[6]]
+    assert sorted(found.candidates.pairs.tolist()) == [[2, 0, -2], [2, 1, -1], [2, 3, 1], [2, 4, 2]]
+
+
+def test_neighbours_are_those_that_happened_before_and_after_in_whichever_order_they_arrived(alice, remember):
+    arrived = {
+        minute: remember(alice, f"minute {minute}", occurred_at=NOW + timedelta(minutes=minute))
+        for minute in (4, 0, 2, 3, 1)
+    }
+    found = read(alice, asked("minute"), cosines={arrived[1]: 0.5}, strong=[arrived[1]])
+    minutes = {identity: minute for minute, identity in arrived.items()}
+    there = [minutes[identity] for identity in found.ids]
+    assert sorted(there) == [0, 1, 2, 3]
+    assert sorted((there[other], away) for _, other, away in found.candidates.pairs.tolist()) == [
+        (0, -1),
+        (2, 1),
+        (3, 2),
+    ]
+
+
+def test_turns_of_one_moment_stand_in_the_order_in_which_they_arrived(alice, remember):
+    talk = [remember(alice, f"part {number}", occurred_at=NOW) for number in range(4)]
+    found = read(alice, asked("part"), cosines={talk[1]: 0.5}, strong=[talk[1]])
+    assert sorted(found.candidates.pairs.tolist()) == [[1, 0, -1], [1, 2, 1], [1, 3, 2]]
 
 
 def test_neighbours_are_of_the_same_session_and_tenant(alice, bob, remember):

@@ -83,7 +83,7 @@ def test_other_sessions_and_turns_after_a_long_pause_are_no_neighbours():
     assert not signals.neighbours(candidates(2, session=[0, 1]), score)[0].any()
     assert signals.neighbours(candidates(2, occurred=[0.0, 3600.0]), score)[0][1] == pytest.approx(1.0)
     assert not signals.neighbours(candidates(2, occurred=[0.0, 3601.0]), score)[0].any()
-    assert not signals.neighbours(candidates(2, turn=[1, 4]), score)[0].any()
+    assert not signals.neighbours(candidates(2, pairs=np.zeros((0, 3), int)), score)[0].any()
 
 
 @pytest.mark.parametrize(

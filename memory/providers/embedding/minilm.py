@@ -15,9 +15,9 @@ from memory.providers.cedict import Dictionary
 from memory.providers.embedding.interface import EmbeddingModelKind
 from memory.providers.gloss import add_glosses, has_chinese, unread_share
 from memory.providers.minilm.client import EmbeddingClient, EmbeddingServerAway
-from memory.providers.minilm.files import HIDDEN, PRECISIONS, WeightsError
 from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
+from memory.providers.minilm.weights import HIDDEN, PRECISIONS, WeightsError
 from memory.text.analysis import cjk_share
 from memory.text.question_frames import FRAMES
 

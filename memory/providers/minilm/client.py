@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from memory.providers.minilm.files import HIDDEN, WeightsError
 from memory.providers.minilm.messages import FAILURE, receive, send
+from memory.providers.minilm.weights import HIDDEN, WeightsError
 
 # The process starts again within this when it was killed.
 RESTART_SECONDS = 5.0

@@ -27,7 +27,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
-from memory.providers.minilm.files import HIDDEN, VOCABULARY, WeightsError, words_filename
+from memory.providers.minilm.weights import HIDDEN, VOCABULARY, WeightsError, words_filename
 
 LAYERS = 6
 HEADS = 12
@@ -51,7 +51,7 @@ def build_graph(weights_file: Path, target: Path, precision: str) -> Path:
     weights = {name: np.asarray(value) for name, value in load_file(weights_file).items()}
     target.parent.mkdir(parents=True, exist_ok=True)
     words = io.BytesIO()
-    np.save(words, weights.pop("embeddings.word_embeddings.weight"))
+    np.lib.format.write_array(words, weights.pop("embeddings.word_embeddings.weight"))
     _write(words.getbuffer(), target.with_name(words_filename()))
     _write(_model(weights, precision).SerializeToString(), target)
     return target

@@ -13,7 +13,7 @@ import numpy as np
 from filelock import FileLock
 from tokenizers import Encoding, Tokenizer
 
-from memory.providers.minilm.files import (
+from memory.providers.minilm.weights import (
     PRECISIONS,
     WeightsError,
     graph_filename,

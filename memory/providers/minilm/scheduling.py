@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memory.providers.minilm.files import HIDDEN
 from memory.providers.minilm.model import MiniLM, TextRun
+from memory.providers.minilm.weights import HIDDEN
 
 # Nobody waits longer for a next run, unless others have waited longer still.
 PATIENCE_SECONDS = 0.2

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import orjson
 
-from memory.providers.minilm.files import PRECISIONS, WeightsError
 from memory.providers.minilm.messages import FAILURE, VECTORS, receive, send
 from memory.providers.minilm.model import MiniLM
 from memory.providers.minilm.scheduling import EmbeddingQueue
+from memory.providers.minilm.weights import PRECISIONS, WeightsError
 
 
 class EmbeddingServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -66,18 +66,20 @@ def find(
         near = np.concatenate([near, columns.nearest(measured, limit=TIME_POOL, among=in_span)])
     cosine[near] = measured[near]
     found = np.concatenate([found, near])
+    pairs = np.zeros((0, 3), np.int64)
     if "neighbours" in taking_part:
         likely = np.unique(np.concatenate([near, worded]))
-        found = np.concatenate(
-            [found, columns.around(_strongest(question, likely, cosine, bm25, strong), turns=TURNS_AROUND)]
-        )
+        pairs = columns.around(_strongest(question, likely, cosine, bm25, strong), turns=TURNS_AROUND)
+        found = np.concatenate([found, pairs[:, 1]])
     rows = np.unique(found)
     rows = rows[columns.alive[rows]]
     if question.holding_at is not None:
         rows = rows[columns.valid_to[rows] > question.holding_at.timestamp()]
     rows = columns.in_order_of_ids(rows)
     # Its nearness is read of every candidate, whichever arm found it.
-    found_here = _Measured(measured[rows], bm25[rows], mentions[rows], in_span[rows])
+    found_here = _Measured(
+        measured[rows], bm25[rows], mentions[rows], in_span[rows], _renumber_pairs(pairs, rows, size)
+    )
     candidates = _candidates(columns, question, rows, found_here)
     return Found(Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
 
@@ -116,6 +118,7 @@ class _Measured(NamedTuple):
     bm25: np.ndarray
     mentions: np.ndarray
     in_span: np.ndarray
+    pairs: np.ndarray
 
 
 def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured: _Measured) -> Candidates:
@@ -129,7 +132,6 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         mentions=measured.mentions,
         tokens=columns.tokens[rows].astype(float),
         session=_renumber(columns.session[rows]),
-        turn=columns.turn[rows].astype(int),
         voice=_renumber(speakers.astype(np.int64) * 2 + agents),
         occurred=columns.occurred[rows],
         importance=columns.importance[rows],
@@ -138,7 +140,17 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         named=np.isin(speakers, [number for number, name in present.items() if name in named]),
         asks=columns.asks[rows],
         in_span=measured.in_span,
+        pairs=measured.pairs,
     )
+
+
+def _renumber_pairs(pairs: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
+    """`pairs` by their places among `rows` (of `size` in all), without those that are not among them."""
+    places = np.full(size, -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    renumbered = np.column_stack([places[pairs[:, 0]], places[pairs[:, 1]], pairs[:, 2]])
+    among: np.ndarray = renumbered[(renumbered[:, :2] >= 0).all(axis=1)]
+    return among
 
 
 def _renumber(values: np.ndarray) -> np.ndarray:

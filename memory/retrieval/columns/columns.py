@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ class Columns:
         self._speakers: dict[str, int] = {}
         self.terms = TermIndex()
         self.names = NameIndex()
-        self._places: tuple[np.ndarray, np.ndarray] | None = None
+        self._places: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -186,17 +186,19 @@ class Columns:
         best, of_best = self._best(rows, scores[rows], limit=limit)
         return best, of_best, WordHits([], statistics.memories, holding)
 
-    def around(self, found: Iterable[int], *, turns: int) -> np.ndarray:
-        """The rows of the sessions of `found` that are at most `turns` turns away from one of them, itself included."""
-        rows = np.fromiter(found, np.int64)
-        if not len(rows):
-            return rows
-        order, places = self._by_place()
-        wanted = self._place_of(rows)
-        first = np.searchsorted(places, wanted - turns, side="left")
-        end = np.searchsorted(places, wanted + turns, side="right")
-        near: np.ndarray = np.concatenate([order[start:stop] for start, stop in zip(first, end, strict=True)])
-        return near
+    def around(self, rows: np.ndarray, *, turns: int) -> np.ndarray:
+        """Integers [pairs, 3]: of `rows` and those of their sessions that are at most `turns` turns away, in the order
+        in which things happened: a row, its neighbour, and by how many turns that is later."""
+        order, parts, places = self._by_time()
+        here = places[rows]
+        pairs = []
+        for distance in (*range(-turns, 0), *range(1, turns + 1)):
+            there = here + distance
+            inside = np.flatnonzero((there >= 0) & (there < len(order)))
+            inside = inside[parts[there[inside]] == parts[here[inside]]]
+            near = order[there[inside]]
+            pairs.append(np.column_stack([rows[inside], near, np.full(len(near), distance)]))
+        return np.concatenate(pairs)
 
     def in_order_of_ids(self, rows: np.ndarray) -> np.ndarray:
         """Distinct rows in the order of the memories' ids, which sort by time."""
@@ -252,16 +254,16 @@ class Columns:
         order = np.lexsort((~self.low[rows], ~self.high[rows], rounded))[:limit]
         return rows[order], scores[order]
 
-    def _place_of(self, rows: np.ndarray) -> np.ndarray:
-        return self.session[rows].astype(np.int64) * (1 << 33) + self.turn[rows]
-
-    def _by_place(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that are alive in the order of sessions and turns, and their places in it."""
+    def _by_time(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows that are alive by session, turns apart from the rest, in the order in which things happened; a
+        number for the session and kind of each of them; and the place of each row among them."""
         if self._places is None:
             rows = np.flatnonzero(self.alive)
-            places = self._place_of(rows)
-            order = np.argsort(places, kind="stable")
-            self._places = rows[order], places[order]
+            parts = self.session[rows].astype(np.int64) * 2 + (self.turn[rows] < 0)
+            order = np.lexsort((self.turn[rows], self.occurred[rows], parts))
+            places = np.zeros(len(self), np.int64)
+            places[rows[order]] = np.arange(len(rows))
+            self._places = rows[order], parts[order], places
         return self._places
 
 
