@@ -315,6 +315,18 @@ class ErasureStatus(TextChoices):
     FAILED = "failed"
 
 
+class ImportFormat(TextChoices):
+    """Which program an imported file comes from."""
+
+    CHATGPT = "chatgpt", "ChatGPT"
+    CLAUDE = "claude", "Claude"
+    GEMINI = "gemini", "Gemini"
+    MEM0 = "mem0", "mem0"
+    HINDSIGHT = "hindsight", "hindsight"
+    PAM = "pam", "Portable AI Memory 1.0"
+    PASTED = "pasted", "lines of `date - memory`"
+
+
 class BulkChangeVerb(TextChoices):
     """What is done to many memories at once."""
 
