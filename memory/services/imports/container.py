@@ -109,16 +109,17 @@ def _refuse_other_kinds(head: bytes) -> None:
 def _list_members(path: Path) -> list[Part]:
     _check_directory(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
+        # It stays open as long as one of its parts is known.
+        archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as error:
         raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
+    entries = archive.infolist()
     if len(entries) > MAX_MEMBERS:
         raise UnreadableImport(f"The zip has {len(entries)} files; {MAX_MEMBERS} are the limit.")
-    return [_check_member(path, entry) for entry in entries if not entry.is_dir()]
+    return [_check_member(archive, entry) for entry in entries if not entry.is_dir()]
 
 
-def _check_member(path: Path, entry: zipfile.ZipInfo) -> Part:
+def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
     name = entry.filename.replace("\\", "/")
     way = PurePosixPath(name)
     if way.is_absolute() or ".." in way.parts or ":" in way.parts[0] or stat.S_ISLNK(entry.external_attr >> 16):
@@ -131,14 +132,12 @@ def _check_member(path: Path, entry: zipfile.ZipInfo) -> Part:
         raise UnreadableImport(
             f"{way.name} would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory."
         )
-    return Part(name, entry.file_size, lambda: _open_member(path, entry))
+    return Part(name, entry.file_size, lambda: _open_member(archive, entry))
 
 
-def _open_member(path: Path, entry: zipfile.ZipInfo) -> IO[bytes]:
+def _open_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            # The archive stays open as long as the member is.
-            return archive.open(entry)
+        return archive.open(entry)
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory import deadline
 from memory.enums import ImportFormat
 from memory.owners import OWNERS
 from memory.services.imports import chatgpt, claude, gemini, hindsight, mem0, pam, pasted
@@ -27,6 +28,8 @@ _READERS: dict[ImportFormat, Read] = {
 }
 # So many names of an object are looked at to know what it is.
 _NAMES = 50
+# Each JSON file and page of a zip is opened to know it.
+MAX_CANDIDATES = 20_000
 _KNOWN = "the exports of ChatGPT, Claude and Gemini, dumps of mem0 and hindsight, PAM 1.0, and lines of `date - memory`"
 
 
@@ -55,7 +58,11 @@ def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
 def _recognise_archive(parts: Sequence[Part], format: ImportFormat | None) -> Recognised:
     """Of a zip, the parts of the one program that they come from; what else it has is not looked at."""
     found: list[tuple[ImportFormat, Part, Read]] = []
-    for part in sorted(filter(_may_hold, parts), key=lambda part: part.name):
+    candidates = sorted(filter(_may_hold, parts), key=lambda part: part.name)
+    if len(candidates) > MAX_CANDIDATES:
+        raise UnreadableImport(f"The zip has {len(candidates)} JSON files and pages; {MAX_CANDIDATES} are the limit.")
+    for part in candidates:
+        deadline.check()
         try:
             known, read = _recognise_part(part, None)
         except UnknownFormat:
@@ -78,13 +85,9 @@ def _may_hold(part: Part) -> bool:
 
 def _recognise_part(part: Part, format: ImportFormat | None) -> tuple[ImportFormat, Read]:
     head = part.head().lstrip()
-    if format is not None:
-        if format == ImportFormat.GEMINI and head.startswith(b"<"):
-            return format, gemini.read_html
-        if format == ImportFormat.PAM and _of_object(part) == (ImportFormat.PAM, pam.read_one_conversation):
-            return format, pam.read_one_conversation
-        return format, _READERS[format]
     found = _of_content(part, head)
+    if format is not None and (found is None or found[0] != format):
+        return format, _READERS[format]
     if found is None:
         raise UnknownFormat(f"It cannot be told which program this file comes from. What can be imported: {_KNOWN}.")
     return found
