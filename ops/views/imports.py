@@ -76,7 +76,7 @@ def import_create(request: HttpRequest) -> HttpResponse:
     try:
         row = requests.start_import(scope_in(request, namespace), upload, now=timezone.now())
     except MemosError as error:
-        return _list_imports(request, {**_typed(request), "problem": error.message})
+        return _list_imports(request, {**_read_fields(request), "problem": error.message})
     return redirect("ops:import", row.id)
 
 
@@ -110,7 +110,7 @@ def _list_imports(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
 
 def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
     """What the form holds: a file, or else lines; None for neither."""
-    typed = _typed(request)
+    typed = _read_fields(request)
     format = ImportFormat(typed["format"]) if typed["format"] in ImportFormat.values else None
     speaker = typed["speaker"][:_MAX_SPEAKER_CHARS]
     if file := request.FILES.get("file"):
@@ -120,7 +120,7 @@ def _read_upload(request: HttpRequest) -> requests.ImportUpload | None:
     return None
 
 
-def _typed(request: HttpRequest) -> dict[str, str]:
+def _read_fields(request: HttpRequest) -> dict[str, str]:
     return {name: request.POST.get(name, "").strip() for name in ("text", "format", "speaker")}
 
 

@@ -14,6 +14,7 @@ from memory.services.imports import chatgpt, claude, gemini, hindsight, mem0, pa
 from memory.services.imports.container import Part, list_parts
 from memory.services.imports.json_stream import read_items, read_names
 from memory.services.imports.source import SourceConversation, UnreadableImport
+from memory.text.pam import CONVERSATION, STORE
 
 Read = Callable[[Part], Iterator[SourceConversation]]
 
@@ -143,9 +144,9 @@ def _of_object(part: Part) -> tuple[ImportFormat, Read] | None:
     """By the names of the object that the file is, or begins with."""
     names: list[str] = []
     for name, value in read_names(part, most=_NAMES):
-        if name == "schema" and value == pam.CONVERSATION:
+        if name == "schema" and value == CONVERSATION:
             return ImportFormat.PAM, pam.read_one_conversation
-        if name == "schema" and value == pam.STORE:
+        if name == "schema" and value == STORE:
             return ImportFormat.PAM, pam.read_store
         names.append(name)
     known = _of_memory(names)

@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from memory.enums import Role
+from memory.kinds import SESSION_PREFIX
 from memory.services.imports.container import Part
 from memory.services.imports.exported import read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.single import LeftOut, read_singles
-from memory.services.imports.source import SourceConversation, SourceTurn, make_turns, name_session
-from memory.text.transcripts import UnreadableTurn, check_metadata
+from memory.services.imports.source import SourceConversation, SourceTurn, clean, make_turns, name_session, read_moment
+from memory.text.pam import OWN_KEY
+from memory.text.transcripts import MAX_NAME_CHARS, UnreadableTurn, check_metadata
 from memory.types import NewMemory, session_of_day
 
 ORIGIN = "pam"
-STORE, CONVERSATION = "portable-ai-memory", "portable-ai-memory-conversation"
-# The name under which an export of MemOS keeps what PAM has no field for.
-OWN_KEY = "memos"
 _ACTIVE = "active"
 
 
@@ -49,14 +48,13 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
     if not verify_content_hash(found.content, found.content_hash):
         raise UnreadableTurn("`content_hash` is not that of its content: it was changed or damaged")
     temporal, provenance = found.temporal, found.provenance
-    said_at = temporal.valid_from or temporal.created_at
     extra = found.metadata.model_dump(exclude_none=True, mode="json") if found.metadata else {}
     own = extra.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}
-    session = own.get("session")
+    said_at = read_moment(own.get("occurred_at"), "occurred_at") or temporal.valid_from or temporal.created_at
     metadata = {**check_metadata(own.get("metadata")), **extra, **({"tags": found.tags} if found.tags else {})}
     memory = NewMemory(
-        session=name_session(ORIGIN, session if isinstance(session, str) and session else session_of_day(said_at)),
+        session=_own_session(own) or name_session(ORIGIN, session_of_day(said_at)),
         role=own["role"] if own.get("role") in Role.values else Role.USER.value,
         text=found.content,
         speaker=own["speaker"][:128] if isinstance(own.get("speaker"), str) else "",
@@ -65,6 +63,14 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
     )
     said = {"from": ORIGIN, "platform": provenance.platform, "id": found.id, "kind": str(found.type)}
     yield from make_turns(f"{ORIGIN}:{found.content_hash}:{said_at}:{memory.session}", memory, said)
+
+
+def _own_session(own: dict[str, Any]) -> str:
+    """The session that it had in MemOS; empty for none, and for a document's chunk."""
+    name = own.get("session_id")
+    if not isinstance(name, str) or name.startswith(SESSION_PREFIX):
+        return ""
+    return name if len(name) <= MAX_NAME_CHARS and clean(name) == name else ""
 
 
 def _describe(error: ValueError) -> str:

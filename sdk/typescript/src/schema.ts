@@ -17135,12 +17135,13 @@ export interface operations {
                 /** @description A filter, as JSON: what the memories must meet */
                 filter?: string;
                 /**
-                 * @description jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it
+                 * @description jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it; pam: Portable AI Memory 1.0, which other programs read
                  *
                  *     * `jsonl` - jsonl
                  *     * `csv` - csv
+                 *     * `pam` - pam
                  */
-                format?: "jsonl" | "csv";
+                format?: "jsonl" | "csv" | "pam";
                 /**
                  * @description * `said` - what a person said
                  *     * `answered` - what an agent, a system or a tool said
@@ -17196,6 +17197,9 @@ export interface operations {
                 content: {
                     "application/x-ndjson": string;
                     "text/csv": string;
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
