@@ -11,7 +11,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from memory import tasks
-from memory.models import AuditLog, ImportPart, Job, Memory, MemoryImport, QuarantinedItem
+from memory.models import AuditLog, ImportPart, Job, Memory, MemoryImport, Namespace, QuarantinedItem
 from memory.services.erasure import requests as erasures
 from memory.services.erasure import run as erasing
 from memory.services.imports import requests, run
@@ -345,3 +345,37 @@ def test_what_the_gate_keeps_out_is_counted(alice):
 def erase(tenant, **target):
     row = erasures.request(tenant.scope, target=erasures.Target(**target), reason="gone", now=timezone.now())
     erasing.carry_out(namespace_id=tenant.scope.namespace_id, erasure_id=row.id, now=timezone.now)
+
+
+def test_a_preview_makes_no_namespace(make_tenant):
+    anyone = make_tenant("root", all_namespaces=True)
+    found = anyone.post(IMPORTS, {"namespace": "nowhere", "text": LINES, "preview": True})
+
+    assert (found.status_code, found.json()["namespace"], found.json()["turns"]) == (200, "nowhere", 2)
+    assert not Namespace.objects.filter(name="nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"--x\r\n", "multipart/form-data"),
+        (b"--x\r\nContent-Disposition: form-data; name=", "multipart/form-data; boundary=x"),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\nno file\r\n--x--\r\n',
+            "multipart/form-data; boundary=x",
+        ),
+        (b"[]", "application/json"),
+        (b"namespace=alice&text=x", "application/x-www-form-urlencoded"),
+    ],
+)
+def test_bodies_that_are_none(alice, body, kind):
+    answer = alice.client.generic("POST", IMPORTS, body, content_type=kind)
+
+    assert answer.status_code in (400, 415), answer.content
+    assert answer.json()["error"]["message"]
+
+
+def test_a_preview_of_a_form_is_yes_or_no(alice):
+    answer = send_file(alice, LINES.encode(), preview="maybe")
+
+    assert (answer.status_code, answer.json()["error"]["detail"][0]["field"]) == (400, "preview")
