@@ -17,12 +17,15 @@ from memory.services.imports.source import (
     clean,
     make_turns,
     name_session,
+    to_utc,
 )
 from memory.text.transcripts import TranscriptFault, UnreadableTurn
 from memory.types import NewMemory
 
 # What a file of another shape makes the package's readers raise.
-_MISSHAPEN = (AttributeError, IndexError, KeyError, OSError, OverflowError, RecursionError, TypeError, ValueError)
+_MISSHAPEN = (
+    AttributeError, IndexError, KeyError, OSError, OverflowError, RecursionError, TypeError, UnreadableTurn, ValueError,
+)  # fmt: skip
 _ROLES = {"user": Role.USER, "assistant": Role.AGENT}
 Convert = Callable[[Any], list[Any]]
 
@@ -31,23 +34,21 @@ def read_conversation(raw: Any, *, origin: str, place: str, convert: Convert) ->
     """What `convert` makes of one entry of a file; one that it cannot make out is a fault."""
     began = datetime.now(tz=UTC)
     try:
-        found = convert(raw)
+        return [_to_source(one, origin=origin, place=place, began=began) for one in convert(raw)]
     except UnreadableImport:
         raise
     except _MISSHAPEN as error:
         reason = f"it has not the shape of an export of {origin} ({type(error).__name__})"
         return [SourceConversation("", faults=[TranscriptFault(place, reason)])]
-    return [_to_source(one, origin=origin, place=place, began=began) for one in found]
 
 
 def _to_source(conversation: Any, *, origin: str, place: str, began: datetime) -> SourceConversation:
     result = SourceConversation(name_session(origin, conversation.id))
-    created_at = conversation.temporal.created_at
-    latest = None if created_at >= began else created_at
+    latest = _date(conversation.temporal.created_at, began)
     title = clean(conversation.title or "")[:MAX_TITLE_CHARS]
     for number, message in enumerate(conversation.messages, start=1):
         # What has no date was given that of the reading.
-        latest = latest if message.created_at >= began else message.created_at
+        latest = _date(message.created_at, began) or latest
         text = _text_of(message)
         if reason := _find_reason(message, text):
             result.left_out[reason] += 1
@@ -67,6 +68,12 @@ def _to_source(conversation: Any, *, origin: str, place: str, began: datetime) -
         except UnreadableTurn as fault:
             result.faults.append(TranscriptFault(f"{place}, message {number}", str(fault)))
     return result
+
+
+def _date(moment: datetime, began: datetime) -> datetime | None:
+    """The moment (UTC); None for one that the reading made up."""
+    found = to_utc(moment)
+    return None if found >= began else found
 
 
 def _text_of(message: Any) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from memory.services.imports.container import Part
 from memory.services.imports.exported import read_conversation
 from memory.services.imports.json_stream import read_items
-from memory.services.imports.source import SourceConversation, SourceTurn, UnreadableImport, name_session
+from memory.services.imports.source import METADATA_KEY, SourceConversation, SourceTurn, UnreadableImport, name_session
 from memory.types import session_of_day
 
 ORIGIN = "gemini"
@@ -30,8 +29,7 @@ def read(part: Part) -> Iterator[SourceConversation]:
         for conversation in read_conversation(
             raw, origin=ORIGIN, place=place, convert=lambda entry: converter.convert_conversations([dict(entry)])
         ):
-            named = converter._extract_conv_id(raw) if conversation.turns and "/c/" in raw.get("titleUrl", "") else ""
-            found.append(_name(conversation, named))
+            found.append(_name(conversation, is_named="/c/" in str(raw.get("titleUrl"))))
             held += sum(len(turn.memory.text) for turn in conversation.turns)
         if held > MAX_HELD_CHARS:
             raise UnreadableImport("The activity has more than 256 MB of text: export it year by year.")
@@ -47,26 +45,24 @@ def read_html(part: Part) -> Iterator[SourceConversation]:
     found = read_conversation(html, origin=ORIGIN, place="page", convert=converter.convert_conversations_from_html)
     if not found:
         raise UnreadableImport("The page holds no activity: choose JSON as the format in Google Takeout.")
-    yield from _join([_name(conversation, "") for conversation in found])
+    yield from _join([_name(conversation, is_named=False) for conversation in found])
 
 
-def _name(conversation: SourceConversation, named: str) -> SourceConversation:
+def _name(conversation: SourceConversation, *, is_named: bool) -> SourceConversation:
     """The conversation under a name that is the same each time: the package makes one up for what has none."""
-    conversation.turns = [_name_turn(turn, named) for turn in conversation.turns]
+    conversation.turns = [_name_turn(turn, is_named=is_named) for turn in conversation.turns]
     return conversation
 
 
-def _name_turn(turn: SourceTurn, named: str) -> SourceTurn:
+def _name_turn(turn: SourceTurn, *, is_named: bool) -> SourceTurn:
     memory = turn.memory
-    day = session_of_day(memory.occurred_at) if memory.occurred_at else "undated"
-    origin: dict[str, Any] = {**memory.metadata["import"], "conversation": named}
-    if not named:
-        origin.pop("conversation")
     key = f"{ORIGIN}:{memory.occurred_at}:{memory.role}:{memory.text}"
-    return SourceTurn(
-        key,
-        replace(memory, session=name_session(ORIGIN, named or day), metadata={**memory.metadata, "import": origin}),
-    )
+    if is_named:
+        return SourceTurn(key, memory)
+    day = session_of_day(memory.occurred_at) if memory.occurred_at else "undated"
+    origin = {name: value for name, value in memory.metadata[METADATA_KEY].items() if name != "conversation"}
+    metadata = {**memory.metadata, METADATA_KEY: origin}
+    return SourceTurn(key, replace(memory, session=name_session(ORIGIN, day), metadata=metadata))
 
 
 def _join(found: list[SourceConversation]) -> Iterator[SourceConversation]:

@@ -11,7 +11,15 @@ from memory.services.imports.container import Part
 from memory.services.imports.exported import read_conversation
 from memory.services.imports.json_stream import read_items
 from memory.services.imports.single import LeftOut, read_singles
-from memory.services.imports.source import SourceConversation, SourceTurn, clean, make_turns, name_session, read_moment
+from memory.services.imports.source import (
+    SourceConversation,
+    SourceTurn,
+    clean,
+    make_turns,
+    name_session,
+    read_moment,
+    to_utc,
+)
 from memory.text.pam import OWN_KEY
 from memory.text.transcripts import MAX_NAME_CHARS, UnreadableTurn, check_metadata
 from memory.types import NewMemory, session_of_day
@@ -51,7 +59,7 @@ def _read_memory(value: Any) -> Iterator[SourceTurn]:
     extra = found.metadata.model_dump(exclude_none=True, mode="json") if found.metadata else {}
     own = extra.pop(OWN_KEY, None)
     own = own if isinstance(own, dict) else {}
-    said_at = read_moment(own.get("occurred_at"), "occurred_at") or temporal.valid_from or temporal.created_at
+    said_at = read_moment(own.get("occurred_at"), "occurred_at") or to_utc(temporal.valid_from or temporal.created_at)
     metadata = {**check_metadata(own.get("metadata")), **extra, **({"tags": found.tags} if found.tags else {})}
     memory = NewMemory(
         session=_own_session(own) or name_session(ORIGIN, session_of_day(said_at)),

@@ -14,6 +14,7 @@ from memory.services.imports.source import (
     SourceTurn,
     make_turns,
     name_session,
+    to_utc,
 )
 from memory.text.transcripts import UnreadableTurn
 from memory.types import NewMemory, session_of_day
@@ -69,9 +70,8 @@ def _read_date(text: str) -> datetime | None:
     """The moment (UTC) that a date names; a month is its first day. None when it is not one."""
     plain = re.sub(r"\s+", " ", text.strip().strip("*`"))
     try:
-        moment = datetime.fromisoformat(plain)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return to_utc(datetime.fromisoformat(plain))
+    except ValueError:
         pass
     for form in _FORMATS:
         try:

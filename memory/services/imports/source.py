@@ -84,10 +84,17 @@ def read_moment(value: Any, name: str) -> datetime | None:
     if value is None or value == "":
         return None
     try:
-        moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
+        return to_utc(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
         raise UnreadableTurn(f"`{name}` is not an ISO 8601 date and time such as 2026-05-08T13:56:00Z") from None
+
+
+def to_utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without an offset is UTC already. Raises UnreadableTurn beyond the years there are."""
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise UnreadableTurn("its date lies beyond the years that can be kept") from None
 
 
 def check_object(value: Any) -> dict[str, Any]:

@@ -200,3 +200,28 @@ def test_what_cannot_be_stored_is_replaced(tmp_path):
 
 def test_a_byte_order_mark_is_passed_over(tmp_path):
     assert len(told(write(tmp_path, b"\xef\xbb\xbf" + orjson.dumps([claude()])))) == 2
+
+
+def test_a_moment_without_an_offset_is_utc(tmp_path):
+    activity, conversation = gemini(), claude()
+    activity[0]["time"] = "2026-02-03T10:00:00"
+    conversation["created_at"] = conversation["chat_messages"][0]["created_at"] = "2026-01-02T03:04:06"
+
+    assert read(write(tmp_path, activity))[-1].memory.occurred_at == datetime(2026, 2, 3, 10, tzinfo=UTC)
+    assert read(write(tmp_path, [conversation]))[0].memory.occurred_at == datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "no date", 7, "9999-12-31T23:59:59-14:00"])
+def test_a_date_that_is_none_is_a_fault(tmp_path, at):
+    conversation = claude()
+    conversation["chat_messages"][0]["created_at"] = at
+    for content in ([conversation], [{"memory": "Ada lives in Graz.", "user_id": "ada", "created_at": at}]):
+        survey = look_over(recognise(write(tmp_path, content)))
+        assert (survey.turns, survey.unreadable) == (0, 1)
+
+
+@pytest.mark.parametrize("at", [1e300, -1e300, "soon"])
+def test_a_time_that_no_clock_has_costs_one_conversation(tmp_path, at):
+    survey = look_over(recognise(write(tmp_path, [chatgpt(create_time=at), chatgpt("c2")])))
+
+    assert (survey.turns, survey.unreadable) == (3, 1)
