@@ -175,6 +175,8 @@ class AuditEvent(TextChoices):
     ENTITY_MERGE = "ENTITY_MERGE"
     ENTITY_SPLIT = "ENTITY_SPLIT"
     ENTITY_REBUILD = "ENTITY_REBUILD"
+    IMPORT_START = "IMPORT_START"
+    IMPORT_FINISH = "IMPORT_FINISH"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
@@ -313,6 +315,30 @@ class ErasureStatus(TextChoices):
     WAITING = "waiting"
     FINISHED = "finished"
     FAILED = "failed"
+
+
+class ImportFormat(TextChoices):
+    """Which program an imported file comes from."""
+
+    CHATGPT = "chatgpt", "ChatGPT"
+    CLAUDE = "claude", "Claude"
+    GEMINI = "gemini", "Gemini"
+    MEM0 = "mem0", "mem0"
+    HINDSIGHT = "hindsight", "hindsight"
+    PAM = "pam", "Portable AI Memory 1.0"
+    PASTED = "pasted", "lines of `date - memory`"
+
+
+class ImportState(TextChoices):
+    """As its job stands; `preview`: nothing was asked for; `failed` says in its `problem` why, or its job does."""
+
+    PREVIEW = "preview"
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    DISCARDED = "discarded"
 
 
 class BulkChangeVerb(TextChoices):

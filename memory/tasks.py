@@ -30,6 +30,8 @@ from memory.services.evaluation import runs
 from memory.services.facts import due as facts_due
 from memory.services.facts import extract as extract_from_turns
 from memory.services.facts import store as facts_store
+from memory.services.imports import requests as import_requests
+from memory.services.imports import run as import_run
 from memory.services.index import changes, embedding, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.jobs import manage, runner
@@ -316,6 +318,18 @@ def erase(namespace_id: int, erasure_id: str) -> bool:
 def change_memories(namespace_id: int, change_id: str) -> int:
     """Carries out a change of many memories, or goes on with it; returns how many memories it dealt with."""
     return bulk_run.carry_out(namespace_id=namespace_id, change_id=uuid.UUID(change_id), now=timezone.now)
+
+
+@job
+def import_memories(namespace_id: int, import_id: str) -> int:
+    """Takes in what is left of a file; returns how many turns it dealt with."""
+    return import_run.carry_out(namespace_id=namespace_id, import_id=uuid.UUID(import_id), now=timezone.now)
+
+
+@job
+def forget_imports() -> int:
+    """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
+    return import_requests.forget(now=timezone.now())
 
 
 @job

@@ -63,6 +63,7 @@ GROUPS = (
     PageGroup(
         _("Steer"),
         (
+            Page("imports", _("Imports"), "download", "ops:imports", family="ops:import"),
             Page("quarantine", _("Quarantine"), "quarantine", "ops:quarantine", family="ops:quarantine"),
             Page("retired", _("Retired"), "archive", "ops:retired", family="ops:retired"),
             Page("decay", _("Decay"), "decay", "ops:decay", family="ops:decay"),

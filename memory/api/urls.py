@@ -18,6 +18,7 @@ from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
 from memory.api.views.export import MemoryExportViewSet
+from memory.api.views.imports import ImportViewSet
 from memory.api.views.ingest import IngestViewSet
 from memory.api.views.jobs import JobViewSet
 from memory.api.views.judgement import JudgementViewSet
@@ -48,6 +49,9 @@ urlpatterns = [
         "v1/memories",
         MemoriesViewSet.as_view({"get": "list", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("v1/imports", ImportViewSet.as_view({"post": "create", "get": "list"})),
+    path("v1/imports/<uuid:import_id>", ImportViewSet.as_view({"get": "retrieve"})),
+    path("v1/imports/<uuid:import_id>/cancel", ImportViewSet.as_view({"post": "cancel"})),
     path("v1/memories/export", MemoryExportViewSet.as_view({"get": "list"})),
     path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
     path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),

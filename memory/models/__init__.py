@@ -16,6 +16,7 @@ from memory.models.entity import (
 from memory.models.erasure import ErasedMemory, ErasedSession, Erasure
 from memory.models.evaluation import EvaluationResult, EvaluationRun, RelevanceJudgement
 from memory.models.idempotency import IdempotencyRecord
+from memory.models.imported import ImportedTurn, ImportPart, MemoryImport
 from memory.models.job import Job
 from memory.models.large import CommonTerm, Corpus, IVFIndex, IVFList
 from memory.models.life import HOLDS_ON, MemoryFeedback, MemoryLink, RetiredStatement, UnsurePair
@@ -62,10 +63,13 @@ __all__ = [
     "IVFIndex",
     "IVFList",
     "IdempotencyRecord",
+    "ImportPart",
+    "ImportedTurn",
     "IndexChange",
     "Job",
     "Memory",
     "MemoryFeedback",
+    "MemoryImport",
     "MemoryLink",
     "MemoryUpkeep",
     "MemoryVector",

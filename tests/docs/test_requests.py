@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
@@ -21,6 +22,7 @@ from memory.models import Memory
 from memory.types import Access
 from tests.docs.pages import DOCS, ROOT, Block, blocks, name_of, pages
 from tests.job_queue import work_off
+from tests.services.imports.exports import archive, chatgpt
 
 SERVER = "http://127.0.0.1:8000"
 WITH_REQUESTS = [page for page in pages() if "curl -s " in page.read_text("utf-8")]
@@ -55,7 +57,7 @@ class Reader:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.ids: dict[str, str] = {}
-        self.files: dict[str, str] = {}
+        self.files: dict[str, Any] = {"export.zip": archive({"conversations.json": [chatgpt()]})}
 
     def read(self, page: Path) -> int:
         """Number of requests sent; fails for an answer that is not as the page shows it."""
@@ -82,6 +84,7 @@ class Reader:
     def _send(self, words: list[str], page: Path) -> Any:
         method, path, body, headers = "", "", None, {}
         query: list[str] = []
+        form: dict[str, Any] = {}
         given = iter(words[1:])
         for word in given:
             if word == "-X":
@@ -89,6 +92,9 @@ class Reader:
             elif word == "-H":
                 name, _, value = next(given).partition(": ")
                 headers[name] = value
+            elif word == "-F":
+                name, _, value = next(given).partition("=")
+                form[name] = SimpleUploadedFile(value[1:], self.files[value[1:]]) if value[:1] == "@" else value
             elif word == "--data-urlencode":
                 name, _, value = next(given).partition("=")
                 query.append(f"{name}={quote(value)}")
@@ -105,6 +111,8 @@ class Reader:
         for shown, real in self.ids.items():
             path, body = path.replace(shown, real), body and body.replace(shown, real)
         headers.pop("Authorization", None)
+        if form:
+            return self.client.post(path, form, headers=headers)
         kind = headers.pop("Content-Type", "application/json")
         send = getattr(self.client, (method or ("post" if body else "get")).lower())
         answer = send(path, data=body, content_type=kind, headers=headers) if body else send(path, headers=headers)

@@ -11,6 +11,7 @@ from django.utils import timezone
 from memory.models import AuditLog, Entity, Job
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
+from memory.services.imports.requests import ImportUpload, start_import
 from memory.services.projection import fit
 from memory.services.recall import probe
 from memory.services.webhooks import endpoints
@@ -52,6 +53,9 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "webhook_id": endpoints.create_webhook(
             system_access("tests"), world.harbour, url="https://example.com/", now=NOW
         )[0].pk,
+        "import_id": start_import(
+            world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
+        ).id,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

@@ -74,9 +74,10 @@ class ExportSerializer(MemoryListingSerializer):
     cursor = None  # type: ignore[assignment]
     filter = JsonFilterField(required=False, default=None, help_text="A filter, as JSON: what the memories must meet")
     format = serializers.ChoiceField(
-        [("jsonl", "jsonl"), ("csv", "csv")],
+        [("jsonl", "jsonl"), ("csv", "csv"), ("pam", "pam")],
         default="jsonl",
-        help_text="jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it",
+        help_text="jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it; "
+        "pam: Portable AI Memory 1.0, which other programs read",
     )
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ from memory.enums import AccessScope
 from memory.services.memories.export import export_pages
 from memory.text import spreadsheet
 from memory.text.json_values import encode
+from memory.text.pam import write_store
 
 Page = list[dict[str, Any]]
 _COLUMNS = (
@@ -25,7 +27,8 @@ _COLUMNS = (
     "state", "pinned", "review", "occurred_at", "valid_from", "valid_to", "superseded_by", "created_at", "revision",
     "tokens", "sources",
 )  # fmt: skip
-_MEDIA_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+_MEDIA_TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "pam": "application/json"}
+_ENDINGS = {"pam": "pam.json"}
 # Both a header of gzip and its end, as zlib names them.
 _GZIP = zlib.MAX_WBITS | 16
 
@@ -44,6 +47,7 @@ class MemoryExportViewSet(MemosViewSet):
                 OpenApiTypes.STR, "A Memory a line, oldest recorded first; compressed by gzip where that is accepted."
             ),
             (200, "text/csv"): OpenApiTypes.STR,
+            (200, "application/json"): OpenApiTypes.OBJECT,
         },
     )
     def list(self, request: Request) -> StreamingHttpResponse:
@@ -53,14 +57,15 @@ class MemoryExportViewSet(MemosViewSet):
         slot = Slot(self.access.actor)
         try:
             pages = export_pages(scope, wanted=ExportSerializer.to_filter(values), where=values["filter"], now=now)
-            pieces = _write_pieces(pages, _WRITERS[values["format"]], compress=_accepts_gzip(request))
+            write = _WRITERS.get(values["format"]) or partial(write_store, namespace=scope.namespace, now=now)
+            pieces = _write_pieces(pages, write, compress=_accepts_gzip(request))
             stream = EventStream(pieces, slot)
             # What is wrong with the request is known when the first page was read.
             stream.advance(pieces)
         except BaseException:
             slot.give_back()
             raise
-        name = f"memories-{now:%Y%m%d-%H%M%S}.{values['format']}"
+        name = f"memories-{now:%Y%m%d-%H%M%S}.{_ENDINGS.get(values['format'], values['format'])}"
         headers = {
             "Content-Disposition": f'attachment; filename="{name}"',
             "Cache-Control": "no-store",

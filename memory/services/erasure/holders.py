@@ -378,6 +378,19 @@ UPDATE memory_bulkchange SET wanted = '{{}}' WHERE namespace_id = %(namespace_id
     SELECT b.id FROM {_WANTED} AND {_OF_ERASED})
 """
 
+# A file that is taken in has what its memories say. One that is under way needs it, and its end deletes it.
+_FILES = f"""
+memory_importpart p WHERE p.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR NOT EXISTS (
+        SELECT FROM memory_job j
+        WHERE j.namespace_id = p.namespace_id AND j.kind = '{queue.IMPORT.name}'
+          AND j.arguments ->> 1 = p.import_id::text AND j.state IN ('queued', 'running')))
+"""
+# Who said it, and what the file is called.
+_IMPORTS = (
+    "memory_memoryimport i WHERE i.namespace_id = %(namespace_id)s AND %(whole)s AND i.created_at <= %(asked_at)s"
+)
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
@@ -477,6 +490,16 @@ HOLDERS: tuple[Holder, ...] = (
         sweep=_count_with(f"UPDATE memory_webhookdelivery d SET answer = '' WHERE {_ECHOES}"),
     ),
     Holder(
+        "memory_importpart",
+        _count_with(f"SELECT count(*) FROM {_FILES}"),
+        sweep=_count_with(f"DELETE FROM {_FILES}"),
+    ),
+    Holder(
+        "memory_memoryimport",
+        _count_with(f"SELECT count(*) FROM {_IMPORTS}"),
+        sweep=_count_with(f"DELETE FROM {_IMPORTS}"),
+    ),
+    Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),
     Holder(
@@ -505,6 +528,7 @@ HOLD_NOTHING: dict[str, str] = {
     "memory_erasure": "the receipt",
     "memory_evaluationresult": "figures; hashes of the questions that were judged",
     "memory_evaluationrun": "figures",
+    "memory_importedturn": "keyed hashes, which keep a file from bringing back what was erased, and ids",
     "memory_indexchange": "ids: that memories and names changed, for two hours",
     "memory_namespace": "the tenant's name",
     "memory_namespacepolicy": "values that operators set",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -44,13 +44,15 @@ def ingest_batch(
     now: datetime,
     idempotency: Idempotency | None = None,
     note: Mapping[str, Any] = MappingProxyType({}),
+    beside: Callable[[Sequence[Outcome]], None] | None = None,
 ) -> Ingested:
     """Remembers turns, in their order, as far as the gate lets them in. When it returns, they are durable and both
     search arms find them, and what is quarantined is kept where no search looks; all of that or, on an error, none.
 
     With the embedding provider away, or with more text than a request can wait for (INLINE_PASSAGES), they are stored
     and found by words; the worker embeds them later. With Redis away they miss session window and working memory only.
-    Both are named in `degraded`. All items are of one caller. `note` is kept with the answer to the key.
+    Both are named in `degraded`. All items are of one caller. `note` is kept with the answer to the key. `beside` is
+    called with the outcomes inside the transaction that stores the turns, before they are stored.
 
     Raises IdempotencyConflict when the key came with another body before.
     """
@@ -66,7 +68,7 @@ def ingest_batch(
     passages = [passages_to_embed(row.memory.text, row.memory.speaker) for row in rows]
     embedded = embed_short_or_none(passages)
     deadline.check()
-    if idempotency or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
+    if idempotency or beside or len(rows) < len(turns) or any(quota.has_quota(row.scope.namespace_id) for row in rows):
         with transaction.atomic():
             if idempotency and not answers.claim(
                 idempotency,
@@ -84,6 +86,8 @@ def ingest_batch(
                 embedded = embedded.only(kept) if embedded else None
                 if idempotency:
                     answers.amend(idempotency, answer={**note, **_collect_outcomes(turns)})
+            if beside:
+                beside([turn.outcome for turn in turns])
             keep_out(turns, now=now)
             sessions = write(rows, embedded, now=now) if rows else []
     else:

@@ -47,6 +47,7 @@ BACK_UP = Kind("back_up", of_namespace=False)
 EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
 CHANGE_MEMORIES = Kind("change_memories")
+IMPORT = Kind("import_memories")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 

@@ -851,6 +851,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Imports, the newest first
+         * @description What other programs exported, taken in by a job.
+         */
+        get: operations["list_imports"];
+        put?: never;
+        /**
+         * Take in, in the background, what another program exported; what came before does not come again
+         * @description What other programs exported, taken in by a job.
+         */
+        post: operations["start_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/imports/{import_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far an import is, and what came of it
+         * @description What other programs exported, taken in by a job.
+         */
+        get: operations["get_import"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/imports/{import_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End an import; what it has taken in stays
+         * @description What other programs exported, taken in by a job.
+         */
+        post: operations["cancel_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ingest": {
         parameters: {
             query?: never;
@@ -2354,6 +2418,8 @@ export interface components {
          *     * `ENTITY_MERGE` - Entity Merge
          *     * `ENTITY_SPLIT` - Entity Split
          *     * `ENTITY_REBUILD` - Entity Rebuild
+         *     * `IMPORT_START` - Import Start
+         *     * `IMPORT_FINISH` - Import Finish
          *     * `EVALUATION_START` - Evaluation Start
          *     * `EVALUATION_FINISH` - Evaluation Finish
          *     * `ERASURE_REQUEST` - Erasure Request
@@ -2387,7 +2453,7 @@ export interface components {
          *     * `WEBHOOK_DISABLE` - Webhook Disable
          * @enum {string}
          */
-        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE";
+        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "IMPORT_START" | "IMPORT_FINISH" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE";
         AuditKept: {
             /** @description Audit events about what was erased, which cannot be changed */
             events: number;
@@ -3880,6 +3946,166 @@ export interface components {
             kept?: number;
             /** @description Counted again at the end: 0 */
             left?: number;
+        };
+        Import: {
+            /**
+             * Format: uuid
+             * @description Also the `request_id` of its audit events; null of a preview
+             */
+            id: string | null;
+            namespace: string;
+            /**
+             * @description As its job stands; one that failed can be replayed (POST /v1/ops/jobs)
+             *
+             *     * `preview` - Preview
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `done` - Done
+             *     * `cancelled` - Cancelled
+             *     * `failed` - Failed
+             *     * `discarded` - Discarded
+             */
+            state: components["schemas"]["ImportStateEnum"];
+            /** @description Of the file */
+            name: string;
+            format: components["schemas"]["ImportFormatEnum"];
+            speaker: string;
+            bytes: number;
+            /** @description Why the file was refused after all, and how to mend it */
+            problem: string | null;
+            /** @description 0 until the job has begun */
+            conversations: number;
+            /** @description That the file holds; 0 until the job has begun */
+            turns: number;
+            /**
+             * Format: date-time
+             * @description When the first of them was said
+             */
+            first_at: string | null;
+            /** Format: date-time */
+            last_at: string | null;
+            /** @description What is left out on purpose: reason to how much */
+            left_out: {
+                [key: string]: number;
+            };
+            /** @description What is left out because it cannot be read */
+            unreadable: number;
+            /** @description The first 20 of it */
+            faults: components["schemas"]["ImportFault"][];
+            /** @description Turns, so far */
+            dealt_with: number;
+            /** @description Turns that became memories */
+            new: number;
+            /** @description Turns that came before, from this file or another */
+            present: number;
+            /** @description Turns that came before and were deleted since; they stay so */
+            gone: number;
+            /** @description Turns that the gate keeps apart: GET /v1/quarantine */
+            quarantined: number;
+            /** @description Turns that the gate refused */
+            rejected: number;
+            degraded: components["schemas"]["DegradationEnum"][];
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description Of a preview: verdict (accept, accept_redacted, quarantine, reject) to how many of the `judged` turns */
+            gate: {
+                [key: string]: number;
+            } | null;
+            /** @description Of a preview: the first so many, at most 2000, were shown to the gate */
+            judged: number | null;
+            /** @description Of a preview: false when its time was over before the end of the file */
+            complete: boolean | null;
+        };
+        ImportFault: {
+            /** @description `conversation 3, message 2`, `memory 7` or `line 7` */
+            place: string;
+            reason: string;
+        };
+        /** @description A file that another program exported, or the zip that it came in. */
+        ImportFileRequest: {
+            /** @description Where it goes */
+            namespace: string;
+            /**
+             * @description Where it comes from; left out, its content tells
+             *
+             *     * `chatgpt` - ChatGPT
+             *     * `claude` - Claude
+             *     * `gemini` - Gemini
+             *     * `mem0` - mem0
+             *     * `hindsight` - hindsight
+             *     * `pam` - Portable AI Memory 1.0
+             *     * `pasted` - lines of `date - memory`
+             */
+            format?: components["schemas"]["ImportFormatEnum"];
+            /** @description Who said what the user said */
+            speaker?: string;
+            /**
+             * Format: binary
+             * @description As it was downloaded
+             */
+            file: string;
+            /**
+             * @description Only say what it holds and what would become of it; nothing is stored
+             * @default false
+             */
+            preview?: boolean;
+        };
+        /**
+         * @description * `chatgpt` - ChatGPT
+         *     * `claude` - Claude
+         *     * `gemini` - Gemini
+         *     * `mem0` - mem0
+         *     * `hindsight` - hindsight
+         *     * `pam` - Portable AI Memory 1.0
+         *     * `pasted` - lines of `date - memory`
+         * @enum {string}
+         */
+        ImportFormatEnum: "chatgpt" | "claude" | "gemini" | "mem0" | "hindsight" | "pam" | "pasted";
+        ImportList: {
+            /** @description The newest first; at most 10 of a namespace are not over */
+            imports: components["schemas"]["Import"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        /**
+         * @description * `preview` - Preview
+         *     * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `cancelled` - Cancelled
+         *     * `failed` - Failed
+         *     * `discarded` - Discarded
+         * @enum {string}
+         */
+        ImportStateEnum: "preview" | "queued" | "running" | "done" | "cancelled" | "failed" | "discarded";
+        /** @description What another program exported, as text: its JSON, or lines of `date - memory`. */
+        ImportTextRequest: {
+            /** @description Where it goes */
+            namespace: string;
+            /**
+             * @description Where it comes from; left out, its content tells
+             *
+             *     * `chatgpt` - ChatGPT
+             *     * `claude` - Claude
+             *     * `gemini` - Gemini
+             *     * `mem0` - mem0
+             *     * `hindsight` - hindsight
+             *     * `pam` - Portable AI Memory 1.0
+             *     * `pasted` - lines of `date - memory`
+             */
+            format?: components["schemas"]["ImportFormatEnum"];
+            /** @description Who said what the user said */
+            speaker?: string;
+            /** @description What the file holds */
+            text: string;
+            /**
+             * @description Only say what it holds and what would become of it; nothing is stored
+             * @default false
+             */
+            preview?: boolean;
         };
         /** @description Turns to remember together: all or none. */
         IngestBatchRequest: {
@@ -13001,6 +13227,482 @@ export interface operations {
             };
         };
     };
+    list_imports: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportTextRequest"];
+                "multipart/form-data": components["schemas"]["ImportFileRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     ingest: {
         parameters: {
             query?: never;
@@ -16433,12 +17135,13 @@ export interface operations {
                 /** @description A filter, as JSON: what the memories must meet */
                 filter?: string;
                 /**
-                 * @description jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it
+                 * @description jsonl: a memory a line, as the list has them; csv: for spreadsheets, with no formula in it; pam: Portable AI Memory 1.0, which other programs read
                  *
                  *     * `jsonl` - jsonl
                  *     * `csv` - csv
+                 *     * `pam` - pam
                  */
-                format?: "jsonl" | "csv";
+                format?: "jsonl" | "csv" | "pam";
                 /**
                  * @description * `said` - what a person said
                  *     * `answered` - what an agent, a system or a tool said
@@ -16494,6 +17197,9 @@ export interface operations {
                 content: {
                     "application/x-ndjson": string;
                     "text/csv": string;
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */

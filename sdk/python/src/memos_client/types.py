@@ -65,6 +65,8 @@ AuditEventEnum: TypeAlias = Literal[
     "ENTITY_MERGE",
     "ENTITY_SPLIT",
     "ENTITY_REBUILD",
+    "IMPORT_START",
+    "IMPORT_FINISH",
     "EVALUATION_START",
     "EVALUATION_FINISH",
     "ERASURE_REQUEST",
@@ -437,6 +439,25 @@ class Holder(TypedDict):
     cleared: NotRequired[int]
     kept: NotRequired[int]
     left: NotRequired[int]
+
+
+class ImportFault(TypedDict):
+    place: str
+    reason: str
+
+
+ImportFormatEnum: TypeAlias = Literal["chatgpt", "claude", "gemini", "mem0", "hindsight", "pam", "pasted"]
+
+
+ImportStateEnum: TypeAlias = Literal["preview", "queued", "running", "done", "cancelled", "failed", "discarded"]
+
+
+class ImportTextRequest(TypedDict):
+    namespace: str
+    format: NotRequired[ImportFormatEnum]
+    speaker: NotRequired[str]
+    text: str
+    preview: NotRequired[bool]
 
 
 class JobError(TypedDict):
@@ -1982,6 +2003,50 @@ class HitMetadata(TypedDict):
     later: NotRequired[list[Later]]
     suspected: NotRequired[bool]
     retired_statements: NotRequired[list[list[int]]]
+
+
+class Import(TypedDict):
+    id: str | None
+    namespace: str
+    state: ImportStateEnum
+    name: str
+    format: ImportFormatEnum
+    speaker: str
+    bytes: int
+    problem: str | None
+    conversations: int
+    turns: int
+    first_at: str | None
+    last_at: str | None
+    left_out: dict[str, int]
+    unreadable: int
+    faults: list[ImportFault]
+    dealt_with: int
+    new: int
+    present: int
+    gone: int
+    quarantined: int
+    rejected: int
+    degraded: list[DegradationEnum]
+    actor: str
+    created_at: str
+    finished_at: str | None
+    gate: dict[str, Any] | None
+    judged: int | None
+    complete: bool | None
+
+
+class ImportFileRequest(TypedDict):
+    namespace: str
+    format: NotRequired[ImportFormatEnum]
+    speaker: NotRequired[str]
+    file: bytes
+    preview: NotRequired[bool]
+
+
+class ImportList(TypedDict):
+    imports: list[Import]
+    next_cursor: str | None
 
 
 class Job(TypedDict):

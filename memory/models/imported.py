@@ -1,0 +1,85 @@
+"""Files that are taken in: the file while it is needed, how far it is, and what came of it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from memory.enums import ImportFormat
+from memory.models.keys import new_id
+from memory.models.scoped import ScopedQuerySet
+
+
+class MemoryImport(models.Model):
+    """One file that is to be taken in, and what came of it. Its id is the request id of its audit events.
+
+    `dealt_with` counts turns in the order of the file: a run that broke off goes on behind them. `gone` are turns of an
+    earlier import that were deleted since. `faults` have places and reasons, never a text.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "id")
+    id = models.UUIDField(default=new_id, editable=False)
+    namespace_id = models.BigIntegerField()
+    name = models.CharField(max_length=200, help_text="Of the file, as its sender calls it")
+    format = models.CharField(max_length=10, choices=ImportFormat.choices)
+    speaker = models.CharField(max_length=128, help_text="Who said what the user said; empty: nobody is named")
+    size = models.BigIntegerField(help_text="In bytes")
+    conversations = models.IntegerField(default=0)
+    turns = models.IntegerField(default=0)
+    first_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+    left_out = models.JSONField(default=dict, help_text="Reason to how many turns were left out on purpose")
+    unreadable = models.IntegerField(default=0)
+    faults = models.JSONField(default=list, help_text="The first of what cannot be read: place and reason")
+    dealt_with = models.IntegerField(default=0)
+    new = models.IntegerField(default=0)
+    present = models.IntegerField(default=0)
+    gone = models.IntegerField(default=0)
+    quarantined = models.IntegerField(default=0)
+    rejected = models.IntegerField(default=0)
+    degraded = models.JSONField(default=list)
+    problem = models.CharField(max_length=500, help_text="Why the file was refused after all")
+    actor = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    cancelled_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = ScopedQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ImportPart(models.Model):
+    """A part of the file, as long as the import is not over."""
+
+    pk = models.CompositePrimaryKey("namespace_id", "import_id", "number")
+    namespace_id = models.BigIntegerField()
+    import_id = models.UUIDField()
+    number = models.IntegerField()
+    data = models.BinaryField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.import_id}, part {self.number}"
+
+
+class ImportedTurn(models.Model):
+    """That a turn came in: the same one comes in once only, whichever file has it.
+
+    `key` is half of a keyed hash of what tells the turn from others. It stays when the memory goes, so that no file
+    brings back what was erased. `memory_id` is that of the memory, or of its item in the quarantine.
+    """
+
+    pk = models.CompositePrimaryKey("namespace_id", "key")
+    namespace_id = models.BigIntegerField()
+    key = models.UUIDField()
+    memory_id = models.UUIDField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return str(self.memory_id)

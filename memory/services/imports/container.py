@@ -1,0 +1,158 @@
+"""Opens a file that people bring: plain, or a zip of which only the parts that are asked for are read, in place.
+
+Nothing is unpacked to a disk, and what a zip says of itself is checked before any of it is read.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from memory.services.imports.source import UnreadableImport
+
+# One conversation or page, the largest thing that is held at once.
+MAX_ITEM_BYTES = 64 * 1024**2
+MAX_MEMBERS = 200_000
+MAX_MEMBER_BYTES = 8 * 1024**3
+# Text shrinks to a tenth; what shrinks to less than a two-hundredth, and is large, was made to.
+MAX_RATIO = 200
+RATIO_COUNTS_FROM = 16 * 1024**2
+_MAX_DIRECTORY_BYTES = 64 * 1024**2
+_HEAD_BYTES = 4096
+_BOM = b"\xef\xbb\xbf"
+# End of a zip's directory: how large it is stands 12 bytes into it, or in the record for large ones.
+_END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
+_END_64, _LARGE = b"PK\x06\x06", 0xFFFFFFFF
+_ENCRYPTED = 0x1
+# What files of other kinds begin with, and what to do about it.
+_OTHERS = {
+    b"\x1f\x8b": "is compressed by gzip: unpack it first",
+    b"\x80": "is a Python pickle, which is never read: export as JSON",
+    b"%PDF": "is a PDF: send it to POST /v1/documents",
+    b"\xff\xfe": "is UTF-16: save it as UTF-8",
+    b"\xfe\xff": "is UTF-16: save it as UTF-8",
+    b"7z\xbc\xaf": "is a 7z archive: make it a zip",
+    b"Rar!": "is a RAR archive: make it a zip",
+    b"SQLite format 3": "is a database: export as JSON",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file, or a member of a zip: its name in there (with its folders) and its bytes, read from the start each time
+    that it is opened.
+    """
+
+    name: str
+    size: int
+    opened: Callable[[], IO[bytes]]
+
+    @property
+    def base(self) -> str:
+        return PurePosixPath(self.name).name
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Its bytes, without a byte order mark. Raises UnreadableImport when they are damaged."""
+        with self.opened() as stream:
+            try:
+                if stream.read(len(_BOM)) != _BOM:
+                    stream.seek(0)
+                yield stream
+            except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+                raise UnreadableImport(f"{self.base} cannot be unpacked: {error}. Download the export again.") from None
+
+    def read_text(self, remedy: str) -> str:
+        """All of it as text. Raises UnreadableImport with the `remedy` when it is too large or not UTF-8."""
+        with self.open() as stream:
+            data = stream.read(MAX_ITEM_BYTES + 1)
+        if len(data) > MAX_ITEM_BYTES:
+            raise UnreadableImport(f"{self.base} is larger than {MAX_ITEM_BYTES // 1024**2} MB. {remedy}")
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise UnreadableImport(f"{self.base} is not UTF-8: save it as UTF-8.") from None
+
+    def head(self) -> bytes:
+        """Its first bytes."""
+        with self.open() as stream:
+            return stream.read(_HEAD_BYTES)
+
+
+def list_parts(path: Path) -> list[Part]:
+    """The file itself, or the members of a zip. Raises UnreadableImport for what is damaged, hostile or no text."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
+        return _list_members(path)
+    _refuse_other_kinds(head)
+    return [Part(path.name, path.stat().st_size, lambda: path.open("rb"))]
+
+
+def _refuse_other_kinds(head: bytes) -> None:
+    if not head.strip():
+        raise UnreadableImport("The file is empty.")
+    for mark, says in _OTHERS.items():
+        if head.startswith(mark):
+            raise UnreadableImport(f"The file {says}.")
+    if b"\0" in head:
+        raise UnreadableImport("The file is neither text nor a zip: give the export as it was downloaded.")
+
+
+def _list_members(path: Path) -> list[Part]:
+    _check_directory(path)
+    try:
+        # It stays open as long as one of its parts is known.
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError) as error:
+        raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
+    entries = archive.infolist()
+    if len(entries) > MAX_MEMBERS:
+        raise UnreadableImport(f"The zip has {len(entries)} files; {MAX_MEMBERS} are the limit.")
+    return [_check_member(archive, entry) for entry in entries if not entry.is_dir()]
+
+
+def _check_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Part:
+    name = entry.filename.replace("\\", "/")
+    way = PurePosixPath(name)
+    if way.is_absolute() or ".." in way.parts or ":" in way.parts[0] or stat.S_ISLNK(entry.external_attr >> 16):
+        raise UnreadableImport("The zip has a file whose path leads out of it: no export has. Nothing of it was read.")
+    if entry.flag_bits & _ENCRYPTED:
+        raise UnreadableImport("The zip has a password: unpack it, and make a zip without one.")
+    if entry.file_size > MAX_MEMBER_BYTES:
+        raise UnreadableImport(f"{way.name} has {entry.file_size} bytes; {MAX_MEMBER_BYTES} are the limit.")
+    if entry.file_size > RATIO_COUNTS_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+        raise UnreadableImport(
+            f"{way.name} would unpack to more than {MAX_RATIO} times its size: it was made to fill the memory."
+        )
+    return Part(name, entry.file_size, lambda: _open_member(archive, entry))
+
+
+def _open_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
+    try:
+        return archive.open(entry)
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        raise UnreadableImport(f"The zip cannot be read: {error}. Download it again.") from None
+
+
+def _check_directory(path: Path) -> None:
+    """Refuses a directory that would not fit in the memory; zipfile reads all of it at once."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
+        tail = stream.read()
+        place = tail.rfind(_END)
+        if place < 0 or len(tail) - place < _END_BYTES:
+            raise UnreadableImport("The zip is cut off: download it again.")
+        directory = int.from_bytes(tail[place + 12 : place + 16], "little")
+        if directory == _LARGE and (large := tail.rfind(_END_64)) >= 0:
+            directory = int.from_bytes(tail[large + 40 : large + 48], "little")
+    if directory > _MAX_DIRECTORY_BYTES:
+        raise UnreadableImport(f"The zip lists its files in {directory} bytes; {_MAX_DIRECTORY_BYTES} are the limit.")

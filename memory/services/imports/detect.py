@@ -1,0 +1,157 @@
+"""Which program a file comes from, by what is in it, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory import deadline
+from memory.enums import ImportFormat
+from memory.owners import OWNERS
+from memory.services.imports import chatgpt, claude, gemini, hindsight, mem0, pam, pasted
+from memory.services.imports.container import Part, list_parts
+from memory.services.imports.json_stream import read_items, read_names
+from memory.services.imports.source import SourceConversation, UnreadableImport
+from memory.text.pam import CONVERSATION, STORE
+
+Read = Callable[[Part], Iterator[SourceConversation]]
+
+_READERS: dict[ImportFormat, Read] = {
+    ImportFormat.CHATGPT: chatgpt.read,
+    ImportFormat.CLAUDE: claude.read,
+    ImportFormat.GEMINI: gemini.read,
+    ImportFormat.MEM0: mem0.read,
+    ImportFormat.HINDSIGHT: hindsight.read,
+    ImportFormat.PAM: pam.read_store,
+    ImportFormat.PASTED: pasted.read,
+}
+# So many names of an object are looked at to know what it is.
+_NAMES = 50
+# Each JSON file and page of a zip is opened to know it.
+MAX_CANDIDATES = 20_000
+_KNOWN = "the exports of ChatGPT, Claude and Gemini, dumps of mem0 and hindsight, PAM 1.0, and lines of `date - memory`"
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A file whose format is known: the parts of it that are read, each with its reader."""
+
+    format: ImportFormat
+    parts: tuple[tuple[Part, Read], ...]
+
+    def conversations(self) -> Iterator[SourceConversation]:
+        """All of it, from its beginning, in the same order each time. Raises UnreadableImport."""
+        for part, read in self.parts:
+            yield from read(part)
+
+
+def recognise(path: Path, *, format: ImportFormat | None = None) -> Recognised:
+    """What the file is; `format` says it where its content does not. Raises UnreadableImport."""
+    parts = list_parts(path)
+    if len(parts) == 1 and parts[0].name == path.name:
+        found = _recognise_part(parts[0], format)
+        return Recognised(found[0], ((parts[0], found[1]),))
+    return _recognise_archive(parts, format)
+
+
+def _recognise_archive(parts: Sequence[Part], format: ImportFormat | None) -> Recognised:
+    """Of a zip, the parts of the one program that they come from; what else it has is not looked at."""
+    found: list[tuple[ImportFormat, Part, Read]] = []
+    candidates = sorted(filter(_may_hold, parts), key=lambda part: part.name)
+    if len(candidates) > MAX_CANDIDATES:
+        raise UnreadableImport(f"The zip has {len(candidates)} JSON files and pages; {MAX_CANDIDATES} are the limit.")
+    for part in candidates:
+        deadline.check()
+        try:
+            known, read = _recognise_part(part, None)
+        except UnknownFormat:
+            continue
+        found.append((known, part, read))
+    formats = {known for known, _, _ in found if known != ImportFormat.PASTED}
+    if format is None and len(formats) > 1:
+        names = ", ".join(sorted(formats))
+        raise UnreadableImport(f"The zip holds exports of several programs ({names}): give each one alone.")
+    wanted = format or next(iter(formats), None)
+    chosen = tuple((part, read) for known, part, read in found if known == wanted)
+    if wanted is None or not chosen:
+        raise UnknownFormat(f"The zip holds nothing that can be imported. What can: {_KNOWN}.")
+    return Recognised(wanted, chosen)
+
+
+def _may_hold(part: Part) -> bool:
+    return part.base.lower().endswith((".json", ".jsonl", ".html")) and not part.name.startswith("__MACOSX/")
+
+
+def _recognise_part(part: Part, format: ImportFormat | None) -> tuple[ImportFormat, Read]:
+    head = part.head().lstrip()
+    found = _of_content(part, head)
+    if format is not None and (found is None or found[0] != format):
+        return format, _READERS[format]
+    if found is None:
+        raise UnknownFormat(f"It cannot be told which program this file comes from. What can be imported: {_KNOWN}.")
+    return found
+
+
+def _of_content(part: Part, head: bytes) -> tuple[ImportFormat, Read] | None:
+    if head.startswith(b"<"):
+        is_activity = b"Gemini" in head or part.base.startswith("MyActivity")
+        return (ImportFormat.GEMINI, gemini.read_html) if is_activity else None
+    if head.startswith(b"{"):
+        return _of_object(part)
+    # A date in brackets begins a line of text.
+    if head.startswith(b"[") and not pasted.is_line(head):
+        return _of_list(part)
+    is_text = not part.base.lower().endswith((".json", ".jsonl"))
+    return (ImportFormat.PASTED, pasted.read) if is_text else None
+
+
+def _of_list(part: Part) -> tuple[ImportFormat, Read] | None:
+    first = next(read_items(part, "item"), None)
+    if not isinstance(first, dict):
+        return None
+    if "conversations_memory" in first:
+        return ImportFormat.CLAUDE, claude.read_memories
+    known = _of_entry(first)
+    return (known, _READERS[known]) if known else None
+
+
+def _of_entry(entry: dict[str, Any]) -> ImportFormat | None:
+    """By the first entry of a list."""
+    names = entry.keys()
+    if "mapping" in names:
+        return ImportFormat.CHATGPT
+    if "chat_messages" in names:
+        return ImportFormat.CLAUDE
+    if str(entry.get("header", "")).startswith("Gemini"):
+        return ImportFormat.GEMINI
+    return _of_memory(names)
+
+
+def _of_memory(names: Iterable[str]) -> ImportFormat | None:
+    """By the names that a memory, or a page of them, has."""
+    has = set(names)
+    if {"text", "fact_type"} <= has or "items" in has:
+        return ImportFormat.HINDSIGHT
+    # Other files of exports name a user, too.
+    if "memory" in has or "results" in has or ("text" in has and has & set(OWNERS)):
+        return ImportFormat.MEM0
+    return None
+
+
+def _of_object(part: Part) -> tuple[ImportFormat, Read] | None:
+    """By the names of the object that the file is, or begins with."""
+    names: list[str] = []
+    for name, value in read_names(part, most=_NAMES):
+        if name == "schema" and value == CONVERSATION:
+            return ImportFormat.PAM, pam.read_one_conversation
+        if name == "schema" and value == STORE:
+            return ImportFormat.PAM, pam.read_store
+        names.append(name)
+    known = _of_memory(names)
+    return (known, _READERS[known]) if known else None
+
+
+class UnknownFormat(UnreadableImport):
+    """A file of which nothing says what it is."""

@@ -1,0 +1,244 @@
+"""Files that people send: looked at, kept for the job that takes them in, followed, cancelled. `run` takes them in."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory import audit
+from memory.enums import AuditEvent, GateDecision, ImportFormat, ImportState, JobState
+from memory.errors import Conflict, NotFound
+from memory.models import ImportPart, Job, MemoryImport, Namespace
+from memory.models.paging import narrow, page_of
+from memory.services.imports.detect import recognise
+from memory.services.imports.source import clean
+from memory.services.imports.survey import preview
+from memory.services.jobs import queue
+from memory.types import Access, ListFilter, Scope
+
+# The job may take so long; it goes on in another one after half of it.
+JOB_SECONDS = 600
+# Files that wait or are taken in: they lie in the database.
+MAX_OPEN = 10
+PREVIEW_SECONDS = 10.0
+_PART_BYTES = 1024 * 1024
+_MAX_NAME_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ImportUpload:
+    """A file as it was sent, in `chunks`. `format` None: told by its content. `speaker` said what the user said."""
+
+    name: str
+    chunks: Iterable[bytes]
+    format: ImportFormat | None = None
+    speaker: str = ""
+
+
+def preview_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> dict[str, Any]:
+    """What the file holds and what would become of it, as `to_dict` has it. Nothing is stored. Raises InvalidInput."""
+    with _spool(upload) as path:
+        recognised = recognise(path, format=upload.format)
+        seconds = min(PREVIEW_SECONDS, settings.MEMOS_REQUEST_SECONDS / 2)
+        survey = preview(scope, recognised, speaker=upload.speaker, seconds=seconds)
+        size = path.stat().st_size
+    row = _new_import(scope, upload, format=recognised.format, size=size, now=now)
+    for name, value in survey.to_dict().items():
+        setattr(row, name, value)
+    row.present = survey.present
+    return {
+        **to_dict(row, namespace=scope.namespace, state=ImportState.PREVIEW),
+        "id": None,
+        "gate": {**dict.fromkeys(GateDecision.values, 0), **survey.gate},
+        "judged": survey.judged,
+        "complete": survey.complete,
+    }
+
+
+def start_import(scope: Scope, upload: ImportUpload, *, now: datetime) -> MemoryImport:
+    """Keeps the file, and queues the job that takes it in.
+
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others of the namespace are not over.
+    """
+    with _spool(upload) as path:
+        recognised = recognise(path, format=upload.format)
+        size = path.stat().st_size
+        row = _new_import(scope, upload, format=recognised.format, size=size, now=now)
+        with transaction.atomic():
+            _check_room(scope)
+            row.save(force_insert=True)
+            with path.open("rb") as stream:
+                number = 0
+                while data := stream.read(_PART_BYTES):
+                    ImportPart.objects.create(
+                        namespace_id=scope.namespace_id, import_id=row.id, number=number, data=data
+                    )
+                    number += 1
+            audit.record(
+                scope,
+                AuditEvent.IMPORT_START,
+                subject=str(row.id),
+                details={"format": row.format, "bytes": size},
+                now=now,
+            )
+            queue.enqueue(queue.IMPORT, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+    return row
+
+
+def find_import(access: Access, *, import_id: uuid.UUID) -> MemoryImport:
+    """An import of a namespace that the caller reaches. Raises NotFound."""
+    row = MemoryImport.objects.reachable_by(access).filter(id=import_id).first()
+    if row is None:
+        raise _not_found(import_id)
+    return row
+
+
+def list_imports(
+    access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """Imports, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    rows = narrow(MemoryImport.objects.reachable_by(access), access, wanted)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page, following = page_of(rows, wanted.limit)
+    names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in page}).values_list("pk", "name"))
+    return [
+        to_dict(row, namespace=names.get(row.namespace_id, "")) for row in page
+    ], following.id if following else None
+
+
+def cancel_import(access: Access, *, import_id: uuid.UUID, now: datetime) -> MemoryImport:
+    """Ends an import that is not over; what it has taken in stays. Raises NotFound, Conflict for one that is over."""
+    with transaction.atomic():
+        row = MemoryImport.objects.reachable_by(access).filter(id=import_id).select_for_update().first()
+        if row is None:
+            raise _not_found(import_id)
+        if row.finished_at is not None:
+            state = state_of(row)
+            raise Conflict(f"The import is over ({state}): there is nothing to cancel.", detail={"state": state})
+        row.cancelled_at = now
+        end(row, actor=access.actor, now=now)
+    return row
+
+
+def end(row: MemoryImport, *, actor: str, now: datetime) -> None:
+    """Ends the locked import: its file goes. Inside the caller's transaction."""
+    row.finished_at = now
+    row.save()
+    ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).delete()
+    counts = ("turns", "dealt_with", "new", "present", "gone", "quarantined", "rejected", "unreadable")
+    audit.record(
+        Scope(row.namespace_id, name_of(row), actor, str(row.id)),
+        AuditEvent.IMPORT_FINISH,
+        subject=str(row.id),
+        details={"state": state_of(row), "format": row.format, **{name: getattr(row, name) for name in counts}},
+        now=now,
+    )
+
+
+def forget(*, now: datetime) -> int:
+    """Deletes imports that were asked for MEMOS_JOBS_KEEP_DAYS ago, with their files; returns how many.
+
+    One that is not over stays as long as its job: a job that failed waits for a person.
+    """
+    oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
+    deleted = 0
+    for row in MemoryImport.objects.across_namespaces().filter(created_at__lt=oldest):
+        if row.finished_at is None and _jobs_of(row).exists():
+            continue
+        with transaction.atomic():
+            ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).delete()
+            deleted += MemoryImport.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
+    return deleted
+
+
+def to_dict(row: MemoryImport, *, namespace: str | None = None, state: str | None = None) -> dict[str, Any]:
+    """How an import stands, as clients see it."""
+    moments = ("first_at", "last_at", "created_at", "finished_at")
+    plain = (
+        "name", "format", "speaker", "conversations", "turns", "left_out", "unreadable", "faults", "dealt_with", "new",
+        "present", "gone", "quarantined", "rejected", "degraded", "actor",
+    )  # fmt: skip
+    return {
+        "id": str(row.id),
+        "namespace": name_of(row) if namespace is None else namespace,
+        "state": str(state or state_of(row)),
+        "bytes": row.size,
+        "problem": row.problem or None,
+        **{name: getattr(row, name) for name in plain},
+        **{name: moment.isoformat() if (moment := getattr(row, name)) else None for name in moments},
+        "gate": None,
+        "judged": None,
+        "complete": None,
+    }
+
+
+def state_of(row: MemoryImport) -> str:
+    """How far it is, by its row if it is over, else by its job."""
+    if row.cancelled_at is not None:
+        return ImportState.CANCELLED.value
+    if row.finished_at is not None:
+        return ImportState.FAILED.value if row.problem else ImportState.DONE.value
+    state = _jobs_of(row).values_list("state", flat=True).first() or JobState.DISCARDED
+    # One that has ended without the import being over has asked for the next.
+    return ImportState.RUNNING.value if state == JobState.DONE else str(state)
+
+
+def name_of(row: MemoryImport) -> str:
+    """The name of its namespace."""
+    return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
+
+
+def _check_room(scope: Scope) -> None:
+    waiting = MemoryImport.objects.in_scope(scope).filter(finished_at=None).count()
+    if waiting >= MAX_OPEN:
+        raise Conflict(
+            f"{waiting} imports of {scope.namespace!r} are not over yet: wait for one of them, or cancel it.",
+            detail={"open": waiting},
+        )
+
+
+def _new_import(scope: Scope, upload: ImportUpload, *, format: ImportFormat, size: int, now: datetime) -> MemoryImport:
+    name = clean(Path(upload.name.replace("\\", "/")).name)[:_MAX_NAME_CHARS]
+    return MemoryImport(
+        namespace_id=scope.namespace_id,
+        name=name,
+        format=format.value,
+        speaker=upload.speaker,
+        size=size,
+        actor=scope.actor,
+        created_at=now,
+    )
+
+
+@contextmanager
+def _spool(upload: ImportUpload) -> Iterator[Path]:
+    """The file on a disk, while it is looked at. Its name there is none of its sender's, but for how it ends."""
+    suffix = Path(upload.name).suffix.lower()
+    with tempfile.TemporaryDirectory(prefix="memos-import-") as folder:
+        path = Path(folder) / f"file{suffix if suffix in ('.zip', '.json', '.jsonl', '.html') else '.txt'}"
+        with path.open("wb") as stream:
+            for chunk in upload.chunks:
+                stream.write(chunk)
+        yield path
+
+
+def _jobs_of(row: MemoryImport) -> QuerySet[Job]:
+    """Its jobs, the newest first."""
+    arguments = [row.namespace_id, str(row.id)]
+    jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=queue.IMPORT.name, arguments=arguments)
+    return jobs.order_by("-id")
+
+
+def _not_found(import_id: uuid.UUID) -> NotFound:
+    return NotFound(f"There is no import {import_id} that this key reaches.", detail={"field": "id"})

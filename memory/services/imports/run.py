@@ -1,0 +1,130 @@
+"""Takes a file in, batch by batch. What a batch adds and how far the import is are stored in one transaction: a run
+that broke off goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from django.db import transaction
+
+from memory.enums import ImportFormat
+from memory.models import ImportPart, MemoryImport
+from memory.services.imports.detect import Recognised, recognise
+from memory.services.imports.requests import JOB_SECONDS, end, name_of
+from memory.services.imports.source import UnreadableImport
+from memory.services.imports.survey import list_turns, look_over
+from memory.services.imports.take_in import ImportCounts, in_batches, take_in
+from memory.services.jobs import queue, runner
+from memory.types import Scope
+
+_COUNTS = ("new", "present", "gone", "quarantined", "rejected")
+_MAX_PROBLEM_CHARS = 500
+_FILE_GONE = "The file is there no longer: an erasure has taken it away. Send it again."
+
+
+class ImportStopped(Exception):
+    """The import was cancelled, or another worker is at it: what this one was about to store is not stored."""
+
+
+def carry_out(
+    *, namespace_id: int, import_id: uuid.UUID, now: Callable[[], datetime], seconds: float = JOB_SECONDS / 2
+) -> int:
+    """Takes in what is left of the file; returns how many turns it dealt with. After `seconds` it queues the rest.
+
+    One that is over stays as it is.
+    """
+    deadline = time.monotonic() + seconds
+    row = MemoryImport.objects.filter(namespace_id=namespace_id, id=import_id).first()
+    if row is None or row.finished_at is not None:
+        return 0
+    progress = _Progress(row, row.dealt_with)
+    try:
+        with _file_of(row) as path:
+            recognised = recognise(path, format=ImportFormat(row.format))
+            if row.dealt_with == 0:
+                _survey(row, recognised)
+            if not progress.take_all_in(recognised, now=now, deadline=deadline):
+                queue.enqueue(queue.IMPORT, namespace_id, str(import_id), seconds=JOB_SECONDS)
+                return progress.dealt_with - row.dealt_with
+        progress.finish(now=now())
+    except UnreadableImport as refusal:
+        progress.finish(now=now(), problem=refusal.message)
+    except ImportStopped:
+        pass
+    return progress.dealt_with - row.dealt_with
+
+
+def _survey(row: MemoryImport, recognised: Recognised) -> None:
+    """Notes what the file holds, so that progress has an end."""
+    values = look_over(recognised).to_dict()
+    row.turns = values["turns"]
+    MemoryImport.objects.filter(namespace_id=row.namespace_id, id=row.id).update(**values)
+
+
+class _Progress:
+    """How far an import is: stored with what it takes in, unless somebody else has stored something meanwhile."""
+
+    def __init__(self, row: MemoryImport, dealt_with: int) -> None:
+        self.dealt_with = dealt_with
+        self._row = row
+        self._degraded = set(row.degraded)
+        # What is stored: that, or what was to be stored last, if it was.
+        self._known = {dealt_with}
+
+    def take_all_in(self, recognised: Recognised, *, now: Callable[[], datetime], deadline: float) -> bool:
+        """Takes in what is left; False when the time is over before the end. Raises ImportStopped."""
+        row = self._row
+        scope = Scope(row.namespace_id, name_of(row), row.actor, str(row.id))
+        for batch in in_batches(islice(list_turns(recognised, speaker=row.speaker), self.dealt_with, None)):
+            counts = take_in(scope, batch, now=now(), record=self._write_down)
+            self._degraded |= counts.degraded
+            self.dealt_with += len(batch)
+            runner.report(self.dealt_with, max(self.dealt_with, row.turns))
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def finish(self, *, now: datetime, problem: str = "") -> None:
+        """Ends the import."""
+        with transaction.atomic():
+            stored = self._lock()
+            stored.problem, stored.degraded = problem[:_MAX_PROBLEM_CHARS], sorted(self._degraded)
+            end(stored, actor=stored.actor, now=now)
+
+    def _write_down(self, counts: ImportCounts) -> None:
+        stored = self._lock()
+        self._known = {stored.dealt_with, stored.dealt_with + counts.turns}
+        stored.dealt_with += counts.turns
+        for name in _COUNTS:
+            setattr(stored, name, getattr(stored, name) + getattr(counts, name))
+        stored.degraded = sorted(self._degraded)
+        stored.save()
+
+    def _lock(self) -> MemoryImport:
+        own = MemoryImport.objects.filter(namespace_id=self._row.namespace_id, id=self._row.id)
+        stored = own.select_for_update().first()
+        if stored is None or stored.finished_at is not None or stored.dealt_with not in self._known:
+            raise ImportStopped
+        return stored
+
+
+@contextmanager
+def _file_of(row: MemoryImport) -> Iterator[Path]:
+    """The file on a disk, while it is taken in. Raises UnreadableImport when it was erased."""
+    parts = ImportPart.objects.filter(namespace_id=row.namespace_id, import_id=row.id).order_by("number")
+    with tempfile.TemporaryDirectory(prefix="memos-import-") as folder:
+        path = Path(folder) / "file"
+        with path.open("wb") as stream:
+            for data in parts.values_list("data", flat=True).iterator(chunk_size=8):
+                stream.write(data)
+        if path.stat().st_size != row.size:
+            raise UnreadableImport(_FILE_GONE)
+        yield path

@@ -1,0 +1,42 @@
+"""What the readers of single memories share: those that follow each other in one session make a conversation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from memory.services.imports.source import SourceConversation, SourceTurn
+from memory.text.transcripts import TranscriptFault, UnreadableTurn
+
+# So many memories at most are handed on as one conversation.
+_MOST = 500
+
+
+class LeftOut(Exception):
+    """A memory that is not taken in on purpose; the message is the reason, as the report counts it."""
+
+
+def read_singles(
+    entries: Iterable[Any], read_one: Callable[[Any], Iterator[SourceTurn]], *, noun: str = "memory"
+) -> Iterator[SourceConversation]:
+    """The turns that `read_one` makes of each entry; `noun` names an entry in faults (`memory 7`)."""
+    current = SourceConversation("")
+    for number, entry in enumerate(entries, start=1):
+        turns: list[SourceTurn] = []
+        try:
+            turns += read_one(entry)
+        except LeftOut as reason:
+            current.left_out += Counter([str(reason)])
+        except UnreadableTurn as fault:
+            current.faults.append(TranscriptFault(f"{noun} {number}", str(fault)))
+        session = turns[0].memory.session if turns else current.session
+        if current.turns and (session != current.session or len(current.turns) >= _MOST):
+            yield current
+            current = SourceConversation(session)
+        current.session = session
+        current.turns += turns
+        if len(current.faults) >= _MOST:
+            yield current
+            current = SourceConversation(session)
+    yield current

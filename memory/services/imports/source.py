@@ -1,0 +1,116 @@
+"""What the readers of files make of them: conversations with turns, each with what tells it from all others."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.errors import InvalidInput
+from memory.kinds import SESSION_PREFIX
+from memory.text.transcripts import MAX_TEXT_CHARS, TranscriptFault, UnreadableTurn, check_metadata
+from memory.types import NewMemory
+
+# The name under which a memory's metadata says where it came from.
+METADATA_KEY = "import"
+MAX_TITLE_CHARS = 200
+_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")
+# What PostgreSQL cannot keep, and halves of characters.
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTurn:
+    """A turn of a file. `key` is the same in each file that has the turn: its ids there, or else what it says."""
+
+    key: str
+    memory: NewMemory
+
+
+@dataclass(slots=True)
+class SourceConversation:
+    """A conversation of a file, its turns in their order. `left_out` counts by reason what is not taken in on purpose;
+    `faults` are what cannot be read.
+    """
+
+    session: str
+    turns: list[SourceTurn] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    faults: list[TranscriptFault] = field(default_factory=list)
+
+
+class UnreadableImport(InvalidInput):
+    """A file that is refused as a whole; the message says why and how to mend it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, detail={"field": "file"})
+
+
+def name_session(*parts: str) -> str:
+    """The session of a conversation: its parts if they are plain ids, else the hash of those that are not."""
+    name = "/".join(part if _PLAIN_ID.fullmatch(part) else hashlib.sha256(part.encode()).hexdigest() for part in parts)
+    if len(name) <= 128 and not name.startswith(SESSION_PREFIX):
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def clean(text: str) -> str:
+    """The text with U+FFFD in place of NUL and of halves of characters, which cannot be stored."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def make_turns(key: str, memory: NewMemory, origin: Mapping[str, Any]) -> Iterator[SourceTurn]:
+    """The turn, or several where its text is longer than a memory may be; `origin` says in its metadata where it came
+    from. Raises UnreadableTurn.
+    """
+    text = clean(memory.text).strip()
+    if not text:
+        raise UnreadableTurn("the text is empty")
+    said = {name: clean(value)[:MAX_TITLE_CHARS] for name, value in origin.items() if isinstance(value, str) and value}
+    pieces = list(_cut(text))
+    for number, piece in enumerate(pieces, start=1):
+        place = {"part": f"{number}/{len(pieces)}"} if len(pieces) > 1 else {}
+        own = {METADATA_KEY: {**said, **place}} if said or place else {}
+        named = key if number == 1 else f"{key}#{number}"
+        yield SourceTurn(named, replace(memory, text=piece, metadata=check_metadata({**memory.metadata, **own})))
+
+
+def read_moment(value: Any, name: str) -> datetime | None:
+    """An ISO 8601 moment (UTC), None for None. Raises UnreadableTurn, which does not repeat the value."""
+    if value is None or value == "":
+        return None
+    try:
+        return to_utc(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        raise UnreadableTurn(f"`{name}` is not an ISO 8601 date and time such as 2026-05-08T13:56:00Z") from None
+
+
+def to_utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without an offset is UTC already. Raises UnreadableTurn beyond the years there are."""
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise UnreadableTurn("its date lies beyond the years that can be kept") from None
+
+
+def check_object(value: Any) -> dict[str, Any]:
+    """The value, which must be a JSON object. Raises UnreadableTurn."""
+    if not isinstance(value, dict):
+        raise UnreadableTurn("is not a JSON object")
+    return value
+
+
+def _cut(text: str) -> Iterator[str]:
+    """The text in pieces that a memory may have, cut after a line, else after a word."""
+    while len(text) > MAX_TEXT_CHARS:
+        end = max(text.rfind("\n", MAX_TEXT_CHARS // 2, MAX_TEXT_CHARS), 0)
+        end = end or text.rfind(" ", MAX_TEXT_CHARS // 2, MAX_TEXT_CHARS)
+        end = end if end > 0 else MAX_TEXT_CHARS
+        yield text[:end].rstrip()
+        text = text[end:].lstrip()
+    if text:
+        yield text

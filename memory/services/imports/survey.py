@@ -1,0 +1,128 @@
+"""What a file holds, before any of it is taken in: conversations, dates, and how many turns the gate would stop."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from memory.enums import GateDecision, ImportFormat, Role
+from memory.services.imports.detect import Recognised
+from memory.services.imports.source import SourceConversation, SourceTurn
+from memory.services.imports.take_in import count_known
+from memory.services.ingestion.admission import judge_turn
+from memory.types import Scope
+
+SHOWN_FAULTS = 20
+# So many turns are shown to the gate by a preview, and looked up: more say little more.
+JUDGED_TURNS = 2_000
+_MAX_REASON_CHARS = 200
+
+
+@dataclass(slots=True)
+class ImportSurvey:
+    """What a file holds. `left_out` counts by reason; `faults` are the first of the `unreadable` ones.
+
+    Of a preview `gate` counts verdicts of the first `judged` turns, of which `present` are there already; without
+    `complete` the time was over before the end of the file.
+    """
+
+    format: ImportFormat
+    sessions: set[str] = field(default_factory=set)
+    turns: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    left_out: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
+    faults: list[dict[str, str]] = field(default_factory=list)
+    gate: Counter[str] = field(default_factory=Counter)
+    judged: int = 0
+    present: int = 0
+    complete: bool = True
+
+    @property
+    def conversations(self) -> int:
+        return len(self.sessions)
+
+    def add(self, conversation: SourceConversation) -> None:
+        """Counts what the conversation has."""
+        self.left_out += conversation.left_out
+        self.unreadable += sum(fault.turns for fault in conversation.faults)
+        for fault in conversation.faults[: SHOWN_FAULTS - len(self.faults)]:
+            self.faults.append({"place": fault.place, "reason": fault.reason[:_MAX_REASON_CHARS]})
+        self.turns += len(conversation.turns)
+        self.sessions |= {turn.memory.session for turn in conversation.turns}
+        moments = [turn.memory.occurred_at for turn in conversation.turns if turn.memory.occurred_at]
+        if moments:
+            self.first_at = min([*moments, *([self.first_at] if self.first_at else [])])
+            self.last_at = max([*moments, *([self.last_at] if self.last_at else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, by the names that the API has for them."""
+        return {
+            "format": self.format.value,
+            "conversations": self.conversations,
+            "turns": self.turns,
+            "first_at": self.first_at,
+            "last_at": self.last_at,
+            "left_out": dict(self.left_out),
+            "unreadable": self.unreadable,
+            "faults": self.faults,
+        }
+
+
+def name_speaker(conversation: SourceConversation, speaker: str) -> SourceConversation:
+    """The conversation; what the user says in it is `speaker`'s, unless it names another."""
+    if speaker:
+        conversation.turns = [_name_speaker(turn, speaker) for turn in conversation.turns]
+    return conversation
+
+
+def list_turns(recognised: Recognised, *, speaker: str) -> Iterator[SourceTurn]:
+    """Every turn of the file, in the same order each time. Raises UnreadableImport."""
+    for conversation in recognised.conversations():
+        yield from name_speaker(conversation, speaker).turns
+
+
+def look_over(recognised: Recognised) -> ImportSurvey:
+    """What the whole file holds. Raises UnreadableImport."""
+    survey = ImportSurvey(recognised.format)
+    for conversation in recognised.conversations():
+        survey.add(conversation)
+    return survey
+
+
+def preview(scope: Scope, recognised: Recognised, *, speaker: str, seconds: float) -> ImportSurvey:
+    """What the file holds and what would become of it, as far as that is known in `seconds`. Nothing is stored.
+
+    Raises UnreadableImport.
+    """
+    until = time.monotonic() + seconds
+    survey = ImportSurvey(recognised.format, gate=Counter(dict.fromkeys(GateDecision.values, 0)))
+    for conversation in recognised.conversations():
+        survey.add(name_speaker(conversation, speaker))
+        looked_at = conversation.turns[: JUDGED_TURNS - survey.judged]
+        survey.present += count_known(scope, looked_at)
+        for turn in looked_at:
+            survey.gate[_judge(scope, turn)] += 1
+            survey.judged += 1
+            if time.monotonic() > until:
+                break
+        if time.monotonic() > until:
+            survey.complete = False
+            break
+    return survey
+
+
+def _judge(scope: Scope, turn: SourceTurn) -> str:
+    return judge_turn(scope, turn.memory).judgement.decision.value
+
+
+def _name_speaker(turn: SourceTurn, speaker: str) -> SourceTurn:
+    memory = turn.memory
+    if memory.role != Role.USER or memory.speaker:
+        return turn
+    return replace(turn, memory=replace(memory, speaker=speaker))

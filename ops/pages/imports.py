@@ -1,0 +1,132 @@
+"""What Imports shows: files that were taken in, how far each is, and what a file would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import GateDecision, ImportFormat, ImportState
+from ops.access import MASK
+from ops.words import Words
+
+FORMATS: tuple[tuple[str, Words], ...] = (
+    ("", gettext_lazy("told by its content")),
+    *((one.value, one.label) for one in ImportFormat if one != ImportFormat.PASTED),
+    (ImportFormat.PASTED.value, gettext_lazy("lines of “date - memory”")),
+)
+_BADGES: Mapping[str, tuple[str, Words]] = {
+    ImportState.QUEUED: ("info", gettext_lazy("Waits")),
+    ImportState.RUNNING: ("busy", gettext_lazy("Running")),
+    ImportState.DONE: ("good", gettext_lazy("Done")),
+    ImportState.CANCELLED: ("off", gettext_lazy("Cancelled")),
+    ImportState.FAILED: ("bad", gettext_lazy("Failed")),
+    ImportState.DISCARDED: ("off", gettext_lazy("Discarded")),
+    ImportState.PREVIEW: ("info", gettext_lazy("Preview")),
+}
+_OPEN = (ImportState.QUEUED, ImportState.RUNNING, ImportState.FAILED, ImportState.DISCARDED)
+_REASONS: Mapping[str, Words] = {
+    "branch": gettext_lazy("answers that were regenerated or edited away"),
+    "tool": gettext_lazy("what tools were told and said"),
+    "system": gettext_lazy("instructions of the program"),
+    "thought": gettext_lazy("thoughts of a model"),
+    "no_text": gettext_lazy("pictures and files without a text"),
+    "heading": gettext_lazy("headings and rules"),
+    "invalidated": gettext_lazy("facts that are no longer valid"),
+    "superseded": gettext_lazy("memories that were superseded"),
+    "deprecated": gettext_lazy("memories that are deprecated"),
+    "retracted": gettext_lazy("memories that were retracted"),
+    "archived": gettext_lazy("memories that were archived"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportShown:
+    """An import, or a preview: `percent` of its turns are dealt with; `rows` are what came of them, by name."""
+
+    id: str
+    namespace: str
+    name: str
+    format: Words
+    speaker: str
+    tone: str
+    word: Words
+    is_open: bool
+    is_over: bool
+    percent: int
+    conversations: int
+    turns: int
+    dealt_with: int
+    new: int
+    first_at: datetime | None
+    last_at: datetime | None
+    created_at: datetime | None
+    problem: str
+    rows: Sequence[tuple[Words, int]]
+    left_out: Sequence[tuple[Words, int]]
+    unreadable: int
+    faults: Sequence[Mapping[str, str]]
+    judged: int
+    complete: bool
+
+
+def import_shown(values: Mapping[str, Any], *, may_read_text: bool) -> ImportShown:
+    """An import as the page shows it, from what the service says of it; names are masked for who may not read texts."""
+    tone, word = _BADGES[values["state"]]
+    turns, dealt_with = values["turns"], values["dealt_with"]
+    return ImportShown(
+        id=values["id"] or "",
+        namespace=values["namespace"],
+        name=values["name"] if may_read_text else MASK,
+        format=dict(FORMATS)[values["format"]],
+        speaker=values["speaker"] if may_read_text or not values["speaker"] else MASK,
+        tone=tone,
+        word=word,
+        is_open=values["finished_at"] is None and values["state"] in _OPEN,
+        is_over=values["finished_at"] is not None,
+        percent=100 * dealt_with // turns if turns else 0,
+        conversations=values["conversations"],
+        turns=turns,
+        dealt_with=dealt_with,
+        new=values["new"],
+        first_at=_moment(values["first_at"]),
+        last_at=_moment(values["last_at"]),
+        created_at=_moment(values["created_at"]),
+        problem=values["problem"] or "",
+        rows=_preview_rows(values) if values["state"] == ImportState.PREVIEW else _rows(values),
+        left_out=[(_REASONS.get(reason, reason), count) for reason, count in sorted(values["left_out"].items())],
+        unreadable=values["unreadable"],
+        faults=values["faults"],
+        judged=values["judged"] or 0,
+        complete=values["complete"] is not False,
+    )
+
+
+def _rows(values: Mapping[str, Any]) -> list[tuple[Words, int]]:
+    return [
+        (_("New memories"), values["new"]),
+        (_("There already"), values["present"]),
+        (_("Deleted since, and not brought back"), values["gone"]),
+        (_("In the quarantine"), values["quarantined"]),
+        (_("Refused by the gate"), values["rejected"]),
+    ]
+
+
+def _preview_rows(values: Mapping[str, Any]) -> list[tuple[Words, int]]:
+    gate = values["gate"]
+    return [
+        (_("There already"), values["present"]),
+        (_("The gate would let in"), gate[GateDecision.ACCEPT]),
+        (_("The gate would let in with marks in place of secrets"), gate[GateDecision.ACCEPT_REDACTED]),
+        (_("The gate would quarantine"), gate[GateDecision.QUARANTINE]),
+        (_("The gate would refuse"), gate[GateDecision.REJECT]),
+    ]
+
+
+def _moment(value: datetime | str | None) -> datetime | None:
+    return parse_datetime(value) if isinstance(value, str) else value

@@ -1,0 +1,37 @@
+"""Imports in the browser: a file is chosen, looked at in place, taken in and followed."""
+
+from __future__ import annotations
+
+from memory.models import MemoryImport
+from tests.e2e.conftest import check_looks
+from tests.ops.test_imports_page import finish, start
+from tests.services.imports.exports import archive, chatgpt
+
+
+def test_a_file_is_looked_at_and_then_taken_in(open_page, root, world):
+    page = open_page("/ops/imports/?ns=harbour", client=root)
+    file = {
+        "name": "export.zip",
+        "mimeType": "application/zip",
+        "buffer": archive({"conversations.json": [chatgpt()]}),
+    }
+    page.get_by_label("File", exact=True).set_input_files(file)
+    page.get_by_role("button", name="Preview").click()
+    check_looks(page, "imports-preview", page.get_by_text("Nothing is stored yet."))
+
+    page.get_by_role("button", name="Start the import").click()
+    page.wait_for_url("**/ops/imports/*-*/**")
+    check_looks(page, "import", page.get_by_text("export.zip"), page.get_by_role("button", name="Cancel the import"))
+    finish(MemoryImport.objects.in_scope(world.harbour).get())
+    page.get_by_text("3 of 3 turns dealt with").wait_for()
+
+
+def test_the_list(open_page, root, world):
+    finish(start("harbour"))
+    page = open_page("/ops/imports/?ns=harbour", client=root)
+    check_looks(page, "imports", page.get_by_text("ada's memories.txt"))
+
+
+def test_without_one(open_page, root, world):
+    page = open_page("/ops/imports/", client=root)
+    check_looks(page, "imports-empty", page.get_by_text("Choose a namespace above"))
