@@ -17,7 +17,7 @@ ALTER TABLE memory_importedturn ALTER COLUMN namespace_id SET STATISTICS 0;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0040_index_changes'),
+        ('memory', '0041_session_by_time'),
     ]
 
     operations = [
