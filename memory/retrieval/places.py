@@ -23,7 +23,9 @@ QUESTION_TOKENS = 200
 _PLACES = """
 WITH around AS MATERIALIZED (
     SELECT array_agg(n.id) AS ids FROM (
-        SELECT namespace_id, session, turn FROM memory_memory WHERE id = ANY(%(strong)s::uuid[]) OFFSET 0
+        SELECT session, turn FROM memory_memory
+        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(strong)s::uuid[])
+        OFFSET 0
     ) s
     CROSS JOIN LATERAL (
         SELECT id FROM memory_memory
@@ -31,14 +33,15 @@ WITH around AS MATERIALIZED (
           AND turn BETWEEN s.turn - %(around)s AND s.turn + %(around)s
         OFFSET 0
     ) n
-    WHERE s.namespace_id = %(namespace_id)s
 ), found AS MATERIALIZED (
     SELECT m.id, m.session, m.turn, m.role, m.speaker, m.occurred_at, m.tokens, m.importance,
            m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？') AS asks
     FROM (
-        SELECT * FROM memory_memory WHERE id = ANY(%(known)s::uuid[] || (SELECT ids FROM around)) OFFSET 0
+        SELECT * FROM memory_memory
+        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(known)s::uuid[] || (SELECT ids FROM around))
+        OFFSET 0
     ) m
-    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s
+    WHERE m.state = %(state)s
       AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity')) {narrowing}
     ORDER BY m.id
 ), compared AS MATERIALIZED (
