@@ -25,7 +25,7 @@ ORDER BY c.relname <> %s, c.relname
 """
 # Constraints of a part come from those of its table.
 _FOREIGN_KEYS = """
-SELECT k.conrelid::regclass::text, k.conname::text, pg_get_constraintdef(k.oid), k.confrelid::regclass::text
+SELECT k.conrelid::regclass::text, k.conname::text, pg_get_constraintdef(k.oid)
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
 WHERE k.contype = 'f' AND k.conparentid = 0 AND c.relnamespace = current_schema()::regnamespace
   AND NOT c.relispartition AND (c.relname = ANY (%(spread)s) OR k.confrelid::regclass::text = ANY (%(spread)s))
@@ -42,12 +42,11 @@ ORDER BY 1
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A constraint by which rows of `table` refer to `referred`; `definition` is what follows ADD CONSTRAINT name."""
+    """A constraint of `table`; `definition` is what follows ADD CONSTRAINT name."""
 
     table: str
     name: str
     definition: str
-    referred: str
 
 
 def list_spread(cursor: psycopg.Cursor[Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from psycopg.client_cursor import ClientCursorMixin
 from psycopg.pq import TransactionStatus
 
 PART = re.compile(r"^(memory_\w+)_p(\d\d)$")
-# What a statement did to rows of parts, its triggers and cascades too: the plan shows the statement alone.
+# What was done to rows of parts in this transaction, by triggers and cascades too, which a plan does not show.
 _TOUCHED = """
 SELECT relname, seq_scan + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd + n_tup_del
 FROM pg_stat_xact_user_tables WHERE starts_with(relname, 'memory_') AND relname ~ '_p[0-9][0-9]$'
@@ -45,6 +45,7 @@ class Recorder:
     """Explains each statement that names one of `tables`, whichever thread sends it."""
 
     tables: frozenset[str]
+    unexplained: Collection[str]
     explained: list[Explained] = field(default_factory=list)
     busy: threading.local = field(default_factory=threading.local)
 
@@ -52,17 +53,14 @@ class Recorder:
         text = query.as_string(connection) if isinstance(query, sql.Composable) else str(query)
         named = frozenset(re.findall(r"\bmemory_[a-z_]+", text))
         failed = connection.info.transaction_status == TransactionStatus.INERROR
-        if failed or not named & self.tables or text.startswith(("EXPLAIN", "SAVEPOINT")):
+        if failed or not named & self.tables or text in self.unexplained:
             return
         kind = psycopg.ClientCursor if is_client_bound else psycopg.Cursor
         with connection.transaction(force_rollback=True), kind(connection) as own:
             # Not as a role that policies hold: a statement is to name the namespace itself.
             own.execute("SET LOCAL ROLE NONE")
             before = dict(own.execute(_TOUCHED).fetchall())
-            try:
-                own.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", values)
-            except Exception as e:
-                print("BAD", text, values, repr(e)); raise
+            own.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", values)
             [(plans,)] = own.fetchall()
             after = dict(own.execute(_TOUCHED).fetchall())
         touched = [name for name, count in after.items() if count > before.get(name, 0)]
@@ -88,9 +86,12 @@ def _by_table(names: Any) -> dict[str, set[int]]:
 
 
 @contextmanager
-def record(tables: frozenset[str]) -> Iterator[list[Explained]]:
-    """Inside, every statement about `tables` is explained first, with its parameters, and that is rolled back."""
-    recorder = Recorder(tables)
+def record(tables: frozenset[str], *, unexplained: Collection[str]) -> Iterator[list[Explained]]:
+    """Inside, every statement about `tables` is explained first, with its parameters, and that is rolled back.
+
+    But for the `unexplained`, in the words in which they are sent.
+    """
+    recorder = Recorder(tables, unexplained)
     send, send_many = psycopg.Cursor.execute, psycopg.Cursor.executemany
 
     def explain(cursor: Any, query: Any, values: Any) -> None:

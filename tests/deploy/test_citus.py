@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection
 from psycopg import sql
 
 from deploy.citus import tables
-from deploy.citus.partition import PARTS, partition
+from deploy.citus.distribute import list_statements
+from deploy.citus.partition import Unspreadable, name_part, partition
 from memory import tasks
-from memory.models import Job, Memory
+from memory.enums import ErasureStatus
+from memory.models import Erasure, Job, Memory
+from memory.postgresql import reach, row_security
 from memory.postgresql.base import open_connection
 from memory.retrieval.columns import store
 from memory.services.backup import postgres
@@ -32,9 +37,63 @@ TEXTS = (
 )
 
 
+# Rows of these are of no tenant, and stay on the coordinator.
+ON_COORDINATOR = {
+    "memory_idempotencyrecord": "an erasure looks for answers that were kept of what it erases, once",
+}
+# Statements that touch every part.
+UNEXPLAINED = {
+    "LOCK TABLE memory_contextpack IN SHARE MODE": "an erasure waits for packs that are being written; nothing is read",
+}
+COLUMNS = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attstattarget,
+       a.attcollation, pg_get_expr(d.adbin, d.adrelid)
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND starts_with(c.relname, 'memory_')
+"""
+CONSTRAINTS = """
+SELECT c.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+WHERE NOT c.relispartition AND k.conparentid = 0 AND starts_with(c.relname, 'memory_')
+"""
+# Written out and read again, lists of values in a condition are cast one by one.
+INDEXES = """
+SELECT c.relname, i.relname, regexp_replace(replace(pg_get_indexdef(i.oid), ' ON ONLY ', ' ON '),
+       '::(character varying|text)(\\[\\])?|[()]', '', 'g')
+FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+WHERE NOT c.relispartition AND starts_with(c.relname, 'memory_')
+"""
+TRIGGERS = """
+SELECT c.relname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE NOT t.tgisinternal AND NOT c.relispartition
+"""
+POLICIES = """
+SELECT c.relname, c.relrowsecurity, p.polname, pg_get_expr(p.polqual, c.oid), pg_get_expr(p.polwithcheck, c.oid)
+FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE NOT c.relispartition
+"""
+RIGHTS = """
+SELECT table_name, grantee, privilege_type FROM information_schema.role_table_grants
+WHERE table_schema = 'public' AND table_name !~ '_p[0-9][0-9]$'
+"""
+SCHEMA = (COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS, POLICIES, RIGHTS)
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A database whose `tables` of tenants are in so many `parts`; `before` and `after` are its schema, and `kept` the
+    names of the sessions that it had before and has now."""
+
+    tables: frozenset[str]
+    parts: int
+    before: list[set[Any]]
+    after: list[set[Any]]
+    kept: set[str]
+
+
 @pytest.fixture(scope="module", autouse=True)
-def parted(django_db_setup: None, django_db_blocker: Any) -> Iterator[frozenset[str]]:
-    """The tables of tenants, in a copy of the empty test database where they are in parts."""
+def parted(django_db_setup: None, django_db_blocker: Any, request: pytest.FixtureRequest) -> Iterator[Parted]:
+    """A copy of the test database, in parts: few of them unless all tests run on such a one, for they take time."""
+    parts = request.config.getoption("partitions") or 8
     usual = postgres.database_name()
     name = f"memos_parts_{uuid.uuid4().hex[:12]}"
     with django_db_blocker.unblock():
@@ -45,16 +104,31 @@ def parted(django_db_setup: None, django_db_blocker: Any) -> Iterator[frozenset[
             # Of the settings themselves: connections of other threads are made from them.
             connection.settings_dict["NAME"] = name
             try:
-                database = open_connection()
-                partition(database.connection)
-                database.set_up_row_security()
-                with database.connection.cursor() as cursor:
-                    yield frozenset(tables.list_spread(cursor))
+                yield _split(parts)
             finally:
                 bookkeeper.close()
                 connection.close()
                 connection.settings_dict["NAME"] = usual
                 postgres.drop(admin, name)
+
+
+def _split(parts: int) -> Parted:
+    database = open_connection()
+    with database.connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO memory_namespace (id, name, description, created_at) VALUES (900001, 'kept', '', now())"
+        )
+        cursor.execute(
+            "INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, first_message_at, "
+            "last_message_at) SELECT 900001, 's' || n, 0, 0, now(), now() FROM generate_series(1, 3) n"
+        )
+        before = [set(cursor.execute(statement).fetchall()) for statement in SCHEMA]
+        partition(database.connection, parts)
+        database.set_up_row_security()
+        after = [set(cursor.execute(statement).fetchall()) for statement in SCHEMA]
+        kept = {name for (name,) in cursor.execute("DELETE FROM memory_session RETURNING name").fetchall()}
+        cursor.execute("DELETE FROM memory_namespace WHERE id = 900001")
+        return Parted(frozenset(tables.list_spread(cursor)), parts, before, after, kept)
 
 
 @pytest.fixture
@@ -77,13 +151,13 @@ def filled(opened: None, alice: Tenant, bob: Tenant, remember: Callable[..., str
     return alice
 
 
-def part_of(namespace_id: int) -> int:
+def part_of(namespace_id: int, parts: int) -> int:
     """The number of the part that has the rows of a namespace."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT n FROM generate_series(0, %s) n WHERE satisfies_hash_partition("
-            "'memory_memory'::regclass, %s, n, %s::bigint)",
-            [PARTS - 1, PARTS, namespace_id],
+            "SELECT n FROM generate_series(0, %(parts)s - 1) n "
+            "WHERE satisfies_hash_partition('memory_memory'::regclass, %(parts)s, n, %(namespace_id)s::bigint)",
+            {"parts": parts, "namespace_id": namespace_id},
         )
         [(number,)] = cursor.fetchall()
     return int(number)
@@ -154,6 +228,7 @@ def forget_many(tenant: Tenant) -> None:
 def erase(tenant: Tenant) -> None:
     send(tenant, "post", "/v1/erasures", {"namespace": "alice", "memory_ids": [newest(tenant)], "reason": "asked"})
     work(tenant, "erase")
+    assert Erasure.objects.in_scope(tenant.scope).get().status == ErasureStatus.FINISHED
     send(tenant, "post", "/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
 
 
@@ -173,16 +248,89 @@ ROUTES["why"] = lambda tenant: post("/v1/why", query="tulips", memory_id=newest(
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_each_statement_of_a_hot_route_touches_the_part_of_its_namespace(parted, filled, route):
-    own = part_of(filled.scope.namespace_id)
+    own = part_of(filled.scope.namespace_id, parted.parts)
 
-    with record(parted) as explained:
+    with record(parted.tables, unexplained=UNEXPLAINED) as explained:
         ROUTES[route](filled)
 
-    import os
-    open(f"/tmp/explained_{route}.txt", "w").write("\n\n".join(f"{_strays(one,own)} {sorted(one.named-parted)} {one}" for one in explained))
-    assert explained
-    assert [one for one in explained if _strays(one, own)] == []
+    assert any(one.touched for one in explained)
+    strays = [one for one in explained if _strays(one, own)]
+    assert strays == [], "\n\n".join(map(str, strays))
+    with connection.cursor() as cursor:
+        whole = set(connection.introspection.table_names(cursor)) - parted.tables
+    beside = {name for one in explained for name in one.named & whole}
+    assert beside <= {*tables.REFERENCE, *ON_COORDINATOR}
+
+
+def test_a_statement_that_names_no_namespace_is_found(parted, alice, remember):
+    memory = remember(alice, TEXTS[0])
+
+    with record(parted.tables, unexplained=()) as explained, reach.across_namespaces():
+        Memory.objects.across_namespaces().get(pk=memory)
+        Memory.objects.in_scope(alice.scope).get(pk=memory)
+
+    every, one = explained
+    own = part_of(alice.scope.namespace_id, parted.parts)
+    assert every.planned == every.touched == {"memory_memory": set(range(parted.parts))}
+    assert one.planned == one.touched == {"memory_memory": {own}}
 
 
 def _strays(one: Explained, own: int) -> bool:
     return any(parts != {own} for by_table in (one.planned, one.touched) for parts in by_table.values())
+
+
+def test_the_rows_and_the_schema_of_the_tables_are_kept(parted):
+    assert parted.kept == {"s1", "s2", "s3"}
+    for before, after in zip(parted.before, parted.after, strict=True):
+        assert before
+        assert after == before
+
+
+def test_every_table_with_a_namespace_is_spread_or_said_to_be_whole(parted):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace_id' "
+            "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition"
+        )
+        having = {name for (name,) in cursor.fetchall()}
+    # Who reaches which namespaces, and the tools of all namespaces beside those of one.
+    assert having - parted.tables == {"memory_apikey_namespaces", "ops_staffgrant", "memory_procedure"}
+
+
+def test_a_part_is_held_by_row_level_security_too(parted, alice, bob, remember):
+    remember(bob, TEXTS[0])
+    part = name_part("memory_memory", part_of(bob.scope.namespace_id, parted.parts))
+    counted = {}
+    for tenant in (alice, bob):
+        with reach.within(tenant.scope.namespace_id), connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {part}")
+            counted[tenant.scope.namespace] = cursor.fetchone()[0]
+
+    assert counted == {"alice": 0, "bob": 1}
+    assert open_connection().row_security_state() == row_security.Protection()
+
+
+def test_no_part_of_the_audit_log_can_be_changed_or_emptied(parted, alice, remember):
+    remember(alice, TEXTS[0])
+    part = name_part("memory_auditlog", part_of(alice.scope.namespace_id, parted.parts))
+    for change in (f"UPDATE {part} SET actor = 'nobody'", f"DELETE FROM {part}", f"TRUNCATE {part}"):
+        with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
+            cursor.execute(change)
+
+
+def test_tables_in_parts_are_left_as_they_are(parted):
+    assert partition(open_connection().connection, parted.parts) == []
+
+
+def test_a_unique_index_without_the_namespace_is_refused(parted):
+    raw = open_connection().connection
+    with raw.transaction(force_rollback=True):
+        raw.execute("CREATE TABLE memory_wrong (namespace_id bigint, id uuid UNIQUE, PRIMARY KEY (namespace_id, id))")
+        with pytest.raises(Unspreadable, match="memory_wrong_id_key"):
+            partition(raw, parted.parts)
+
+
+def test_the_statements_for_citus_are_those_of_the_schema():
+    written = Path(tables.__file__).with_name("distribute.sql").read_text(encoding="utf-8")
+    with open_connection().connection.cursor() as cursor:
+        assert written == list_statements(cursor), "run python -m deploy.citus.distribute > deploy/citus/distribute.sql"
