@@ -36,6 +36,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "whole_tables(why): no test of tables in parts, and why not")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("partitions"):
+        for item in items:
+            if marker := item.get_closest_marker("whole_tables"):
+                item.add_marker(pytest.mark.skip(reason=marker.args[0]))
+
+
 # A wrapper runs before pytest-django, whose hook reads the settings.
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:

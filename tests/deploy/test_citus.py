@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 from django.db import DatabaseError, connection
 from psycopg import sql
 
-from deploy.citus import tables
-from deploy.citus.distribute import list_statements
+from deploy.citus import distribute, tables
 from deploy.citus.partition import Unspreadable, name_part, partition
 from memory import tasks
 from memory.enums import ErasureStatus
@@ -26,6 +24,7 @@ from memory.services.backup import postgres
 from memory.services.usage import bookkeeper
 from tests.conftest import Tenant
 from tests.deploy.parts import Explained, record
+from tests.deploy.split import Parted, split, url_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,49 +44,6 @@ ON_COORDINATOR = {
 UNEXPLAINED = {
     "LOCK TABLE memory_contextpack IN SHARE MODE": "an erasure waits for packs that are being written; nothing is read",
 }
-COLUMNS = """
-SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attstattarget,
-       a.attcollation, pg_get_expr(d.adbin, d.adrelid)
-FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND starts_with(c.relname, 'memory_')
-"""
-CONSTRAINTS = """
-SELECT c.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-WHERE NOT c.relispartition AND k.conparentid = 0 AND starts_with(c.relname, 'memory_')
-"""
-# Written out and read again, lists of values in a condition are cast one by one.
-INDEXES = """
-SELECT c.relname, i.relname, regexp_replace(replace(pg_get_indexdef(i.oid), ' ON ONLY ', ' ON '),
-       '::(character varying|text)(\\[\\])?|[()]', '', 'g')
-FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
-WHERE NOT c.relispartition AND starts_with(c.relname, 'memory_')
-"""
-TRIGGERS = """
-SELECT c.relname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-WHERE NOT t.tgisinternal AND NOT c.relispartition
-"""
-POLICIES = """
-SELECT c.relname, c.relrowsecurity, p.polname, pg_get_expr(p.polqual, c.oid), pg_get_expr(p.polwithcheck, c.oid)
-FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid WHERE NOT c.relispartition
-"""
-RIGHTS = """
-SELECT table_name, grantee, privilege_type FROM information_schema.role_table_grants
-WHERE table_schema = 'public' AND table_name !~ '_p[0-9][0-9]$'
-"""
-SCHEMA = (COLUMNS, CONSTRAINTS, INDEXES, TRIGGERS, POLICIES, RIGHTS)
-
-
-@dataclass(frozen=True)
-class Parted:
-    """A database whose `tables` of tenants are in so many `parts`; `before` and `after` are its schema, and `kept` the
-    names of the sessions that it had before and has now."""
-
-    tables: frozenset[str]
-    parts: int
-    before: list[set[Any]]
-    after: list[set[Any]]
-    kept: set[str]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,31 +60,12 @@ def parted(django_db_setup: None, django_db_blocker: Any, request: pytest.Fixtur
             # Of the settings themselves: connections of other threads are made from them.
             connection.settings_dict["NAME"] = name
             try:
-                yield _split(parts)
+                yield split(parts)
             finally:
                 bookkeeper.close()
                 connection.close()
                 connection.settings_dict["NAME"] = usual
                 postgres.drop(admin, name)
-
-
-def _split(parts: int) -> Parted:
-    database = open_connection()
-    with database.connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO memory_namespace (id, name, description, created_at) VALUES (900001, 'kept', '', now())"
-        )
-        cursor.execute(
-            "INSERT INTO memory_session (namespace_id, name, message_count, summarised_turn, first_message_at, "
-            "last_message_at) SELECT 900001, 's' || n, 0, 0, now(), now() FROM generate_series(1, 3) n"
-        )
-        before = [set(cursor.execute(statement).fetchall()) for statement in SCHEMA]
-        partition(database.connection, parts)
-        database.set_up_row_security()
-        after = [set(cursor.execute(statement).fetchall()) for statement in SCHEMA]
-        kept = {name for (name,) in cursor.execute("DELETE FROM memory_session RETURNING name").fetchall()}
-        cursor.execute("DELETE FROM memory_namespace WHERE id = 900001")
-        return Parted(frozenset(tables.list_spread(cursor)), parts, before, after, kept)
 
 
 @pytest.fixture
@@ -144,7 +81,7 @@ def filled(opened: None, alice: Tenant, bob: Tenant, remember: Callable[..., str
     """Alice, with memories, a document and what the worker makes of them; Bob has said the same."""
     for tenant in (alice, bob):
         for text in TEXTS:
-            remember(tenant, text)
+            remember(tenant, text, speaker="Anna")
         tenant.post("/v1/documents", {"namespace": tenant.scope.namespace, "document_id": "d1", "text": TEXTS[0]})
     tasks.index_entities()
     tasks.settle_memories()
@@ -226,9 +163,15 @@ def forget_many(tenant: Tenant) -> None:
 
 
 def erase(tenant: Tenant) -> None:
-    send(tenant, "post", "/v1/erasures", {"namespace": "alice", "memory_ids": [newest(tenant)], "reason": "asked"})
-    work(tenant, "erase")
-    assert Erasure.objects.in_scope(tenant.scope).get().status == ErasureStatus.FINISHED
+    targets = ({"memory_ids": [newest(tenant)]}, {"speaker": "Anna"}, {"session_id": "s1"}, {"whole_namespace": True})
+    for target in targets:
+        send(tenant, "post", "/v1/erasures", {"namespace": "alice", "reason": "asked", **target})
+        work(tenant, "erase")
+    ended = Erasure.objects.in_scope(tenant.scope).filter(status=ErasureStatus.FINISHED)
+    assert ended.count() == len(targets)
+
+
+def reset(tenant: Tenant) -> None:
     send(tenant, "post", "/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
 
 
@@ -242,6 +185,7 @@ ROUTES: dict[str, Callable[[Tenant], Any]] = {
     "change": change_memory,
     "forget": forget_many,
     "erase": erase,
+    "reset": reset,
 }
 ROUTES["why"] = lambda tenant: post("/v1/why", query="tulips", memory_id=newest(tenant))(tenant)
 
@@ -330,7 +274,10 @@ def test_a_unique_index_without_the_namespace_is_refused(parted):
             partition(raw, parted.parts)
 
 
-def test_the_statements_for_citus_are_those_of_the_schema():
+def test_the_statements_for_citus_are_those_of_the_schema(monkeypatch, capsys):
     written = Path(tables.__file__).with_name("distribute.sql").read_text(encoding="utf-8")
-    with open_connection().connection.cursor() as cursor:
-        assert written == list_statements(cursor), "run python -m deploy.citus.distribute > deploy/citus/distribute.sql"
+    monkeypatch.setenv("DATABASE_URL", url_of(open_connection()))
+
+    distribute.main()
+
+    assert capsys.readouterr().out == written, "python -m deploy.citus.distribute > deploy/citus/distribute.sql"
