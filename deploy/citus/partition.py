@@ -7,7 +7,8 @@ every part. Nothing here needs Citus.
     DATABASE_URL=postgresql://… python -m deploy.citus.partition [PARTS]
 
 The database is migrated, nobody else uses it, and the login owns its tables. Rows are kept. Run `manage.py migrate`
-afterwards, which gives the parts their row-level security; there is no way back but a restored backup.
+afterwards, which gives the parts their row-level security; there is no way back but a restored backup,
+from an interruption neither.
 """
 
 from __future__ import annotations
