@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memory.enums import AuditEvent
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 # What people type into events: kept beside the event, which cannot be changed, so that an erasure can take it away.
 TYPED = ("reason", "note")
@@ -31,7 +31,7 @@ class AuditQuerySet(ScopedQuerySet["AuditLog"]):
             _tell([row for row in self._result_cache or () if isinstance(row, AuditLog)])
 
 
-class AuditLog(models.Model):
+class AuditLog(ScopedRow):
     """One thing that happened. Names are kept as text, so that the event outlives what it describes.
 
     The database refuses UPDATE, DELETE and TRUNCATE on this table. `details` never holds memory text; in place of TYPED

@@ -8,10 +8,10 @@ from django.db import models
 
 from memory.enums import BulkChangeVerb, BulkOutcome
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class BulkChange(models.Model):
+class BulkChange(ScopedRow):
     """One change that was asked for of many memories, and its result. Its id is the request id of its audit events.
 
     The filter that chose the memories is not kept: which they are was written down when the change was asked for.

@@ -9,12 +9,12 @@ from django.utils import timezone
 from memory.enums import SummaryTrigger
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 SUMMARY_VERSION = "memos.session_summary.v1"
 
 
-class Condensation(models.Model):
+class Condensation(ScopedRow):
     """One version of a session's summary: a JSON card, what it was made from and what it saves.
 
     `token_original` counts the turns it stands for (all of them, since the first), `token_condensed` the card.

@@ -11,7 +11,7 @@ from memory.enums import EvaluationStatus
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 def query_hash(text: str) -> str:
@@ -24,7 +24,7 @@ def normal_question(text: str) -> str:
     return " ".join(text.split())
 
 
-class EvaluationRun(models.Model):
+class EvaluationRun(ScopedRow):
     """One measurement of retrieval, on a dataset or on a namespace's own judgements.
 
     Names are kept as text, so that a run outlives what it measured. `metrics` are shares from 0 to 1.
@@ -92,7 +92,7 @@ class EvaluationResult(models.Model):
         return f"{self.run_id}/{self.number}"
 
 
-class RelevanceJudgement(models.Model):
+class RelevanceJudgement(ScopedRow):
     """Whether a memory answers a question, as a person or a client marked it; the latest mark counts."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

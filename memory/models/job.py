@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memory.enums import JobState
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 OVER = (JobState.DONE, JobState.DISCARDED)
@@ -25,7 +25,7 @@ class JobQuerySet(ScopedQuerySet["Job"]):
         return self.filter(state=JobState.FAILED)
 
 
-class Job(models.Model):
+class Job(ScopedRow):
     """One piece of background work; django-q's queue holds a message that brings it to a worker.
 
     `arguments` are ids and names, never memory text, so a job that failed can be run again as it was asked for. While

@@ -12,13 +12,13 @@ from memory.enums import Feedback, LinkKind, PairVerdict
 from memory.models.keys import new_id
 from memory.models.memory import Memory
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 # `valid_to` of a statement that left search and holds.
 HOLDS_ON = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-class MemoryFeedback(models.Model):
+class MemoryFeedback(ScopedRow):
     """One actor's opinion of one memory; a new one takes the place of the former."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -39,7 +39,7 @@ class MemoryFeedback(models.Model):
         return f"{self.memory_id}: {self.kind}"
 
 
-class MemoryLink(models.Model):
+class MemoryLink(ScopedRow):
     """What `memory` is to `other`, who says so and why. The row goes when what it says is taken back.
 
     [start, end): the words of `other` that are meant, where not all of it is.
@@ -73,7 +73,7 @@ class MemoryLink(models.Model):
         return f"{self.memory_id} {self.kind} {self.other_id}"
 
 
-class RetiredStatement(models.Model):
+class RetiredStatement(ScopedRow):
     """The statement at [start, end) of `memory` that holds no longer since what `by` says at [by_start, by_end).
 
     It left search at `retired_at`; in the time of what is told it held until `valid_to`. `terms` are its own index
@@ -119,7 +119,7 @@ class RetiredStatement(models.Model):
         return f"{self.memory_id} [{self.start}:{self.end}]"
 
 
-class UnsurePair(models.Model):
+class UnsurePair(ScopedRow):
     """What `newer` says at [by_start, by_end) may take the place of what `older` says at [start, end), and the rules
     (`reason`, `confidence`) are not sure: a language model is asked, from `due_at` on, and its `verdict` kept.
 

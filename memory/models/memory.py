@@ -17,7 +17,7 @@ from memory.enums import MemoryKind, MemoryState, Review, Role, Tier
 from memory.kinds import EPISODE_BELOW, SESSION_PREFIX
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 from memory.text.utterances import live_text
 
 
@@ -60,7 +60,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         return self.filter(session=session)
 
 
-class Memory(models.Model):
+class Memory(ScopedRow):
     """One remembered turn, one chunk of a document, or one fact that a language model read in turns.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
@@ -176,7 +176,7 @@ class Memory(models.Model):
         return self.valid_from or self.occurred_at
 
 
-class MemoryVersion(models.Model):
+class MemoryVersion(ScopedRow):
     """What a memory said before a change: nothing is overwritten silently.
 
     `revision` is the memory's while it said so; null in versions that are older than revisions are, as `speaker` and

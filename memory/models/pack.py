@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class ContextPack(models.Model):
+class ContextPack(ScopedRow):
     """The answer to one query, as handed over."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

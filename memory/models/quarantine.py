@@ -10,7 +10,7 @@ from django.utils import timezone
 from memory.enums import QuarantineState, Role
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
 class QuarantineQuerySet(ScopedQuerySet["QuarantinedItem"]):
@@ -19,7 +19,7 @@ class QuarantineQuerySet(ScopedQuerySet["QuarantinedItem"]):
         return self.filter(state=QuarantineState.PENDING)
 
 
-class QuarantinedItem(models.Model):
+class QuarantinedItem(ScopedRow):
     """A turn or a document that the gate keeps apart until a person or a policy decides.
 
     No search, window, summary or count reads this table. Its `id` is the memory's when it is released; then, and when

@@ -105,3 +105,18 @@ class ScopedQuerySet(models.QuerySet[Row]):
     def _raw_delete(self, using: str | None) -> int:
         self.query.require_scope()  # Django gives the query another class here, without `chain`.
         return super()._raw_delete(using)
+
+
+class ScopedRow(models.Model):
+    """A row whose key is `id` to Django and (namespace_id, id) to the database: saving it names both.
+
+    Its namespace never changes, so that is not written again.
+    """
+
+    class Meta:
+        abstract = True
+
+    def _do_update(self, base_qs: Any, using: str | None, pk_val: Any, values: list[Any], *options: Any) -> bool:
+        own = base_qs.filter(namespace_id=self.namespace_id)  # type: ignore[attr-defined]
+        values = [value for value in values if value[0].attname != "namespace_id"]
+        return bool(super()._do_update(own, using, pk_val, values, *options))  # type: ignore[misc]

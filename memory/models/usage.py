@@ -7,10 +7,10 @@ from django.db import models
 from memory.enums import ModelCallStatus
 from memory.models.access import ApiKey
 from memory.models.keys import new_id
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class ModelCall(models.Model):
+class ModelCall(ScopedRow):
     """One call of a model over the network. Models that run inside MemOS are no calls: they cost nothing.
 
     `estimated`: the provider did not count the tokens. `cost` (US dollars) is empty where no price is known.
@@ -84,7 +84,7 @@ class UsageDay(models.Model):
         return f"{self.provider}/{self.model} on {self.day}: {self.calls}"
 
 
-class UsageReservation(models.Model):
+class UsageReservation(ScopedRow):
     """The most that an open call may take of the budgets that it counts against. `id` is the call's."""
 
     id = models.UUIDField(primary_key=True, editable=False)

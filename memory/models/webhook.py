@@ -12,10 +12,10 @@ from memory.enums import DeliveryState
 from memory.models.access import ApiKey
 from memory.models.keys import new_id
 from memory.models.namespace import Namespace
-from memory.models.scoped import ScopedQuerySet
+from memory.models.scoped import ScopedQuerySet, ScopedRow
 
 
-class Webhook(models.Model):
+class Webhook(ScopedRow):
     """An address that is told of a namespace's events.
 
     (`seen_xact`, `seen_id`) is the place in the audit log up to which deliveries were made. `secret` and
@@ -63,7 +63,7 @@ class WebhookDeliveryQuerySet(ScopedQuerySet["WebhookDelivery"]):
         return self.filter(state=DeliveryState.WAITING)
 
 
-class WebhookDelivery(models.Model):
+class WebhookDelivery(ScopedRow):
     """One event on its way to a webhook. What is sent is made of the audit event when it is sent, and not kept.
 
     A test delivery has an event that the audit log does not have. `tries` are the attempts as {at, status, ms, error},

@@ -23,8 +23,9 @@ QUESTION_TOKENS = 200
 _PLACES = """
 WITH pairs AS MATERIALIZED (
     SELECT s.id AS strong, n.id AS neighbour, n.distance FROM (
-        SELECT id, namespace_id, session, turn, occurred_at FROM memory_memory
-        WHERE id = ANY(%(strong)s::uuid[]) OFFSET 0
+        SELECT id, session, turn, occurred_at FROM memory_memory
+        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(strong)s::uuid[])
+        OFFSET 0
     ) s
     CROSS JOIN LATERAL (
         SELECT id, -(row_number() OVER ())::int AS distance FROM (
@@ -41,16 +42,17 @@ WITH pairs AS MATERIALIZED (
             ORDER BY occurred_at, turn LIMIT %(around)s
         ) AS after
     ) n
-    WHERE s.namespace_id = %(namespace_id)s
 ), around AS MATERIALIZED (
     SELECT array_agg(neighbour) AS ids FROM pairs
 ), found AS MATERIALIZED (
     SELECT m.id, m.session, m.role, m.speaker, m.occurred_at, m.tokens, m.importance,
            m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？') AS asks
     FROM (
-        SELECT * FROM memory_memory WHERE id = ANY(%(known)s::uuid[] || (SELECT ids FROM around)) OFFSET 0
+        SELECT * FROM memory_memory
+        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(known)s::uuid[] || (SELECT ids FROM around))
+        OFFSET 0
     ) m
-    WHERE m.namespace_id = %(namespace_id)s AND m.state = %(state)s
+    WHERE m.state = %(state)s
       AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity')) {narrowing}
     ORDER BY m.id
 ), compared AS MATERIALIZED (

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.core.management import call_command
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.shortcuts import get_object_or_404
+from django.test.utils import CaptureQueriesContext
 
 from memory.enums import JobState
 from memory.models import Job, Memory, MemoryLink, Namespace, Procedure, Session
@@ -162,3 +164,19 @@ def test_rows_are_made_and_found_by_what_django_does_itself(alice, remember):
     dumped = StringIO()
     call_command("dumpdata", "memory.memory", stdout=dumped)
     assert str(memory.pk) in dumped.getvalue()
+
+
+def test_saving_names_the_namespace_and_reaches_no_row_of_another(alice, bob, remember):
+    memory_id = remember(alice, "hello")
+    stolen = Memory(pk=memory_id, namespace_id=bob.scope.namespace_id, text="stolen")
+
+    with CaptureQueriesContext(connection) as sent:
+        Memory.objects.in_scope(alice.scope).get().save()
+    with pytest.raises(DatabaseError, match="did not affect any rows"), transaction.atomic():
+        stolen.save(update_fields=["text"])
+
+    [update] = [one["sql"] for one in sent if one["sql"].startswith("UPDATE")]
+    written, condition = update.split(" WHERE ")
+    assert '"namespace_id" = ' in condition
+    assert "namespace_id" not in written
+    assert Memory.objects.in_scope(alice.scope).get().text == "hello"

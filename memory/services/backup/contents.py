@@ -15,7 +15,7 @@ from memory.services.audit import verify
 
 _TABLES = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') ORDER BY c.relname
+WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname
 """
 _HEAD = "SELECT number, encode(hash, 'hex') FROM memory_auditseal ORDER BY number DESC LIMIT 1"
 

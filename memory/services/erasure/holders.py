@@ -243,8 +243,9 @@ memory_idempotencyrecord r WHERE r.body_hash <> '' AND EXISTS (
 def _delete_in_order(table: str, alias: str, rows: str) -> Count:
     """Deletes `rows` of `table`, locked in the order of their ids: two erasures at once do not wait for each other."""
     return _count_with(
-        f"WITH gone AS (SELECT {alias}.namespace_id, {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
-        f"DELETE FROM {table} t USING gone WHERE t.namespace_id = gone.namespace_id AND t.id = gone.id"
+        f"WITH gone AS (SELECT {alias}.id FROM {rows} ORDER BY {alias}.id FOR UPDATE OF {alias}) "
+        f"DELETE FROM {table} t USING gone "
+        f"WHERE t.namespace_id = %(namespace_id)s AND t.id = gone.id"
     )
 
 

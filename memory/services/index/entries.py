@@ -93,52 +93,60 @@ def index_anew(memory: Memory, entry: Indexed) -> None:
 
 def delete_postings(memories: Sequence[Memory]) -> None:
     """Removes the postings of `memories`, which must still carry the `terms` that the postings were made of."""
-    # The key is (namespace_id, term, memory_id), so a memory's postings are found by naming its terms.
-    rows = [(memory.namespace_id, term, memory.pk) for memory in memories for term in memory.terms]
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            DELETE FROM memory_posting p
-            USING unnest(%s::bigint[], %s::text[], %s::uuid[]) AS gone (namespace_id, term, memory_id)
-            WHERE p.namespace_id = gone.namespace_id AND p.term = gone.term AND p.memory_id = gone.memory_id
-            """,
-            [list(column) for column in zip(*rows, strict=True)],
-        )
+    for namespace_id, own in _by_namespace(memories):
+        # The key is (namespace_id, term, memory_id), so a memory's postings are found by naming its terms.
+        rows = [(term, memory.pk) for memory in own for term in memory.terms]
+        if not rows:
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                DELETE FROM memory_posting p USING unnest(%s::text[], %s::uuid[]) AS gone (term, memory_id)
+                WHERE p.namespace_id = %s AND p.term = gone.term AND p.memory_id = gone.memory_id
+                """,
+                [*(list(column) for column in zip(*rows, strict=True)), namespace_id],
+            )
 
 
 def mark_searchable(memories: Sequence[Memory], *, searchable: bool) -> None:
     """Says of the memories' vectors, under every model, whether search may return them; their entities follow."""
-    _mark_entities(memories, active=searchable)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE memory_memoryvector v SET searchable = %s
-            FROM unnest(%s::bigint[], %s::uuid[]) AS m (namespace_id, memory_id)
-            WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.memory_id
-            """,
-            [searchable, [memory.namespace_id for memory in memories], [memory.pk for memory in memories]],
-        )
+    for namespace_id, own in _by_namespace(memories):
+        ids = [memory.pk for memory in own]
+        _mark_entities(namespace_id, ids, active=searchable)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                UPDATE memory_memoryvector v SET searchable = %s FROM unnest(%s::uuid[]) AS m (memory_id)
+                WHERE v.namespace_id = %s AND v.memory_id = m.memory_id
+                """,
+                [searchable, ids, namespace_id],
+            )
 
 
-def _mark_entities(memories: Sequence[Memory], *, active: bool) -> None:
+def _by_namespace(memories: Sequence[Memory]) -> list[tuple[int, list[Memory]]]:
+    """The memories of each namespace: a statement is about one, which it names."""
+    found: dict[int, list[Memory]] = {}
+    for memory in memories:
+        found.setdefault(memory.namespace_id, []).append(memory)
+    return sorted(found.items())
+
+
+def _mark_entities(namespace_id: int, memory_ids: list[uuid.UUID], *, active: bool) -> None:
     """Says whether the memories' mentions and relations count; those that count again are read again soon."""
-    keys: list[Any] = [[memory.namespace_id for memory in memories], [memory.pk for memory in memories]]
     with connection.cursor() as cursor:
         for table in ("memory_entitymention", "memory_entityrelation"):
             cursor.execute(
                 f"""
-                UPDATE {table} e SET active = %s FROM unnest(%s::bigint[], %s::uuid[]) AS m (namespace_id, memory_id)
-                WHERE e.namespace_id = m.namespace_id AND e.memory_id = m.memory_id
+                UPDATE {table} e SET active = %s FROM unnest(%s::uuid[]) AS m (memory_id)
+                WHERE e.namespace_id = %s AND e.memory_id = m.memory_id
                 """,  # noqa: S608 - the two names above
-                [active, *keys],
+                [active, memory_ids, namespace_id],
             )
         if active:
             cursor.execute(
                 "INSERT INTO memory_entitypending (namespace_id, memory_id) "
-                "SELECT * FROM unnest(%s::bigint[], %s::uuid[]) ON CONFLICT DO NOTHING",
-                keys,
+                "SELECT %s, * FROM unnest(%s::uuid[]) ON CONFLICT DO NOTHING",
+                [namespace_id, memory_ids],
             )
 
 

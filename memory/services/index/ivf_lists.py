@@ -206,10 +206,11 @@ def _put(place: Place, waiting: _Waiting, numbers: np.ndarray, centroids: np.nda
             """
             UPDATE memory_memoryvector v SET filed = true
             FROM unnest(%s::tid[], %s::text[]) WITH ORDINALITY AS w (place, version, position)
-            WHERE v.ctid = w.place AND v.xmin::text = w.version AND NOT v.filed
+            WHERE v.namespace_id = %s AND v.model_id = %s
+              AND v.ctid = w.place AND v.xmin::text = w.version AND NOT v.filed
             RETURNING w.position - 1
             """,
-            [waiting.places, waiting.versions],
+            [waiting.places, waiting.versions, *place],
         )
         kept = np.sort(np.array([row[0] for row in marked], dtype=np.int64))
         codes = ivf.encode([waiting.ids[row] for row in kept], waiting.vectors[kept], centroids[nearest[kept]])

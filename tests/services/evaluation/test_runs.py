@@ -90,6 +90,7 @@ def test_a_run_whose_job_was_discarded_is_failed(alice):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_of_those_that_were_queued_side_by_side_before_one_survives_the_migration():
     call_command("migrate", "memory", "0010", verbosity=0)
     ids = {}

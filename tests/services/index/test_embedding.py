@@ -390,6 +390,7 @@ def test_more_passages_than_a_request_waits_for_are_left_to_the_worker(alice, mo
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_an_upgrade_leaves_long_memories_to_the_worker_and_short_ones_alone(alice, remember):
     long, short = remember(alice, LONG), remember(alice, "short")
     call_command("migrate", "memory", "0005", verbosity=0)

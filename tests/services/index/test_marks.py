@@ -181,6 +181,7 @@ def test_a_vector_of_a_speaker_that_changed_meanwhile_is_not_kept(alice, remembe
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.whole_tables("goes back to migrations that come before the tables are split")
 def test_an_upgrade_marks_what_is_stored(alice, remember):
     remember(alice, "has one")
     MemoryVector.objects.across_namespaces().filter(memory_id=remember(alice, "has none")).delete()

@@ -1,0 +1,283 @@
+"""Tables of tenants in parts by namespace, as Citus would have them: what is kept, and what each statement touches."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection
+from psycopg import sql
+
+from deploy.citus import distribute, tables
+from deploy.citus.partition import Unspreadable, name_part, partition
+from memory import tasks
+from memory.enums import ErasureStatus
+from memory.models import Erasure, Job, Memory
+from memory.postgresql import reach, row_security
+from memory.postgresql.base import open_connection
+from memory.retrieval.columns import store
+from memory.services.backup import postgres
+from memory.services.usage import bookkeeper
+from tests.conftest import Tenant
+from tests.deploy.parts import Explained, record
+from tests.deploy.split import Parted, split, url_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TEXTS = (
+    "Anna moved from Lisbon to Porto in May.",
+    "The tulips in bed four are red.",
+    "Mr Weber pays the invoice on Monday.",
+    "The archive key is under the mat.",
+)
+
+
+# Rows of these are of no tenant, and stay on the coordinator.
+ON_COORDINATOR = {
+    "memory_idempotencyrecord": "an erasure looks for answers that were kept of what it erases, once",
+}
+# Statements that touch every part.
+UNEXPLAINED = {
+    "LOCK TABLE memory_contextpack IN SHARE MODE": "an erasure waits for packs that are being written; nothing is read",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def parted(django_db_setup: None, django_db_blocker: Any, request: pytest.FixtureRequest) -> Iterator[Parted]:
+    """A copy of the test database, in parts: few of them unless all tests run on such a one, for they take time."""
+    parts = request.config.getoption("partitions") or 8
+    usual = postgres.database_name()
+    name = f"memos_parts_{uuid.uuid4().hex[:12]}"
+    with django_db_blocker.unblock():
+        bookkeeper.close()
+        connection.close()
+        with postgres.connect(postgres.MAINTENANCE) as admin:
+            admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(usual)))
+            # Of the settings themselves: connections of other threads are made from them.
+            connection.settings_dict["NAME"] = name
+            try:
+                yield split(parts)
+            finally:
+                bookkeeper.close()
+                connection.close()
+                connection.settings_dict["NAME"] = usual
+                postgres.drop(admin, name)
+
+
+@pytest.fixture
+def opened() -> Iterator[None]:
+    """This process holds what it is asked for."""
+    store.open_store()
+    yield
+    store.close_store()
+
+
+@pytest.fixture
+def filled(opened: None, alice: Tenant, bob: Tenant, remember: Callable[..., str]) -> Tenant:
+    """Alice, with memories, a document and what the worker makes of them; Bob has said the same."""
+    for tenant in (alice, bob):
+        for text in TEXTS:
+            remember(tenant, text, speaker="Anna")
+        tenant.post("/v1/documents", {"namespace": tenant.scope.namespace, "document_id": "d1", "text": TEXTS[0]})
+    tasks.index_entities()
+    tasks.settle_memories()
+    return alice
+
+
+def part_of(namespace_id: int, parts: int) -> int:
+    """The number of the part that has the rows of a namespace."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n FROM generate_series(0, %(parts)s - 1) n "
+            "WHERE satisfies_hash_partition('memory_memory'::regclass, %(parts)s, n, %(namespace_id)s::bigint)",
+            {"parts": parts, "namespace_id": namespace_id},
+        )
+        [(number,)] = cursor.fetchall()
+    return int(number)
+
+
+def newest(tenant: Tenant) -> str:
+    return str(Memory.objects.in_scope(tenant.scope).filter(turn__gte=0).latest("id").pk)
+
+
+def send(tenant: Tenant, method: str, path: str, body: Any) -> Any:
+    answer = getattr(tenant.client, method)(path, data=json.dumps(body), content_type="application/json")
+    assert answer.status_code < 300, answer.content
+    return answer
+
+
+def post(path: str, **body: Any) -> Callable[[Tenant], Any]:
+    return lambda tenant: send(tenant, "post", path, {"namespace": "alice", **body})
+
+
+def ingest(tenant: Tenant) -> None:
+    turn = {"namespace": "alice", "session_id": "s9", "role": "user", "text": "Anna has a dog now."}
+    headers = {"Idempotency-Key": "once"}
+    for _ in range(2):
+        assert (
+            tenant.client.post("/v1/ingest", json.dumps(turn), "application/json", headers=headers).status_code == 200
+        )
+    send(tenant, "post", "/v1/ingest/batch", {"items": [turn, turn | {"session_id": "s8"}]})
+
+
+def query(tenant: Tenant) -> None:
+    """By SQL, and by the columns that are loaded in the background."""
+    for _ in range(3):
+        send(tenant, "post", "/v1/query", {"namespace": "alice", "query": "Where does Anna live?", "session_id": "s1"})
+
+
+def read_memory(tenant: Tenant) -> None:
+    memory = newest(tenant)
+    for path in (f"/v1/memories/{memory}", f"/v1/memories/{memory}/history", "/v1/memories", "/v1/memories/export"):
+        answer = tenant.get(path, namespace="alice")
+        assert answer.status_code == 200
+        if answer.streaming:
+            b"".join(answer.streaming_content)
+
+
+def change_memory(tenant: Tenant) -> None:
+    path = f"/v1/memories/{newest(tenant)}"
+    body = {"namespace": "alice", "reason": "tidy"}
+    send(tenant, "patch", path, {"reason": "tidy", "text": "The archive key is in the drawer."})
+    send(tenant, "post", f"{path}/pin", body)
+    send(tenant, "post", f"{path}/unpin", body)
+    send(tenant, "post", f"{path}/feedback", {"namespace": "alice", "kind": "useful"})
+    send(tenant, "delete", path, body)
+    send(tenant, "post", f"{path}/restore", body)
+
+
+def work(tenant: Tenant, kind: str) -> None:
+    """Does what the worker would."""
+    for job in Job.objects.in_scope(tenant.scope).filter(kind=kind, state="queued"):
+        getattr(tasks, kind)(*job.arguments, job=(job.namespace_id, str(job.pk)))
+
+
+def forget_many(tenant: Tenant) -> None:
+    body = {"namespace": "alice", "filter": {"session_id": "s1"}, "reason": "tidy"}
+    send(tenant, "delete", "/v1/memories", body)
+    work(tenant, "change_memories")
+
+
+def erase(tenant: Tenant) -> None:
+    targets = ({"memory_ids": [newest(tenant)]}, {"speaker": "Anna"}, {"session_id": "s1"}, {"whole_namespace": True})
+    for target in targets:
+        send(tenant, "post", "/v1/erasures", {"namespace": "alice", "reason": "asked", **target})
+        work(tenant, "erase")
+    ended = Erasure.objects.in_scope(tenant.scope).filter(status=ErasureStatus.FINISHED)
+    assert ended.count() == len(targets)
+
+
+def reset(tenant: Tenant) -> None:
+    send(tenant, "post", "/v1/sessions/reset", {"namespace": "alice", "session_id": "s1", "confirm": True})
+
+
+ROUTES: dict[str, Callable[[Tenant], Any]] = {
+    "ingest": ingest,
+    "documents": post("/v1/documents", document_id="d2", text=" ".join(TEXTS)),
+    "query": query,
+    "search": post("/v1/search", query="tulips"),
+    "why": post("/v1/why", query="tulips", memory_id=None),
+    "read": read_memory,
+    "change": change_memory,
+    "forget": forget_many,
+    "erase": erase,
+    "reset": reset,
+}
+ROUTES["why"] = lambda tenant: post("/v1/why", query="tulips", memory_id=newest(tenant))(tenant)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_each_statement_of_a_hot_route_touches_the_part_of_its_namespace(parted, filled, route):
+    own = part_of(filled.scope.namespace_id, parted.parts)
+
+    with record(parted.tables, unexplained=UNEXPLAINED) as explained:
+        ROUTES[route](filled)
+
+    assert any(one.touched for one in explained)
+    strays = [one for one in explained if _strays(one, own)]
+    assert strays == [], "\n\n".join(map(str, strays))
+    with connection.cursor() as cursor:
+        whole = set(connection.introspection.table_names(cursor)) - parted.tables
+    beside = {name for one in explained for name in one.named & whole}
+    assert beside <= {*tables.REFERENCE, *ON_COORDINATOR}
+
+
+def test_a_statement_that_names_no_namespace_is_found(parted, alice, remember):
+    memory = remember(alice, TEXTS[0])
+
+    with record(parted.tables, unexplained=()) as explained, reach.across_namespaces():
+        Memory.objects.across_namespaces().get(pk=memory)
+        Memory.objects.in_scope(alice.scope).get(pk=memory)
+
+    every, one = explained
+    own = part_of(alice.scope.namespace_id, parted.parts)
+    assert every.planned == every.touched == {"memory_memory": set(range(parted.parts))}
+    assert one.planned == one.touched == {"memory_memory": {own}}
+
+
+def _strays(one: Explained, own: int) -> bool:
+    return any(parts != {own} for by_table in (one.planned, one.touched) for parts in by_table.values())
+
+
+def test_the_rows_and_the_schema_of_the_tables_are_kept(parted):
+    assert parted.kept == {"s1", "s2", "s3"}
+    for before, after in zip(parted.before, parted.after, strict=True):
+        assert before
+        assert after == before
+
+
+def test_every_table_with_a_namespace_is_spread_or_said_to_be_whole(parted):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace_id' "
+            "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition"
+        )
+        having = {name for (name,) in cursor.fetchall()}
+    # Who reaches which namespaces, and the tools of all namespaces beside those of one.
+    assert having - parted.tables == {"memory_apikey_namespaces", "ops_staffgrant", "memory_procedure"}
+
+
+def test_a_part_is_held_by_row_level_security_too(parted, alice, bob, remember):
+    remember(bob, TEXTS[0])
+    part = name_part("memory_memory", part_of(bob.scope.namespace_id, parted.parts))
+    counted = {}
+    for tenant in (alice, bob):
+        with reach.within(tenant.scope.namespace_id), connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {part}")
+            counted[tenant.scope.namespace] = cursor.fetchone()[0]
+
+    assert counted == {"alice": 0, "bob": 1}
+    assert open_connection().row_security_state() == row_security.Protection()
+
+
+def test_no_part_of_the_audit_log_can_be_changed_or_emptied(parted, alice, remember):
+    remember(alice, TEXTS[0])
+    part = name_part("memory_auditlog", part_of(alice.scope.namespace_id, parted.parts))
+    for change in (f"UPDATE {part} SET actor = 'nobody'", f"DELETE FROM {part}", f"TRUNCATE {part}"):
+        with pytest.raises(DatabaseError, match="append-only"), connection.cursor() as cursor:
+            cursor.execute(change)
+
+
+def test_tables_in_parts_are_left_as_they_are(parted):
+    assert partition(open_connection().connection, parted.parts) == []
+
+
+def test_a_unique_index_without_the_namespace_is_refused(parted):
+    raw = open_connection().connection
+    with raw.transaction(force_rollback=True):
+        raw.execute("CREATE TABLE memory_wrong (namespace_id bigint, id uuid UNIQUE, PRIMARY KEY (namespace_id, id))")
+        with pytest.raises(Unspreadable, match="memory_wrong_id_key"):
+            partition(raw, parted.parts)
+
+
+def test_the_statements_for_citus_are_those_of_the_schema(monkeypatch, capsys):
+    written = Path(tables.__file__).with_name("distribute.sql").read_text(encoding="utf-8")
+    monkeypatch.setenv("DATABASE_URL", url_of(open_connection()))
+
+    distribute.main()
+
+    assert capsys.readouterr().out == written, "python -m deploy.citus.distribute > deploy/citus/distribute.sql"
