@@ -60,7 +60,7 @@ def is_configured() -> bool:
 
 def is_reading() -> bool:
     """Whether this thread reads from the replica now."""
-    return _thread.is_reading
+    return _thread.primary is not None
 
 
 def may_read() -> bool:
@@ -70,7 +70,7 @@ def may_read() -> bool:
 
 def read_position() -> int:
     """Where the primary's log ends: all that is committed is before. Errors are Django's."""
-    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+    with _primary().cursor() as cursor:
         cursor.execute(_POSITION)
         return int(cursor.fetchone()[0])
 
@@ -86,14 +86,24 @@ def check(position: int) -> None:
 @contextmanager
 def reading() -> Iterator[None]:
     """Inside, this thread's statements go to the replica. After `check`, outside of transactions."""
-    primary = connections[DEFAULT_DB_ALIAS]
+    _thread.primary = _primary()
     connections[DEFAULT_DB_ALIAS] = _connection()
-    _thread.is_reading = True
     try:
         yield
     finally:
-        _thread.is_reading = False
-        connections[DEFAULT_DB_ALIAS] = primary
+        connections[DEFAULT_DB_ALIAS], _thread.primary = _thread.primary, None
+
+
+@contextmanager
+def on_primary() -> Iterator[None]:
+    """Inside, this thread's statements go to the primary, also within `reading`."""
+    primary, before = _thread.primary, connections[DEFAULT_DB_ALIAS]
+    if primary is not None:
+        connections[DEFAULT_DB_ALIAS], _thread.primary = primary, None
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS], _thread.primary = before, primary
 
 
 def is_of_replica(error: BaseException) -> bool:
@@ -105,6 +115,12 @@ def is_of_replica(error: BaseException) -> bool:
     return isinstance(error, OperationalError | InterfaceError) or isinstance(
         cause, psycopg.errors.ReadOnlySqlTransaction
     )
+
+
+def is_lost() -> bool:
+    """Whether this thread's connection to the replica has ended."""
+    raw = connections[ALIAS].connection
+    return raw is None or bool(raw.closed)
 
 
 def leave_alone() -> None:
@@ -129,7 +145,8 @@ def measure_lag() -> Lag:
 
 
 class _Thread(threading.local):
-    is_reading = False
+    # While it reads from the replica: the connection that stood in its place.
+    primary: DatabaseWrapper | None = None
 
 
 class _Pause:
@@ -165,6 +182,12 @@ _marks = _Marks()
 _identity: list[str] = []
 
 
+def _primary() -> DatabaseWrapper:
+    database = _thread.primary or connections[DEFAULT_DB_ALIAS]
+    assert isinstance(database, DatabaseWrapper)
+    return database
+
+
 def _connection() -> DatabaseWrapper:
     database = connections[ALIAS]
     assert isinstance(database, DatabaseWrapper)
@@ -198,8 +221,7 @@ def _ask(*, patiently: bool = False) -> int:
 
 def _compare(replica: DatabaseWrapper) -> None:
     """Raises ReplicaAway unless it is a copy of the primary on which the login is held as it is there."""
-    primary = connections[DEFAULT_DB_ALIAS]
-    assert isinstance(primary, DatabaseWrapper)
+    primary = _primary()
     if not _identity:
         _identity.append(_read_identity(primary))
     if _read_identity(replica) != _identity[0]:

@@ -42,6 +42,11 @@ class Report:
 
 def report() -> Report:
     """Looks at the database, Redis, the embedding model, the worker and, where there are some, replica and backups."""
+    with replica.on_primary():
+        return _report()
+
+
+def _report() -> Report:
     database = _database()
     checks = {"database": database, "redis": _redis()}
     lag = None

@@ -51,8 +51,12 @@ def read(work: Callable[[], Result], *, actor: str, namespace_ids: Collection[in
     except (DatabaseError, InterfaceError) as error:
         if not replica.is_of_replica(error):
             raise
-        replica.leave_alone()
-        _note_away(str(error))
+        if replica.is_lost():
+            replica.leave_alone()
+            _note_away(str(error))
+        else:
+            count_replica_read("repeated")
+            log.warning("a read is done again on the primary", extra={"reason": str(error)})
         return work()
     count_replica_read("replica")
     return result
