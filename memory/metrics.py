@@ -27,7 +27,7 @@ REPLICA_READS = Counter(
 
 
 def count_replica_read(outcome: str) -> None:
-    """Counts one read that a replica may answer: replica, or, from the primary, behind, replica_away, redis_away or repeated."""
+    """Counts one read: by the replica, or, by the primary, behind, replica_away, redis_away or repeated."""
     REPLICA_READS.labels(outcome).inc()
 
 

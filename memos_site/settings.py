@@ -95,8 +95,8 @@ DATABASE_URL = env.text(
 DATABASE_REPLICA_URL = env.text(
     "DATABASE_REPLICA_URL",
     "",
-    "A streaming replica (hot standby) of that database, with the same login. Reads that may lag go to it, and searches "
-    "once it has what the caller wrote. Empty: the one server answers everything.",
+    "A streaming replica (hot standby) of that database, with the same login. Reads that may lag go to it, and "
+    "searches once it has what the caller wrote. Empty: there is none.",
     secret=True,
 )
 REDIS_URL = env.text(

@@ -25,9 +25,9 @@ from memory.api.mem0.serializers import (
     UpdateMemorySerializer,
 )
 from memory.api.mem0.views import correct
-from memory.api.views.base import may_lag
 from memory.api.route_tags import MEM0
 from memory.api.schema import IDEMPOTENCY_KEY
+from memory.api.views.base import may_lag
 from memory.enums import AccessScope
 from memory.owners import OWNERS, Owners
 from memory.services.memories.edit_many import edit_many

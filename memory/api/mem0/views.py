@@ -48,8 +48,8 @@ from memory.api.mem0.serializers import (
     UpdateMemorySerializer,
 )
 from memory.api.route_tags import MEM0
-from memory.api.views.base import may_lag
 from memory.api.schema import IDEMPOTENCY_KEY
+from memory.api.views.base import may_lag
 from memory.enums import AccessScope, Feedback
 from memory.models.keys import new_id
 from memory.owners import CATEGORIES, EXPIRATION, OWNERS, Owners, own_metadata

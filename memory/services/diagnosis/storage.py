@@ -44,7 +44,7 @@ def read_replica() -> Finding:
     try:
         lag = replica.measure_lag()
     except ReplicaAway as away:
-        fix = "check DATABASE_REPLICA_URL, and on the primary that pg_stat_replication lists it; until then the primary answers"
+        fix = "check DATABASE_REPLICA_URL, and that the primary's pg_stat_replication lists it"
         return Finding(WARN, "replica", str(away), fix)
     return Finding(OK, "replica", f"{lag.bytes} bytes and {lag.seconds:.1f} s behind")
 
