@@ -96,7 +96,8 @@ def post_worker_init(worker: Worker) -> None:
     connection_created.connect(end_long_statements)
     if worker.has_streams:
         # Its threads are many, and each of them would keep one.
-        connections.settings["default"]["CONN_MAX_AGE"] = 0
+        for database in connections.settings.values():
+            database["CONN_MAX_AGE"] = 0
         if not settings.MEMOS_LLM_ENABLED:
             # Without a model that answers it has streams only: where nobody asks for one, it loads nothing.
             return

@@ -19,7 +19,7 @@ from contextvars import copy_context
 from typing import Any, Self
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 from django.http import HttpRequest, StreamingHttpResponse
 
 from memory import deadline
@@ -113,10 +113,11 @@ def respond(request: HttpRequest, events: Generator[tuple[str, Any] | None], slo
 
 
 def give_connection_back() -> None:
-    """Closes this thread's connection to the database; the next use makes another."""
+    """Closes this thread's connections to the database and its replica; the next use makes others."""
     # A test's transaction is its own.
     if not connection.in_atomic_block:
-        connection.close()
+        for one in connections.all(initialized_only=True):
+            one.close()
 
 
 def _write(request: HttpRequest, events: Generator[tuple[str, Any] | None]) -> Generator[bytes]:

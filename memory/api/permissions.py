@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
+def scope_needed(view: APIView) -> AccessScope | None:
+    """What a key must have for the request that the view answers; None where nobody may make it."""
+    needed: AccessScope | dict[str, AccessScope] | None = getattr(view, "required_scope", None)
+    return needed.get(getattr(view, "action", "")) if isinstance(needed, dict) else needed
+
+
 class HasScope(BasePermission):
     """The key has the view's `required_scope` (a value of AccessScope, or a mapping by action)."""
 
@@ -23,9 +29,7 @@ class HasScope(BasePermission):
         if request.method not in view.allowed_methods:
             raise MethodNotAllowed(request.method or "")
         access = request.user
-        needed = getattr(view, "required_scope", None)
-        if isinstance(needed, dict):
-            needed = needed.get(getattr(view, "action", ""))
+        needed = scope_needed(view)
         if not isinstance(access, Access) or needed is None:
             return False
         self.message = f"This needs a key with the scope {str(needed)!r}."

@@ -48,12 +48,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if wanted == self._sent:
             return
         self.validate_no_broken_transaction()
+        is_held = self.is_held()
         with self.wrap_database_errors, psycopg.Cursor(self.connection) as cursor:
-            if self._is_held is None:
-                self._is_held = row_security.is_enforced(cursor)
-            if self._is_held:
+            if is_held:
                 cursor.execute(_SEND, [wanted.role, wanted.namespaces], prepare=True)
         self._sent = wanted
+
+    def is_held(self) -> bool:
+        """Whether the policies hold what this login does here; looked up once a connection."""
+        if self._is_held is None:
+            self.ensure_connection()
+            with self.wrap_database_errors, psycopg.Cursor(self.connection) as cursor:
+                self._is_held = row_security.is_enforced(cursor)
+        return self._is_held
 
     def row_security_state(self) -> row_security.Protection:
         """Whether the policies hold what requests and jobs do."""

@@ -18,6 +18,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from psycopg.errors import QueryCanceled
 
+from memory.services.replica.reads import read_for
 from ops.access import staff_access
 from ops.admin.scope import narrow_choices, narrow_to_reach
 
@@ -135,14 +136,18 @@ class LargeTableAdmin(PlainReferences, admin.ModelAdmin):
         """Gives a look at the list STATEMENT_TIMEOUT a statement; a filter that takes longer is taken off."""
         if request.method != "GET":
             return super().changelist_view(request, extra_context)
-        try:
+
+        def look() -> HttpResponse:
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
-                response = super().changelist_view(request, extra_context)
+                response = super(LargeTableAdmin, self).changelist_view(request, extra_context)
                 if isinstance(response, TemplateResponse):
                     response.render()
                 return response
+
+        try:
+            return read_for(staff_access(request), look)
         except OperationalError as error:
             if not isinstance(error.__cause__, QueryCanceled) or not request.GET:
                 raise

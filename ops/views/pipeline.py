@@ -34,7 +34,7 @@ SHARED_SECONDS = 1.8
 MAX_OPERATED = 200
 
 
-@console_page
+@console_page(may_lag=True)
 def pipeline(request: HttpRequest) -> HttpResponse:
     """The whole page: columns and jobs, as they are now."""
     parts = _parts(request, anew=True)
@@ -48,13 +48,13 @@ def pipeline(request: HttpRequest) -> HttpResponse:
     return render(request, "ops/pipeline.html", context)
 
 
-@console_page
+@console_page(may_lag=True)
 def pipeline_live(request: HttpRequest) -> HttpResponse:
     """What of it changes while one looks."""
     return live_parts(request, _parts(request))
 
 
-@console_page
+@console_page(may_lag=True)
 def pipeline_rows(request: HttpRequest) -> HttpResponse:
     """What one number of a column counts: `?stage=…&show=hour`."""
     try:

@@ -31,7 +31,7 @@ DONE = {
 }
 
 
-@console_page
+@console_page(may_lag=True)
 def quarantine(request: HttpRequest) -> HttpResponse:
     """Both lists, of the chosen namespace or of all that are reached."""
     access, ns, review = page_access(request), request.GET.get("ns", ""), request.GET.get("review", "")

@@ -72,6 +72,9 @@ class Server:
         self._process.stdout.close()
         return status
 
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     @property
     def supervisor(self) -> psutil.Process:
         assert self._process is not None

@@ -25,6 +25,7 @@ from memory.api.mem0.serializers import (
     PageSerializer,
 )
 from memory.api.route_tags import MEM0
+from memory.api.views.base import may_lag
 from memory.enums import AccessScope
 from memory.errors import InvalidInput, NotFound
 from memory.owners import Owners
@@ -45,6 +46,7 @@ class Mem0OwnerViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: OwnerPageSerializer},
     )
+    @may_lag
     def list(self, request: Request) -> Response:
         paging = self.valid(PageSerializer, request.query_params)
         scope = self.own_scope()
@@ -102,6 +104,7 @@ class Mem0EventViewSet(Mem0ViewSet):
         parameters=[PageSerializer],
         responses={200: AddEventPageSerializer},
     )
+    @may_lag
     def list(self, request: Request) -> Response:
         paging = self.valid(PageSerializer, request.query_params)
         scope = self.own_scope()

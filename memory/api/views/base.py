@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar, cast
 
 import orjson
 from django.conf import settings
@@ -17,12 +19,17 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from memory import caller
+from memory.api.permissions import scope_needed
 from memory.deadline import within
+from memory.enums import AccessScope
 from memory.postgresql import reach
+from memory.services.replica.reads import note_write_of, read_for
 from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.types import Access, Idempotency, Scope
 
 MAX_IDEMPOTENCY_KEY = 200
+
+Answer = TypeVar("Answer", bound=Callable[..., Any])
 
 
 class _Validators(threading.local):
@@ -42,6 +49,17 @@ class _Validators(threading.local):
 _validators = _Validators()
 
 
+def may_lag(answer: Answer) -> Answer:
+    """For what a view reads that may be some moments old to others than its writer: the replica answers, if there is
+    one (`memory.services.replica`). It must write nothing."""
+
+    @wraps(answer)
+    def read(self: MemosViewSet, *args: Any, **kwargs: Any) -> Any:
+        return read_for(self.access, partial(answer, self, *args, **kwargs))
+
+    return cast(Answer, read)
+
+
 class MemosViewSet(ViewSet):
     """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have."""
 
@@ -55,7 +73,10 @@ class MemosViewSet(ViewSet):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
         with within(settings.MEMOS_REQUEST_SECONDS):
-            return super().dispatch(request, *args, **kwargs)
+            response = super().dispatch(request, *args, **kwargs)
+            if scope_needed(self) != AccessScope.READ and isinstance(self.request.user, Access):
+                note_write_of(self.access, self._namespace_ids)
+            return response
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Adds to `degraded` what the models that were called have to say: a soft budget that is reached."""

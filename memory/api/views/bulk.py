@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from memory.api.schema import IDEMPOTENCY_KEY
 from memory.api.serializers.bulk import ArchiveWhereSerializer, BulkChangeSerializer, EditWhereSerializer
 from memory.api.serializers.memories import MemoryListingSerializer, MemoryListSerializer, ReasonSerializer
-from memory.api.views.base import MemosViewSet
+from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope, BulkChangeVerb
 from memory.services.memories import bulk, read
 
@@ -27,6 +27,7 @@ class MemoriesViewSet(MemosViewSet):
         parameters=[MemoryListingSerializer],
         responses={200: MemoryListSerializer},
     )
+    @may_lag
     def list(self, request: Request) -> Response:
         values = self.valid(MemoryListingSerializer, request.query_params)
         scope = self.scope(values["namespace"], create=False)

@@ -14,7 +14,7 @@ from memory.api.serializers.erasure import (
     ErasureReceiptSerializer,
     ErasureSerializer,
 )
-from memory.api.views.base import MemosViewSet
+from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope
 from memory.services.erasure import receipts, requests
 from memory.types import ListFilter
@@ -48,6 +48,7 @@ class ErasureViewSet(MemosViewSet):
         parameters=[ErasureListingSerializer],
         responses={200: ErasureListSerializer},
     )
+    @may_lag
     def recent(self, request: Request) -> Response:
         values = self.valid(ErasureListingSerializer, request.query_params)
         wanted = ListFilter(values["namespace"] or None, values["session_id"] or None, values["limit"])

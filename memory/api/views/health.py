@@ -43,9 +43,10 @@ def live(request: Request) -> Response:
 @throttle_classes([])
 def ready(request: Request) -> Response:
     report = service.report()
-    return Response(
-        {"status": report.status, "checks": report.checks}, status=503 if report.status == "unavailable" else 200
-    )
+    body = {"status": report.status, "checks": report.checks}
+    if report.lag is not None:
+        body["replica_lag"] = {"bytes": report.lag.bytes, "seconds": round(report.lag.seconds, 3)}
+    return Response(body, status=503 if report.status == "unavailable" else 200)
 
 
 @extend_schema(exclude=True)

@@ -15,7 +15,7 @@ from memory.api.serializers.ops import (
     ProceduralSerializer,
     StatsSerializer,
 )
-from memory.api.views.base import MemosViewSet
+from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope
 from memory.services.jobs import schedules as schedule_runs
 from memory.services.monitoring import listing, stats
@@ -30,6 +30,7 @@ class OpsViewSet(MemosViewSet):
     required_scope = AccessScope.READ
 
     @extend_schema(operation_id="ops_stats", summary="Totals", responses={200: StatsSerializer})
+    @may_lag
     def stats(self, request: Request) -> Response:
         return Response(stats.totals(self.access))
 
@@ -38,6 +39,7 @@ class OpsViewSet(MemosViewSet):
         summary="Queues, schedules and newest summaries",
         responses={200: PipelineSerializer},
     )
+    @may_lag
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=ListFilter(None, None, RECENT))
         schedules = schedule_runs.list_schedules(self.access, now=timezone.now())
@@ -49,6 +51,7 @@ class OpsViewSet(MemosViewSet):
         parameters=[ListingSerializer],
         responses={200: AuditListSerializer},
     )
+    @may_lag
     def audit(self, request: Request) -> Response:
         return Response({"events": listing.audit_events(self.access, wanted=self._filter(request))})
 
@@ -58,6 +61,7 @@ class OpsViewSet(MemosViewSet):
         parameters=[ListingSerializer],
         responses={200: CondensationListSerializer},
     )
+    @may_lag
     def condensations(self, request: Request) -> Response:
         return Response({"condensations": listing.condensations(self.access, wanted=self._filter(request))})
 
@@ -67,6 +71,7 @@ class OpsViewSet(MemosViewSet):
         parameters=[PackListingSerializer],
         responses={200: PackListSerializer},
     )
+    @may_lag
     def context_packs(self, request: Request) -> Response:
         include = self.valid(PackListingSerializer, request.query_params)["include_pack"]
         rows = listing.context_packs(self.access, wanted=self._filter(request), include_pack=include)
@@ -75,6 +80,7 @@ class OpsViewSet(MemosViewSet):
     @extend_schema(
         operation_id="ops_procedural", summary="Registered prompts and tools", responses={200: ProceduralSerializer}
     )
+    @may_lag
     def procedural(self, request: Request) -> Response:
         return Response(listing.procedures(self.access))
 

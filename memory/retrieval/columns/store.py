@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from memory.models.sql import read_clock
-from memory.postgresql import reach
+from memory.postgresql import reach, replica
 from memory.retrieval.columns.columns import Columns, TermStatistics
 from memory.retrieval.columns.load import Changes, Snapshot, read_all, read_changed, read_changes
 from memory.retrieval.question import Question
@@ -109,6 +109,12 @@ class ColumnStore:
                 return
             held.asked = started
             yield held.columns, changes.statistics
+
+    def want(self, scope: Scope, question: Question) -> None:
+        """Has the namespace loaded in the background, unless it is held or too large."""
+        key = (scope.namespace_id, question.model_id)
+        if self._get(key) is None:
+            self._load(key, scope, question)
 
     def holds(self, key: _Key) -> bool:
         """Whether the namespace is loaded."""
@@ -280,6 +286,11 @@ def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, Ter
     Not within a transaction: what it has written, others must not see.
     """
     if _store is None or question.predicate is not None or connection.in_atomic_block:
+        yield None
+        return
+    if replica.is_reading():
+        # What has changed is told by the primary's transactions; SQL answers from the replica.
+        _store.want(scope, question)
         yield None
         return
     with _store.current(scope, question) as found:

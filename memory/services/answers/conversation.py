@@ -22,6 +22,7 @@ from memory.services.answers.answer import AnswerEvent, complete, stream
 from memory.services.answers.cited_answer import CitedAnswer
 from memory.services.answers.sources import AnswerSources
 from memory.services.ingestion.ingest import ingest_batch
+from memory.services.replica.reads import note_write
 from memory.services.tenancy import idempotency as answers
 from memory.text.citations import remove_markers
 from memory.types import Idempotency, NewMemory, Outcome, Scope
@@ -137,6 +138,7 @@ def _remember(exchange: Exchange, answered: CitedAnswer) -> Reply:
     answered = replace(answered, degraded=[*answered.degraded, *done.degraded])
     if key:
         _keep(exchange.scope, answered, remembered)
+    _note_write(exchange)
     return Reply(answered, remembered)
 
 
@@ -147,7 +149,13 @@ def _remember_question(exchange: Exchange | None) -> list[RememberedTurn]:
     key = _key_of_question(exchange.idempotency) if exchange.idempotency else None
     turns = [(exchange.scope, turn) for turn in exchange.asked]
     done = ingest_batch(turns, now=exchange.clock(), idempotency=key)
+    _note_write(exchange)
     return [RememberedTurn(turn.role, outcome) for (_, turn), outcome in zip(turns, done.outcomes, strict=True)]
+
+
+def _note_write(exchange: Exchange) -> None:
+    """Before the caller is told, also where a stream tells it."""
+    note_write(actor=exchange.scope.actor, namespace_ids=[exchange.scope.namespace_id])
 
 
 def _key_of_question(key: Idempotency) -> Idempotency:

@@ -46,6 +46,7 @@ from memory.services.index import ivf_lists
 from memory.services.index.recount import differences
 from memory.services.jobs import queue
 from memory.services.memories import recompare
+from memory.services.replica.reads import note_write_for_all
 from memory.services.tenancy import holds
 from memory.stores import index_holders
 
@@ -273,6 +274,8 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
     holding = [name for name, number in left.items() if number]
     if holding or row.proof["search"]["found_after"]:
         raise _StillHeld(f"Still held by: {', '.join(holding) or 'the search'}.")
+    # Nobody reads from a replica that has what was erased.
+    note_write_for_all()
     ledger.note_end(row, ErasureStatus.FINISHED)
     with transaction.atomic():
         _row(erasure).update(status=ErasureStatus.FINISHED, finished_at=now, waiting_for="", error="")

@@ -20,6 +20,7 @@ from memory.services.ingestion.ingest import ingest
 from memory.services.recall.protocol import MAX_TURN_CHARS
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
+from memory.services.replica.reads import note_write
 from memory.services.tenancy.policy import in_force
 from memory.text.completion_messages import Message, find_last_said, text_of, with_memory
 from memory.types import Idempotency, NewMemory, Scope
@@ -132,6 +133,7 @@ def remember(turn: ChatTurn, *, answer: str, given: GivenMemory | None, model: s
         note = {"context_pack_id": str(given.pack_id), "memory_ids": given.memory_ids} if given else {}
         metadata = {"answer": {**note, "model": model}}
         told = _ingest_once(turn, Role.AGENT, answer.strip(), before=None, degraded=degraded, metadata=metadata)
+    note_write(actor=turn.scope.actor, namespace_ids=[turn.scope.namespace_id])
     return RememberedChat(question, told, tuple(dict.fromkeys(degraded)))
 
 

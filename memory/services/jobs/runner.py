@@ -28,6 +28,7 @@ from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
 from memory.services.jobs.queue import Kind, enqueue, send
+from memory.services.replica.reads import note_write
 from memory.types import Scope
 
 log = logging.getLogger("memos.jobs")
@@ -113,6 +114,9 @@ def carry_out(run: JobAttempt | None, work: Callable[[], Result], *, clock: Cloc
                 raise
             return None
         heart.stop()
+        if run.namespace_id:
+            # Before anyone sees that it is done.
+            note_write(namespace_ids=[run.namespace_id])
         _record(run, heart, clock, None)
         return result
 

@@ -14,6 +14,7 @@ import numpy as np
 from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, Verdict
 from memory.models.sql import limit_statements
+from memory.retrieval.columns.store import is_held
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.hits import Hit
@@ -22,6 +23,7 @@ from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
 from memory.services.index.embedding import ActiveModel, active_model
+from memory.services.replica.reads import read
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -137,10 +139,19 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchRes
     question = question_of(ask, started.model, started.vector)
     reading = round((time.perf_counter() - began) * 1000, 3)
     deadline.check()
+    shown = DROPPED_SHOWN if ask.show_dropped else 0
     with limit_statements():
-        shown = DROPPED_SHOWN if ask.show_dropped else 0
         policy = in_force(scope.namespace_id).policy
-        retrieval = retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
+
+    def look() -> Retrieval:
+        with limit_statements():
+            return retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
+
+    if question.predicate is None and is_held(scope, started.model.id):
+        # Arithmetic, which asks the primary what has changed: cheaper than any search.
+        retrieval = look()
+    else:
+        retrieval = read(look, actor=scope.actor, namespace_ids=[scope.namespace_id])
     retrieval = _without_irrelevant(retrieval, ask.min_relevance, shown=shown)
     return SearchResult(
         retrieval=replace(retrieval, milliseconds={"question": reading, **retrieval.milliseconds}),
