@@ -71,11 +71,14 @@ SELECT create_distributed_table('memory_erasedsession', 'namespace_id', colocate
 SELECT create_distributed_table('memory_erasure', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_evaluationresult', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_evaluationrun', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_importedturn', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_importpart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_indexchange', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_ivfindex', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_ivflist', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_job', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memoryfeedback', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_memoryimport', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memorylink', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memoryupkeep', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_memoryvector', 'namespace_id', colocate_with => 'memory_memory');

@@ -64,7 +64,7 @@ def partition(connection: psycopg.Connection[Any], parts: int = PARTS) -> list[s
         whole = [table for table in spread if _one(cursor, _IS_WHOLE, table)]
         keys = list_foreign_keys(cursor, whole)
         for key in keys:
-            cursor.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(*_named(key.table, key.name)))
+            cursor.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(*_identifiers(key.table, key.name)))
         for table in whole:
             with connection.transaction():
                 _rebuild(cursor, table, parts)
@@ -85,7 +85,7 @@ def _rebuild(cursor: psycopg.Cursor[Any], table: str, parts: int) -> None:
     triggers = cursor.execute(_TRIGGERS, [table]).fetchall()
     statistics = cursor.execute(_STATISTICS, [table]).fetchall()
     options = _one(cursor, _OPTIONS, table)
-    name, old = _named(table, f"{table}_whole")
+    name, old = _identifiers(table, f"{table}_whole")
     cursor.execute(sql.SQL("ALTER TABLE {} RENAME TO {}").format(name, old))
     cursor.execute(
         sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL EXCLUDING INDEXES) PARTITION BY HASH ({})").format(
@@ -119,11 +119,11 @@ def _rebuild(cursor: psycopg.Cursor[Any], table: str, parts: int) -> None:
 
 
 def _add(cursor: psycopg.Cursor[Any], key: ForeignKey) -> None:
-    statement = sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} ").format(*_named(key.table, key.name))
+    statement = sql.SQL("ALTER TABLE {} ADD CONSTRAINT {} ").format(*_identifiers(key.table, key.name))
     cursor.execute(statement + sql.SQL(key.definition))
 
 
-def _named(*names: str) -> list[sql.Identifier]:
+def _identifiers(*names: str) -> list[sql.Identifier]:
     return [sql.Identifier(name) for name in names]
 
 

@@ -116,7 +116,7 @@ class ScopedRow(models.Model):
     class Meta:
         abstract = True
 
-    def _do_update(self, base_qs: Any, using: str | None, pk_val: Any, values: list[Any], *options: Any) -> bool:
+    def _do_update(self, base_qs: Any, using: str | None, pk_val: Any, values: Any, *options: Any) -> Any:
         own = base_qs.filter(namespace_id=self.namespace_id)  # type: ignore[attr-defined]
         values = [value for value in values if value[0].attname != "namespace_id"]
-        return bool(super()._do_update(own, using, pk_val, values, *options))  # type: ignore[misc]
+        return super()._do_update(own, using, pk_val, values, *options)

@@ -60,8 +60,9 @@ class Parted:
 
 def url_of(database: DatabaseWrapper) -> str:
     """What libpq needs to be where Django is."""
+    ours = ("prepare_threshold",)
     named = {name: value for name, value in database.get_connection_params().items() if isinstance(value, str | int)}
-    return make_conninfo(**named)
+    return make_conninfo(**{name: value for name, value in named.items() if name not in ours})
 
 
 def split(parts: int) -> Parted:

@@ -163,7 +163,12 @@ def forget_many(tenant: Tenant) -> None:
 
 
 def erase(tenant: Tenant) -> None:
-    targets = ({"memory_ids": [newest(tenant)]}, {"speaker": "Anna"}, {"session_id": "s1"}, {"whole_namespace": True})
+    targets = (
+        {"memory_ids": [newest(tenant)]},
+        {"speaker": "Anna"},
+        {"session_id": "s1"},
+        {"whole_namespace": True, "confirm": "alice"},
+    )
     for target in targets:
         send(tenant, "post", "/v1/erasures", {"namespace": "alice", "reason": "asked", **target})
         work(tenant, "erase")

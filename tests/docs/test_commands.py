@@ -55,5 +55,5 @@ def test_every_target_of_make_that_is_shown_is_there():
 
 def test_every_script_that_is_shown_is_there():
     for page in pages():
-        for path in re.findall(r"\b((?:bench|tools|deploy)/[\w/-]+\.(?:py|sh))\b", page.read_text("utf-8")):
+        for path in re.findall(r"(?<![/\w])((?:bench|tools|deploy)/[\w/-]+\.(?:py|sh))\b", page.read_text("utf-8")):
             assert (ROOT / path).exists(), (name_of(page), path)
