@@ -5,6 +5,7 @@ from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.document import Document, DocumentChunk
+from memory.models.document_file import DocumentFile, DocumentFilePart
 from memory.models.entity import (
     Entity,
     EntityAlias,
@@ -48,6 +49,8 @@ __all__ = [
     "Corpus",
     "Document",
     "DocumentChunk",
+    "DocumentFile",
+    "DocumentFilePart",
     "EmbeddingModel",
     "Entity",
     "EntityAlias",

@@ -21,6 +21,7 @@ from memory.retrieval.hits import Hit
 from memory.retrieval.rendered_pack import Breakpoint, RenderedPack
 from memory.text.card import SECTIONS, line_prefix, section_items
 from memory.text.json_values import encode
+from memory.text.places import name_place
 from memory.types import WindowMessage
 
 NOTHING_FITS = "No stored memory answers this question."
@@ -291,9 +292,11 @@ def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
 
 
 def _source(label: str, memory: Hit | DurableMemory) -> str:
-    """What stands before a memory's text: what to cite it by, when it was and whose it is."""
+    """What stands before a memory's text: what to cite it by, when it was and whose it is; of a chunk, its place."""
     quoted = QUOTED if memory.suspected else ""
-    return f"[{label}] {memory.occurred_at:%Y-%m-%d}, {memory.speaker or memory.role}{quoted}: "
+    place = name_place(memory.metadata) if isinstance(memory, Hit) and memory.turn < 0 else ""
+    whose = f"{memory.speaker or memory.role}, {place}" if place else memory.speaker or memory.role
+    return f"[{label}] {memory.occurred_at:%Y-%m-%d}, {whose}{quoted}: "
 
 
 def _tell_later(hit: Hit) -> str:
