@@ -18,7 +18,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def decode(data: bytes, *, complete: bool = True) -> str:
-    """UTF-8, or UTF-16 with its mark, with line ends as `\\n`. Not `complete`: it may end anywhere. Raises FileRefused."""
+    """UTF-8, or UTF-16 with its mark, with one kind of line ends. Not `complete`: more follows. Raises FileRefused."""
     name = "utf-16" if data.startswith(_UTF_16) else "utf-8-sig"
     try:
         text = codecs.getincrementaldecoder(name)().decode(data, final=complete)

@@ -60,7 +60,8 @@ HOSTILE = {
         "unsafe_xml",
     ),
     "billion laughs": (made.raw_docx(TEXT.format("&a11;"), head=LAUGHS), "a.docx", "unsafe_xml"),
-    "deep xml": (made.raw_docx("<w:p>" * 200_000), "a.docx", {"damaged", "bomb", "no_text"}),
+    # The parser runs out of its stack, and takes nobody with it.
+    "deep xml": (made.raw_docx("<w:p>" * 200_000), "a.docx", {"damaged", "bomb", "crashed"}),
     "cut off docx": (made.docx()[:9_000], "a.docx", "damaged"),
     "cut off pdf": (made.pdf()[:1_500], "a.pdf", {"damaged", "no_text"}),
     "pages without end": (made.many_pages_pdf(50_000), "a.pdf", {"too_large", "damaged"}),
@@ -84,14 +85,14 @@ def test_a_hostile_file_is_refused_with_its_reason(tmp_path, kind):
     content, name, reasons = HOSTILE[kind]
     allowed = {reasons} if isinstance(reasons, str) else reasons
     try:
-        found = read(tmp_path, content, name)
+        ended = read(tmp_path, content, name).text, "", "."
     except FileRefused as refusal:
-        assert refusal.reason in allowed
-        assert refusal.says.endswith(".")
-        assert "passwd" not in refusal.says
-    else:
-        assert "" in allowed
-        assert len(found.text) < 1_000
+        ended = "", refusal.reason, refusal.says
+    text, reason, says = ended
+    assert reason in allowed
+    assert says.endswith(".")
+    assert "passwd" not in says
+    assert len(text) < 1_000
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ class FileUpload:
     keep_original: bool = False
 
 
-def start_file(scope: Scope, upload: FileUpload, *, now: datetime) -> DocumentFile:
+def start_file(scope: Scope, upload: FileUpload, *, now: datetime, enqueue: bool = True) -> DocumentFile:
     """Keeps the file and queues the job that reads it. The same file again, with the same options, is the one that
-    waits already, or whose document is in force.
+    waits already, or whose document is in force. Without `enqueue` the caller reads it.
 
     Raises FileTooLarge, InvalidInput for what is of no kind that is read, ParserUnavailable, and Conflict while
     MAX_OPEN others of the namespace wait.
@@ -88,7 +88,8 @@ def start_file(scope: Scope, upload: FileUpload, *, now: datetime) -> DocumentFi
                 details=details,
                 now=now,
             )
-            queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+            if enqueue:
+                queue.enqueue(queue.READ_FILE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
     return row
 
 
