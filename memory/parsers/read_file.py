@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,3 @@ def _read_peak() -> int | None:
         return None
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) * 1024 if found else None
-
-
-if __name__ == "__main__":
-    sys.exit(main())

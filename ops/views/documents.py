@@ -180,8 +180,7 @@ def _file_of(request: HttpRequest, file_id: str | None, document: Document) -> F
 
 
 def _show_file(request: HttpRequest, row: DocumentFile) -> FileShown:
-    of_version = Document.objects.filter(namespace_id=row.namespace_id, id=row.document_key)
-    key = str(row.document_key) if row.document_key and of_version.exists() else ""
+    key = str(row.document_key) if files.is_in_force(row) else ""
     return page.file_shown(files.to_dict(row), document_key=key, may_read_text=reads_text(request))
 
 

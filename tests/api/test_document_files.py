@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
+from django.urls import resolve
 from django.utils import timezone
 
 from memory import tasks
@@ -173,7 +174,7 @@ def test_a_pdf_becomes_chunks_that_know_page_and_heading(alice):
     ).json()
     place = hits["raw_chunks"][0]["metadata"]["document"]
     assert (place["page"], place["document_id"], hits["raw_chunks"][0]["metadata"]["team"]) == (2, "manual", "boilers")
-    assert "Handbook, page 2, Chapter 2 > Duties 2" in hits["context"]
+    assert "Handbook, page 2, Chapter 2 > Duties 2" in hits["context_pack"]["text"]
     events = AuditLog.objects.in_scope(alice.scope).filter(subject="manual").order_by("id")
     assert [event.event_type for event in events] == [
         "DOCUMENT_FILE_START",
@@ -193,7 +194,7 @@ def test_chunks_in_the_middle_of_a_table_know_its_columns(alice):
     memory = Memory.objects.in_scope(alice.scope).get(pk=chunks[-1]["memory_id"])
     assert memory.context == "Invoices > Totals > Customer | Month | Total"
     hits = alice.post("/v1/query", {"namespace": "alice", "session_id": "q", "query": "total of Firm 111"}).json()
-    assert "Accounts, Invoices > Totals (columns: Customer | Month | Total)" in hits["context"]
+    assert "Accounts, Invoices > Totals (columns: Customer | Month | Total)" in hits["context_pack"]["text"]
 
 
 def test_the_same_file_again_is_the_same_document(alice):
@@ -359,10 +360,17 @@ def test_old_files_are_forgotten_but_for_documents_in_force(alice):
 
 
 def test_a_document_named_like_the_route_is_still_reached(alice):
+    """Past the client, which holds answers against the document: that does not list what the route is not for."""
     alice.post(DOCUMENTS, {"namespace": "alice", "document_id": "x/reparse", "text": "Odd."})
 
-    assert alice.get(f"{DOCUMENTS}/x/reparse", namespace="alice").json()["document"]["document_id"] == "x/reparse"
-    assert alice.client.delete(f"{DOCUMENTS}/x/reparse?namespace=alice").json()["deleted"]
+    def ask(method):
+        path = f"{DOCUMENTS}/x/reparse"
+        made = RequestFactory(headers={"Authorization": f"Bearer {alice.token}"})
+        view, _, named = resolve(path)
+        return view(getattr(made, method)(f"{path}?namespace=alice"), **named).data
+
+    assert ask("get")["document"]["document_id"] == "x/reparse"
+    assert ask("delete")["deleted"]
 
 
 def test_a_form_feed_of_a_text_ends_a_page(alice):

@@ -127,7 +127,8 @@ class DocumentViewSet(MemosViewSet):
         responses={202: DocumentFileSerializer},
     )
     def reparse(self, request: Request, document_id: str) -> Response:
-        values = self.valid(ReparseSerializer, {**request.data, "document_id": document_id})
+        body = request.data if isinstance(request.data, dict) else {}
+        values = self.valid(ReparseSerializer, {**body, "document_id": document_id})
         scope = self.scope(values["namespace"], create=False)
         row = files.reparse_document(scope, document_id=values["document_id"], now=timezone.now())
         return Response(files.to_dict(row), status=status.HTTP_202_ACCEPTED)

@@ -21,7 +21,7 @@ from memory.models import Document, DocumentFile, DocumentFilePart, ErasedSessio
 from memory.parsers.process import ParsedFile, ParserLimits, parse
 from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.documents import put_document
-from memory.services.ingestion.files import file_in_force, name_of, spool
+from memory.services.ingestion.files import file_in_force, is_in_force, name_of, spool
 from memory.services.jobs import runner
 from memory.types import NewDocument, Scope, StoredDocument
 
@@ -127,8 +127,7 @@ def _end(scope: Scope, own: DocumentFile, parsed: ParsedFile | None, *, now: dat
         own.parser, own.pages, own.tables = parsed.parser, parsed.pages, parsed.tables
         own.seconds, own.peak_bytes = parsed.seconds, parsed.peak
     own.save()
-    in_force = Document.objects.in_scope(scope).filter(id=own.document_key, version=own.document_version)
-    if own.refusal == FileRefusal.ERASED or not (own.keep_original and own.document_key and in_force.exists()):
+    if own.refusal == FileRefusal.ERASED or not (own.keep_original and is_in_force(own)):
         DocumentFilePart.objects.filter(namespace_id=own.namespace_id, file_id=own.id).delete()
     counts = ("pages", "tables", "characters", "chunks", "seconds", "refusal")
     details = {name: value for name in counts if (value := getattr(own, name)) not in (None, "")}

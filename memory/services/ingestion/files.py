@@ -160,6 +160,14 @@ def file_in_force(scope: Scope, document: Document) -> DocumentFile | None:
     return rows.first()
 
 
+def is_in_force(row: DocumentFile) -> bool:
+    """Whether the present version of a document was read from it."""
+    if row.document_key is None or row.document_version is None:
+        return False
+    documents = Document.objects.filter(namespace_id=row.namespace_id, id=row.document_key)
+    return documents.filter(version=row.document_version).exists()
+
+
 def forget(*, now: datetime) -> int:
     """Deletes files that were given MEMOS_JOBS_KEEP_DAYS ago, but for those of documents in force; returns how many.
 
@@ -170,8 +178,7 @@ def forget(*, now: datetime) -> int:
     for row in DocumentFile.objects.across_namespaces().filter(asked_at__lt=oldest).iterator():
         if row.finished_at is None and _jobs_of(row).exists():
             continue
-        versions = Document.objects.filter(namespace_id=row.namespace_id, id=row.document_key)
-        if row.document_key and versions.filter(version=row.document_version).exists():
+        if is_in_force(row):
             continue
         deleted += DocumentFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
     return deleted
@@ -274,11 +281,10 @@ def _find_same(scope: Scope, row: DocumentFile) -> DocumentFile | None:
         return None
     if newest.finished_at is None:
         return newest if _jobs_of(newest).exclude(state__in=[JobState.FAILED, JobState.DISCARDED]).exists() else None
-    waits = QuarantinedItem.objects.in_scope(scope).pending().filter(pk=newest.quarantine_id)
-    if newest.quarantine_id is not None and waits.exists():
-        return newest
-    in_force = Document.objects.in_scope(scope).filter(id=newest.document_key, version=newest.document_version)
-    return newest if newest.document_key and in_force.exists() else None
+    if newest.quarantine_id is not None:
+        item = QuarantinedItem.objects.in_scope(scope).pending().filter(pk=newest.quarantine_id)
+        return newest if item.exists() or is_in_force(newest) else None
+    return newest if is_in_force(newest) else None
 
 
 def _check_room(scope: Scope) -> None:
