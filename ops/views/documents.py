@@ -16,8 +16,9 @@ from memory.models import Document, DocumentFile, Namespace
 from memory.models.paging import page_of
 from memory.services.erasure import requests as erasures
 from memory.services.ingestion import document_listing, files
+from memory.services.memories.view_log import note_viewed
 from memory.types import ListFilter
-from ops.access import find_chosen_namespace, page_access, reads_text, scope_in
+from ops.access import find_chosen_namespace, page_access, reads_text, request_id, scope_in, staff_access
 from ops.pages import documents as page
 from ops.pages.documents import FileShown
 from ops.views.live import live, version_of
@@ -48,6 +49,16 @@ def document_one(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
         )
     except NotFound:
         raise _no_document() from None
+    if reads_text(request):
+        note_viewed(
+            staff_access(request),
+            what="document",
+            namespace_id=row.namespace_id,
+            subject=row.id,
+            session=row.session,
+            now=timezone.now(),
+            request_id=request_id(request),
+        )
     following = found["next_cursor"]
     context = {
         "row": page.document_line(row, namespace=namespace.name, may_read_text=reads_text(request)),

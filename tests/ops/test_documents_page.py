@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from memory.models import Document, DocumentFile, Erasure
+from memory.models import AuditLog, Document, DocumentFile, Erasure
 from memory.services.erasure import run as erasing
 from memory.services.ingestion import file_run, files
 from tests.ops.conftest import World, scope_of
@@ -89,6 +89,9 @@ def test_a_document_shows_its_chunks_with_their_places(staff, stored):
     assert "Berth nine is dredged." in shown
     assert "memos 1" in shown
     assert "Read the original anew" in shown
+    assert (
+        AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW", subject=str(stored.document_key)).exists()
+    )
 
 
 @pytest.mark.parametrize(
