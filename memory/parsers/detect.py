@@ -36,8 +36,6 @@ _OTHERS = {
     b"%!PS": "is PostScript: make it a PDF",
 }
 HEAD_BYTES = 4096
-# A PDF may begin with a few other bytes; readers look so far.
-_PDF_WITHIN = 1024
 _MARKUP = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _HEADERS = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{0,60}:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}")
 _MAIL = re.compile(r"^(?:from|received|message-id|mime-version|return-path):", re.IGNORECASE | re.MULTILINE)
@@ -61,7 +59,7 @@ def detect(path: Path, name: str) -> str:
 
 
 def _detect_binary(path: Path, head: bytes) -> str | None:
-    if b"%PDF-" in head[:_PDF_WITHIN]:
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-"):
         return PDF
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         names = set(list_names(path))

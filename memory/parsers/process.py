@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from pathlib import Path
 
 from memory.parsers.read_file import ASKED, FOUND, GIVEN
 from memory.parsers.refusal import FileRefused
+
+log = logging.getLogger("memos.parsers")
 
 _ROOT = Path(__file__).resolve().parents[2]
 # -I: neither the environment nor the working directory says what is imported.
@@ -144,6 +147,8 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
     try:
         found = json.loads(answer.read_bytes())
         if (reason := found.get("refused")) is not None:
+            if "error" in found:
+                log.warning("a parser broke down", extra={"error": str(found["error"])[:100]})
             raise FileRefused(str(reason), str(found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])))
         return ParsedFile(
             kind=str(found["kind"]),

@@ -40,6 +40,8 @@ def main() -> None:
         found = {"refused": "too_large", "says": "The file is nested too deep to be read."}
     except MemoryError:
         found = {"refused": "memory", "says": ""}
+    except Exception as error:
+        found = {"refused": "crashed", "says": "", "error": type(error).__name__}
     try:
         Path(FOUND).write_text(json.dumps({**found, "peak": _read_peak()}))
     except OSError:
