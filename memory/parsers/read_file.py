@@ -89,7 +89,7 @@ def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _say_no_text(kind: str) -> str:
     if kind == detect.PDF:
-        return "The PDF holds no text: its pages are pictures. Run OCR over it, and send it again."
+        return "The PDF holds no text: its pages are pictures. Set OCR up (MEMOS_OCR_FOLDER), or run it over the file."
     return "The file holds no text."
 
 

@@ -65,6 +65,17 @@ def picture_pdf() -> bytes:
     return stream.getvalue()
 
 
+def picture(text: str) -> bytes:
+    """A PNG of a line of text."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    drawn = Image.new("RGB", (900, 200), "white")
+    ImageDraw.Draw(drawn).text((20, 60), text, fill="black", font=ImageFont.load_default(60))
+    stream = io.BytesIO()
+    drawn.save(stream, "PNG")
+    return stream.getvalue()
+
+
 def many_pages_pdf(pages: int) -> bytes:
     """A small PDF that says it has many pages: each leads to the same one."""
     kids = b"3 0 R " * pages

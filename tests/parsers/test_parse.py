@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from pathlib import Path
 
@@ -239,6 +240,16 @@ def test_without_the_parser_the_refusal_says_what_to_install(tmp_path, monkeypat
 def test_images_want_ocr(tmp_path):
     with pytest.raises(FileRefused, match="MEMOS_OCR_FOLDER") as refused:
         read(tmp_path, b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "a.png")
+    assert refused.value.reason == "ocr_missing"
+
+
+def test_pictures_are_read_where_ocr_is_set_up(tmp_path):
+    folder = str(Path(sys.prefix) / "share" / "tessdata")
+    found = read(tmp_path, made.picture("The green boat leaks"), "boat.png", ocr_folder=folder)
+
+    assert (found.kind, found.text) == ("image", "The green boat leaks")
+    with pytest.raises(FileRefused) as refused:
+        read(tmp_path, made.picture("Nobody"), "a.png", ocr_folder=str(tmp_path))
     assert refused.value.reason == "ocr_missing"
 
 
