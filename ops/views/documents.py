@@ -15,7 +15,7 @@ from memory.errors import MemosError, NotFound
 from memory.models import Document, DocumentFile, Namespace
 from memory.models.paging import page_of
 from memory.services.erasure import requests as erasures
-from memory.services.ingestion import document_listing, files
+from memory.services.ingestion import document_listing, file_listing, files
 from memory.services.memories.view_log import note_viewed
 from memory.types import ListFilter
 from ops.access import find_chosen_namespace, page_access, reads_text, request_id, scope_in, staff_access
@@ -149,7 +149,7 @@ def _list_documents(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
     shown, following = page_of(rows, ROWS)
     names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in shown}).values_list("pk", "name"))
     wanted = ListFilter(chosen.name if chosen else None, None, _FILES)
-    found, _following = files.list_files(access, wanted=wanted, cursor=None)
+    found, _following = file_listing.list_files(access, wanted=wanted, cursor=None)
     context = {
         "rows": [
             page.document_line(row, namespace=names.get(row.namespace_id, ""), may_read_text=readable) for row in shown
@@ -177,7 +177,7 @@ def _no_document() -> Http404:
 
 def _find_file(request: HttpRequest, file_id: uuid.UUID) -> FileShown:
     try:
-        row = files.find_file(page_access(request), file_id=file_id)
+        row = file_listing.find_file(page_access(request), file_id=file_id)
     except NotFound:
         raise Http404(_("There is no such file.")) from None
     return _show_file(request, row)
@@ -191,8 +191,8 @@ def _file_of(request: HttpRequest, file_id: str | None, document: Document) -> F
 
 
 def _show_file(request: HttpRequest, row: DocumentFile) -> FileShown:
-    key = str(row.document_key) if files.is_in_force(row) else ""
-    return page.file_shown(files.to_dict(row), document_key=key, may_read_text=reads_text(request))
+    key = str(row.document_key) if file_listing.is_in_force(row) else ""
+    return page.file_shown(file_listing.to_dict(row), document_key=key, may_read_text=reads_text(request))
 
 
 def _version(shown: FileShown) -> str:

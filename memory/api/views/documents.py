@@ -31,7 +31,7 @@ from memory.api.serializers.documents import (
 )
 from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope
-from memory.services.ingestion import document_listing, documents, files
+from memory.services.ingestion import document_listing, documents, file_listing, files
 from memory.types import ListFilter
 
 # The serializers have it to check it; it is no parameter of the query.
@@ -64,7 +64,7 @@ class DocumentViewSet(MemosViewSet):
             values = self.valid(DocumentFileFormSerializer, request.data)
             upload = DocumentFileFormSerializer.to_upload(values)
             row = files.start_file(self.scope(values["namespace"]), upload, now=timezone.now())
-            return Response(files.to_dict(row), status=status.HTTP_202_ACCEPTED)
+            return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
         values = self.valid(DocumentSerializer, request.data)
         stored = documents.put_document(
             self.scope(values["namespace"]),
@@ -131,7 +131,7 @@ class DocumentViewSet(MemosViewSet):
         values = self.valid(ReparseSerializer, {**body, "document_id": document_id})
         scope = self.scope(values["namespace"], create=False)
         row = files.reparse_document(scope, document_id=values["document_id"], now=timezone.now())
-        return Response(files.to_dict(row), status=status.HTTP_202_ACCEPTED)
+        return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(exclude=True)
     def retrieve_reparse(self, request: Request, document_id: str) -> Response:
@@ -157,7 +157,7 @@ class DocumentFileViewSet(MemosViewSet):
     )
     def list(self, request: Request) -> Response:
         values = self.valid(DocumentFileListingSerializer, request.query_params)
-        rows, cursor = files.list_files(
+        rows, cursor = file_listing.list_files(
             self.access,
             wanted=ListFilter(values["namespace"] or None, None, values["limit"]),
             document_id=values["document_id"] or None,
@@ -171,4 +171,4 @@ class DocumentFileViewSet(MemosViewSet):
         responses={200: DocumentFileSerializer},
     )
     def retrieve(self, request: Request, file_id: uuid.UUID) -> Response:
-        return Response(files.to_dict(files.find_file(self.access, file_id=file_id)))
+        return Response(file_listing.to_dict(file_listing.find_file(self.access, file_id=file_id)))

@@ -12,7 +12,7 @@ from memory.errors import NotFound
 from memory.models import Document, DocumentChunk, Memory
 from memory.models.paging import page_of
 from memory.services.ingestion.documents import METADATA_KEY
-from memory.services.ingestion.files import file_in_force
+from memory.services.ingestion.file_listing import file_in_force
 from memory.types import Scope
 
 

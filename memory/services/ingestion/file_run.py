@@ -21,7 +21,8 @@ from memory.models import Document, DocumentFile, DocumentFilePart, ErasedSessio
 from memory.parsers.process import ParsedFile, ParserLimits, parse
 from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.documents import put_document
-from memory.services.ingestion.files import file_in_force, is_in_force, name_of, spool
+from memory.services.ingestion.file_listing import file_in_force, is_in_force, name_of, parts_of
+from memory.services.ingestion.files import spool
 from memory.services.jobs import runner
 from memory.types import NewDocument, Scope, StoredDocument
 
@@ -178,8 +179,10 @@ def _say_kept_out(stored: StoredDocument) -> str:
 @contextmanager
 def _bytes_of(row: DocumentFile) -> Iterator[Path]:
     """The file on a disk, while it is read. Raises FileRefused when it was erased."""
-    parts = DocumentFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
-    with spool(bytes(data) for data in parts.values_list("data", flat=True).iterator(chunk_size=8)) as (path, _):
+    with spool(bytes(data) for data in parts_of(row).values_list("data", flat=True).iterator(chunk_size=8)) as (
+        path,
+        _,
+    ):
         if path.stat().st_size != row.size:
             raise FileRefused(FileRefusal.ERASED.value, _ERASED)
         yield path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,19 +13,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef
 
 from memory import audit
-from memory.enums import AuditEvent, FileRefusal, FileState, FileType, JobState
+from memory.enums import AuditEvent, FileRefusal, FileType, JobState
 from memory.errors import Conflict, FileTooLarge, InvalidInput, NotFound, ParserUnavailable
-from memory.models import Document, DocumentFile, DocumentFilePart, Job, Namespace, QuarantinedItem
+from memory.models import Document, DocumentFile, DocumentFilePart, QuarantinedItem
 from memory.models.locks import Lock, lock_in_transaction
-from memory.models.paging import narrow, page_of
 from memory.parsers import detect, office
 from memory.parsers.refusal import FileRefused
 from memory.services.ingestion.admission import refuse_document_fields
+from memory.services.ingestion.file_listing import file_in_force, is_in_force, jobs_of, parts_of
 from memory.services.jobs import queue
-from memory.types import Access, ListFilter, Scope
+from memory.types import Scope
 
 # The job may take so long: reading, the gate, storing.
 JOB_SECONDS = 600
@@ -106,7 +105,7 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
                 detail={"field": "document_id"},
             )
         row = file_in_force(scope, document)
-        if row is None or not _parts_of(row).exists():
+        if row is None or not parts_of(row).exists():
             raise Conflict(
                 "The original of this version is not there: give the file again, with keep_original=true if it is to "
                 "be read anew later.",
@@ -131,85 +130,22 @@ def reparse_document(scope: Scope, *, document_id: str, now: datetime) -> Docume
     return row
 
 
-def find_file(access: Access, *, file_id: uuid.UUID) -> DocumentFile:
-    """A file of a namespace that the caller reaches. Raises NotFound."""
-    row = DocumentFile.objects.reachable_by(access).filter(id=file_id).first()
-    if row is None:
-        raise NotFound(f"There is no file {file_id} that this key reaches.", detail={"field": "id"})
-    return row
-
-
-def list_files(
-    access: Access, *, wanted: ListFilter, document_id: str | None = None, cursor: uuid.UUID | None
-) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """Files, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
-    rows = narrow(DocumentFile.objects.reachable_by(access), access, wanted)
-    if document_id is not None:
-        rows = rows.filter(document_id=document_id)
-    if cursor is not None:
-        rows = rows.filter(id__lte=cursor)
-    page, following = page_of(rows, wanted.limit)
-    names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in page}).values_list("pk", "name"))
-    shown = [to_dict(row, namespace=names.get(row.namespace_id, "")) for row in page]
-    return shown, following.id if following else None
-
-
-def file_in_force(scope: Scope, document: Document) -> DocumentFile | None:
-    """The file that the document's present version was read from, if it was read from one."""
-    rows = DocumentFile.objects.in_scope(scope).filter(document_key=document.id, document_version=document.version)
-    return rows.first()
-
-
-def is_in_force(row: DocumentFile) -> bool:
-    """Whether the present version of a document was read from it."""
-    if row.document_key is None or row.document_version is None:
-        return False
-    documents = Document.objects.filter(namespace_id=row.namespace_id, id=row.document_key)
-    return documents.filter(version=row.document_version).exists()
-
-
 def forget(*, now: datetime) -> int:
     """Deletes files that were given MEMOS_JOBS_KEEP_DAYS ago, but for those of documents in force; returns how many.
 
     One that is not over stays as long as its job: a job that failed waits for a person.
     """
     oldest = now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS)
+    in_force = Document.objects.filter(
+        namespace_id=OuterRef("namespace_id"), id=OuterRef("document_key"), version=OuterRef("document_version")
+    )
+    old = DocumentFile.objects.across_namespaces().filter(~Exists(in_force), asked_at__lt=oldest)
     deleted = 0
-    for row in DocumentFile.objects.across_namespaces().filter(asked_at__lt=oldest).iterator():
-        if row.finished_at is None and _jobs_of(row).exists():
-            continue
-        if is_in_force(row):
+    for row in old.only("id", "namespace_id", "finished_at"):
+        if row.finished_at is None and jobs_of(row).exists():
             continue
         deleted += DocumentFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
     return deleted
-
-
-def to_dict(row: DocumentFile, *, namespace: str | None = None) -> dict[str, Any]:
-    """How a file stands, as clients see it."""
-    plain = (
-        "document_id", "document_version", "name", "type", "title", "source", "metadata", "keep_original", "parser",
-        "pages", "tables", "characters", "chunks", "seconds", "peak_bytes", "verdict", "reasons", "degraded", "refusal",
-        "problem", "actor",
-    )  # fmt: skip
-    moments = ("occurred_at", "created_at", "asked_at", "finished_at")
-    job = None if row.finished_at is not None else _jobs_of(row).first()
-    return {
-        "id": str(row.id),
-        "namespace": name_of(row) if namespace is None else namespace,
-        "state": _state_of(row, job),
-        "percent": _percent_of(row, job),
-        "bytes": row.size,
-        "session_id": row.session or None,
-        "quarantine_id": str(row.quarantine_id) if row.quarantine_id else None,
-        "has_original": _parts_of(row).exists(),
-        **{name: getattr(row, name) for name in plain},
-        **{name: moment.isoformat() if (moment := getattr(row, name)) else None for name in moments},
-    }
-
-
-def name_of(row: DocumentFile) -> str:
-    """The name of its namespace."""
-    return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
 
 
 @contextmanager
@@ -280,7 +216,7 @@ def _find_same(scope: Scope, row: DocumentFile) -> DocumentFile | None:
     if any(getattr(newest, name) != getattr(row, name) for name in _OPTIONS):
         return None
     if newest.finished_at is None:
-        return newest if _jobs_of(newest).exclude(state__in=[JobState.FAILED, JobState.DISCARDED]).exists() else None
+        return newest if jobs_of(newest).exclude(state__in=[JobState.FAILED, JobState.DISCARDED]).exists() else None
     if newest.quarantine_id is not None:
         item = QuarantinedItem.objects.in_scope(scope).pending().filter(pk=newest.quarantine_id)
         return newest if item.exists() or is_in_force(newest) else None
@@ -302,31 +238,3 @@ def _keep_bytes(row: DocumentFile, path: Path) -> None:
         while data := stream.read(_PART_BYTES):
             DocumentFilePart.objects.create(namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
             number += 1
-
-
-def _state_of(row: DocumentFile, job: Job | None) -> str:
-    if row.finished_at is not None:
-        return FileState.REFUSED.value if row.refusal else FileState.DONE.value
-    if job is None:
-        return FileState.DISCARDED.value
-    # Between the two its end is about to be written.
-    return FileState.RUNNING.value if job.state == JobState.DONE else str(job.state)
-
-
-def _percent_of(row: DocumentFile, job: Job | None) -> int:
-    if row.finished_at is not None:
-        return 100
-    if job is None or not job.total:
-        return 0
-    return min(99, 100 * (job.done or 0) // job.total)
-
-
-def _parts_of(row: DocumentFile) -> QuerySet[DocumentFilePart]:
-    return DocumentFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
-
-
-def _jobs_of(row: DocumentFile) -> QuerySet[Job]:
-    """Its jobs, the newest first."""
-    arguments = [row.namespace_id, str(row.id)]
-    jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=queue.READ_FILE.name, arguments=arguments)
-    return jobs.order_by("-id")
