@@ -21,7 +21,6 @@ from memory.retrieval.hits import Hit
 from memory.retrieval.rendered_pack import Breakpoint, RenderedPack
 from memory.text.card import SECTIONS, line_prefix, section_items
 from memory.text.json_values import encode
-from memory.text.places import name_place
 from memory.types import WindowMessage
 
 NOTHING_FITS = "No stored memory answers this question."
@@ -294,7 +293,7 @@ def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
 def _source(label: str, memory: Hit | DurableMemory) -> str:
     """What stands before a memory's text: what to cite it by, when it was and whose it is; of a chunk, its place."""
     quoted = QUOTED if memory.suspected else ""
-    place = name_place(memory.metadata) if isinstance(memory, Hit) and memory.turn < 0 else ""
+    place = memory.place if isinstance(memory, Hit) else ""
     whose = f"{memory.speaker or memory.role}, {place}" if place else memory.speaker or memory.role
     return f"[{label}] {memory.occurred_at:%Y-%m-%d}, {whose}{quoted}: "
 

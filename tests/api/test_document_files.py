@@ -175,6 +175,9 @@ def test_a_pdf_becomes_chunks_that_know_page_and_heading(alice):
     place = hits["raw_chunks"][0]["metadata"]["document"]
     assert (place["page"], place["document_id"], hits["raw_chunks"][0]["metadata"]["team"]) == (2, "manual", "boilers")
     assert "Handbook, page 2, Chapter 2 > Duties 2" in hits["context_pack"]["text"]
+    asked = {"namespace": "alice", "query": "What does the keeper of room 2 write down?", "model": "extractive"}
+    citations = alice.post("/v1/answer", asked).json()["citations"]
+    assert all(one["place"].startswith("page ") for one in citations)
     events = AuditLog.objects.in_scope(alice.scope).filter(subject="manual").order_by("id")
     assert [event.event_type for event in events] == [
         "DOCUMENT_FILE_START",
