@@ -6,6 +6,7 @@ Linux has all of it; elsewhere the limits of POSIX remain.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import resource
@@ -18,14 +19,19 @@ MAX_OPEN_FILES = 64
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
-# Of <linux/audit.h>, and the numbers of system calls: socket, connect, bind, execve, execveat, ptrace,
-# process_vm_readv, process_vm_writev, io_uring_setup, kill, tkill, pidfd_open.
+# Of <linux/audit.h>, the number of the call `clone`, and those of calls that are refused: socket, connect, bind,
+# execve, execveat, ptrace, process_vm_readv, process_vm_writev, io_uring_setup, kill, tkill, pidfd_open; fork, vfork.
 _CALLS = {
-    "x86_64": (0xC000003E, (41, 42, 49, 59, 322, 101, 310, 311, 425, 62, 200, 434)),
-    "aarch64": (0xC00000B7, (198, 203, 200, 221, 281, 117, 270, 271, 425, 129, 130, 434)),
+    "x86_64": (0xC000003E, 56, (41, 42, 49, 59, 322, 101, 310, 311, 425, 62, 200, 434, 57, 58)),
+    "aarch64": (0xC00000B7, 220, (198, 203, 200, 221, 281, 117, 270, 271, 425, 129, 130, 434)),
 }
-_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
+# It hides its flags from the filter; to the C library it is not there, and `clone` is used instead.
+_CLONE_3 = 435
+_CLONE_THREAD = 0x10000
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_IF_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE, _NOT_THERE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x80000000
+# Where the filter finds the call's number, its architecture and its first argument.
+_NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
 # Numbers of another table of system calls (x32), by which the same calls could be made.
 _OTHER_TABLE = 0x40000000
 
@@ -64,16 +70,28 @@ def confine(limits: ProcessLimits, *, parent: int) -> None:
 
 
 def _refuse_calls(libc: ctypes.CDLL) -> None:
-    """Has the kernel refuse (EPERM) what opens connections, starts programs or touches other processes."""
+    """Has the kernel refuse what opens connections, starts programs or processes, or touches others; threads may be."""
     known = _CALLS.get(platform.machine())
     if known is None:
         return
-    architecture, numbers = known
-    steps = [(_LOAD, 0, 0, 4), (_JUMP_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
-    refuse = len(numbers) + 1
-    steps.append((_JUMP_GREATER_EQUAL, refuse, 0, _OTHER_TABLE))
-    steps += [(_JUMP_EQUAL, refuse - 1 - place, 0, number) for place, number in enumerate(numbers)]
-    steps += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
+    architecture, clone, numbers = known
+    count = len(numbers)
+    # Each step is (what, how many to pass over if so, and if not, with what); the last three are where they lead.
+    steps = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_JUMP_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+        (_JUMP_GREATER_EQUAL, count + 5, 0, _OTHER_TABLE),
+        *((_JUMP_EQUAL, count + 4 - place, 0, number) for place, number in enumerate(numbers)),
+        (_JUMP_EQUAL, 5, 0, _CLONE_3),
+        (_JUMP_EQUAL, 0, 2, clone),
+        (_LOAD, 0, 0, _ARGUMENT),
+        (_JUMP_IF_SET, 0, 1, _CLONE_THREAD),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _NOT_THERE),
+    ]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = ctypes.create_string_buffer(struct.pack("HL", len(steps), ctypes.addressof(code)))
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -130,6 +130,8 @@ def test_a_parser_that_breaks_out_is_ended(tmp_path, monkeypatch, program, limit
         "import os; os.execv('/bin/true', ['true'])",
         "import subprocess; subprocess.run(['/bin/true'], check=True)",
         "import os; os.kill(os.getppid(), 0)",
+        "import os; os.fork() or os._exit(0)",
+        "import threading; kept.append(threading.Thread(target=print)); kept[0].start(); kept[0].join(); raise OSError",
         "open('/proc/%d/environ' % __import__('os').getppid()).read(); raise OSError",
         "[open('f%d' % n, 'w') for n in range(200)].clear()",
         "f = open('large', 'wb'); [f.write(b'x' * 10**7) for n in range(10)]",
