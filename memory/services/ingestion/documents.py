@@ -63,7 +63,8 @@ def put_document(
     Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
     the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
     says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force. `before`
-    and `beside` are called inside the transaction, before anything and after everything else is written.
+    and `beside` are called inside the transaction, before the document is written (the quota is locked by then) and
+    after it.
 
     Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
     is under a legal hold.
@@ -74,7 +75,6 @@ def put_document(
     ready = prepare_document(scope, checked.document, now=now) if checked.judgement.decision.lets_in else None
     deadline.check()
     with transaction.atomic():
-        before()
         if idempotency and not answers.claim(idempotency, memory_ids=[checked.id], now=now):
             record = answers.find_answer(idempotency)
             assert record is not None
@@ -83,6 +83,7 @@ def put_document(
             granted = _room_for(scope, ready, now=now)
             if granted is not None:
                 checked = replace(checked, judgement=over_quota(checked.judgement, granted))
+        before()
         if ready is not None and checked.judgement.decision.lets_in:
             stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
         else:
