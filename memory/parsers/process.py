@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.parsers.read_file import ASKED, FOUND, GIVEN
+from memory.parsers.read_file import ASKED, FOUND, GIVEN, clean
 from memory.parsers.refusal import FileRefused
 
 log = logging.getLogger("memos.parsers")
@@ -28,6 +28,7 @@ _MEMORY = re.compile(r"MemoryError|memory allocation|[Oo]ut of memory|failed to 
 # Characters as JSON: up to six bytes each.
 _BYTES_A_CHAR = 6
 # A parser unpacks its libraries to a temporary folder.
+_MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MOST = 500, 60, 2**31 - 1
 _LEAST_FILE_BYTES = 32 * 1024**2
 _SAYS = {
     "memory": "Reading the file takes more memory than MEMOS_PARSER_MEMORY_MB allows: send it in parts.",
@@ -140,6 +141,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLimits) -> ParsedFile:
+    """What the child has found. Nothing of it is believed: a file may have taken it over."""
     answer = folder / FOUND
     if status != 0 or not answer.is_file() or answer.is_symlink():
         reason = _tell_reason(status, (folder / "errors").read_bytes()[-4096:].decode("utf-8", "replace"))
@@ -149,20 +151,25 @@ def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLim
         if (reason := found.get("refused")) is not None:
             if "error" in found:
                 log.warning("a parser broke down", extra={"error": str(found["error"])[:100]})
-            raise FileRefused(str(reason), str(found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])))
+            says = found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])
+            raise FileRefused(str(reason), clean(str(says)[:_MAX_SAYS_CHARS]))
         return ParsedFile(
             kind=str(found["kind"]),
-            text=str(found["text"])[: limits.max_chars],
+            text=clean(str(found["text"])[: limits.max_chars]),
             markdown=bool(found["markdown"]),
-            title=str(found["title"]),
-            pages=None if found["pages"] is None else int(found["pages"]),
-            tables=int(found["tables"]),
-            parser=str(found["parser"]),
+            title=clean(str(found["title"])),
+            pages=None if found["pages"] is None else _count(found["pages"]),
+            tables=_count(found["tables"]),
+            parser=clean(str(found["parser"])[:_MAX_PARSER_CHARS]),
             seconds=round(seconds, 3),
-            peak=None if found["peak"] is None else int(found["peak"]),
+            peak=None if found["peak"] is None else min(int(found["peak"]), sys.maxsize),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FileRefused("crashed", _SAYS["crashed"]) from None
+
+
+def _count(value: object) -> int:
+    return max(0, min(int(str(value)), _MOST))
 
 
 def _tell_reason(status: int, said: str) -> str:

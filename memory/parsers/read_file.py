@@ -78,13 +78,18 @@ def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
             text = plain_text.read_json(text, by_lines=asked["name"].lower().endswith(_JSON_LINES))
     return {
         "kind": kind,
-        "text": _CONTROLS.sub("", text),
+        "text": clean(text),
         "markdown": kind in _MARKDOWN_KINDS or kind in detect.NEEDS_PARSER,
-        "title": _CONTROLS.sub("", title),
+        "title": clean(title),
         "pages": pages,
         "tables": tables,
         "parser": parser,
     }
+
+
+def clean(text: str) -> str:
+    """Without what no database keeps: control characters, and halves of characters."""
+    return _CONTROLS.sub("", text)
 
 
 def _say_no_text(kind: str) -> str:

@@ -154,6 +154,20 @@ def test_a_parser_has_neither_network_nor_programs_nor_environment(tmp_path, mon
     assert refused.value.says == "refused" or deed_keeps_files
 
 
+def test_what_a_parser_that_was_taken_over_says_is_not_believed(tmp_path, monkeypatch):
+    found = {"kind": "text", "text": "a\0b\ud800" * 9, "markdown": 1, "title": "\0", "pages": 10**30, "tables": -1,
+             "parser": "p" * 999, "peak": 10**30}  # fmt: skip
+    _instead_of_the_parser(monkeypatch, f"json.dump({found!r}, open('found.json', 'w'))")
+    path = tmp_path / "sent"
+    path.write_text("Text.")
+    parsed = parse(path, "a.txt", ParserLimits(**{**_fields(), "max_chars": 8}))
+
+    assert (parsed.text, parsed.title, parsed.tables, len(parsed.parser)) == ("abab", "", 0, 60)
+    assert parsed.pages == 2**31 - 1
+    assert parsed.peak is not None
+    assert parsed.peak < 2**63
+
+
 def _instead_of_the_parser(monkeypatch, program: str) -> None:
     confined = (
         "import json, os, sys; sys.path.insert(0, sys.argv[1])\n"

@@ -57,7 +57,9 @@ def carry_out(*, namespace_id: int, file_id: uuid.UUID, now: Callable[[], dateti
     except FileStopped:
         return False
     except FileRefused as refusal:
-        return _refuse(scope, row, FileRefusal(refusal.reason), refusal.says, parsed, now=now())
+        known = refusal.reason in FileRefusal.values
+        reason = FileRefusal(refusal.reason) if known else FileRefusal.CRASHED
+        return _refuse(scope, row, reason, refusal.says, parsed, now=now())
     except (InvalidInput, Conflict) as refusal:
         return _refuse(scope, row, FileRefusal.REFUSED, refusal.message, parsed, now=now())
     return stored.accepted

@@ -191,7 +191,7 @@ def _new_row(scope: Scope, upload: FileUpload, *, kind: str, digest: Any, size: 
     return DocumentFile(
         namespace_id=scope.namespace_id,
         document_id=upload.document_id or f"file-{content_key[:32]}",
-        name=name[:_MAX_NAME_CHARS],
+        name=name[-_MAX_NAME_CHARS:],
         type=kind,
         size=size,
         content_key=content_key,
