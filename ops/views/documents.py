@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -64,7 +65,7 @@ def document_one(request: HttpRequest, document_key: uuid.UUID) -> HttpResponse:
         "row": page.document_line(row, namespace=namespace.name, may_read_text=reads_text(request)),
         "document": found["document"],
         "chunks": [page.chunk_shown(chunk) for chunk in found["chunks"]],
-        "older": f"?ns={namespace.name}&cursor={following}" if following is not None else "",
+        "older": f"?{urlencode({'ns': namespace.name, 'cursor': following})}" if following is not None else "",
         "readable": reads_text(request),
         "may_change": request.user.has_perm(ADD),
         "may_erase": request.user.has_perm(DELETE),
