@@ -170,6 +170,8 @@ class AuditEvent(TextChoices):
     DEV_SEED = "DEV_SEED"
     DOCUMENT_INGEST = "DOCUMENT_INGEST"
     DOCUMENT_DELETE = "DOCUMENT_DELETE"
+    DOCUMENT_FILE_START = "DOCUMENT_FILE_START"
+    DOCUMENT_FILE_FINISH = "DOCUMENT_FILE_FINISH"
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
@@ -418,6 +420,58 @@ class DocumentFormat(TextChoices):
     MARKDOWN = "markdown"
 
 
+class FileType(TextChoices):
+    """What a file is, by its content: the first five are read by the optional parser."""
+
+    PDF = "pdf", "PDF"
+    DOCX = "docx", "Word"
+    PPTX = "pptx", "PowerPoint"
+    XLSX = "xlsx", "Excel"
+    IMAGE = "image", "image"
+    HTML = "html", "HTML"
+    MARKDOWN = "markdown", "Markdown"
+    EML = "eml", "e-mail"
+    CSV = "csv", "CSV"
+    JSON = "json", "JSON"
+    TEXT = "text", "text"
+
+
+class FileRefusal(TextChoices):
+    """Why a file did not become a document; empty: it did, or it is not over yet."""
+
+    EMPTY = "empty", "it holds nothing"
+    UNSUPPORTED = "unsupported", "it is of no kind that is read"
+    MISLABELLED = "mislabelled", "its name says that it is something else"
+    ENCODING = "encoding", "its text is in an encoding that is not read"
+    ENCRYPTED = "encrypted", "it has a password"
+    DAMAGED = "damaged", "it is cut off, or otherwise not what its kind should be"
+    BOMB = "bomb", "it would grow beyond every limit when it is read"
+    UNSAFE_XML = "unsafe_xml", "it declares XML entities"
+    TOO_LARGE = "too_large", "it has more pages, text or levels than are read"
+    NO_TEXT = "no_text", "there is no text in it"
+    MEMORY = "memory", "reading it takes too much memory"
+    CPU_TIME = "cpu_time", "reading it takes too much CPU time"
+    WALL_TIME = "wall_time", "reading it takes too long"
+    CRASHED = "crashed", "its parser broke down"
+    PARSER_MISSING = "parser_missing", "the worker lacks the parser for it"
+    OCR_MISSING = "ocr_missing", "images are read where OCR is set up"
+    GATE = "gate", "the gate rejects it, or keeps it in the quarantine"
+    OUTDATED = "outdated", "a newer version of the document came before it was read"
+    ERASED = "erased", "an erasure has taken it, or a part of the document, away"
+    REFUSED = "refused", "the document cannot be stored: `problem` says why"
+
+
+class FileState(TextChoices):
+    """As its job stands; `refused` says in its `problem` why it did not become a document."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
 class EntityKind(TextChoices):
     PERSON = "person"
     PLACE = "place"
@@ -609,7 +663,7 @@ class ErrorCode(TextChoices):
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused", "the Idempotency-Key came with another body before"
     LENGTH_REQUIRED = "length_required", "the body has no length, and the web server reads no chunks"
     PRECONDITION_FAILED = "precondition_failed", "it was changed since it was read"
-    PAYLOAD_TOO_LARGE = "payload_too_large", "the body is too large"
+    PAYLOAD_TOO_LARGE = "payload_too_large", "the body, or a file in it, is too large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", "the body is not JSON"
     LLM_CONTEXT_TOO_LONG = "llm_context_too_long", "the prompt has more tokens than the language model takes"
     RATE_LIMITED = "rate_limited", "more requests than the key's limit"
@@ -627,6 +681,7 @@ class ErrorCode(TextChoices):
     LLM_BUSY = "llm_busy", "the language model is called as often at once as it may be"
     TOO_MANY_STREAMS = "too_many_streams", "the key has as many streams open as it may"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer"
+    PARSER_UNAVAILABLE = "parser_unavailable", "the server lacks the parser, or the OCR, that the file needs"
     ISSUER_UNAVAILABLE = "issuer_unavailable", "the issuer of OAuth tokens does not say what its keys are"
     ERASURE_LEDGER_UNAVAILABLE = "erasure_ledger_unavailable", "the erasure ledger cannot be written"
 

@@ -34,6 +34,7 @@ from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
 from memory.services.index import changes, embedding, marks
 from memory.services.index import upkeep as large_namespaces
+from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
@@ -330,6 +331,18 @@ def import_memories(namespace_id: int, import_id: str) -> int:
 def forget_imports() -> int:
     """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
     return import_requests.forget(now=timezone.now())
+
+
+@job
+def read_document_file(namespace_id: int, file_id: str) -> bool:
+    """Reads a file that was given as a document; False when it is over, or did not become one."""
+    return file_run.carry_out(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def forget_document_files() -> int:
+    """Deletes what came MEMOS_JOBS_KEEP_DAYS ago of files that are no document in force."""
+    return files.forget(now=timezone.now())
 
 
 @job

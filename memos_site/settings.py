@@ -536,6 +536,44 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Files -------------------------------------------------------------------------------------------------------
+env.section("Files")
+MEMOS_FILE_MAX_BYTES = env.integer(
+    "MEMOS_FILE_MAX_BYTES",
+    24 * 1024 * 1024,
+    "Largest file, in bytes, that `POST /v1/documents` takes; more is answered 413.",
+    minimum=100_000,
+    maximum=512 * 1024 * 1024,
+)
+MEMOS_PARSER_MEMORY_MB = env.integer(
+    "MEMOS_PARSER_MEMORY_MB",
+    1024,
+    "Megabytes of address space of the process that reads a file; one that needs more is refused.",
+    minimum=512,
+    maximum=65_536,
+)
+MEMOS_PARSER_SECONDS = env.integer(
+    "MEMOS_PARSER_SECONDS", 60, "Seconds after which reading a file is ended.", minimum=1, maximum=240
+)
+MEMOS_PARSER_CPU_SECONDS = env.integer(
+    "MEMOS_PARSER_CPU_SECONDS",
+    30,
+    "Seconds of CPU time, of all threads together, that reading a file may take.",
+    minimum=1,
+    maximum=600,
+)
+MEMOS_PARSER_PAGES = env.integer(
+    "MEMOS_PARSER_PAGES", 2_000, "Pages or slides of a file that is read.", minimum=1, maximum=100_000
+)
+MEMOS_OCR_FOLDER = env.text(
+    "MEMOS_OCR_FOLDER",
+    "",
+    "Folder of Tesseract's language files (`eng.traineddata`): images are read by OCR. Empty: they are refused.",
+)
+MEMOS_OCR_LANGUAGES = env.text(
+    "MEMOS_OCR_LANGUAGES", "eng", "Languages that OCR reads, as their files are called, with commas between them."
+)
+
 # --- Webhooks ----------------------------------------------------------------------------------------------------
 env.section("Webhooks")
 MEMOS_WEBHOOK_PRIVATE = env.flag(

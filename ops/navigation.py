@@ -65,6 +65,7 @@ GROUPS = (
     PageGroup(
         _("Steer"),
         (
+            Page("documents", _("Documents"), "book", "ops:documents", family="ops:document"),
             Page("imports", _("Imports"), "download", "ops:imports", family="ops:import"),
             Page("quarantine", _("Quarantine"), "quarantine", "ops:quarantine", family="ops:quarantine"),
             Page("retired", _("Retired"), "archive", "ops:retired", family="ops:retired"),

@@ -15,6 +15,7 @@ from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
 from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentViewSet
+from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
@@ -46,6 +47,12 @@ urlpatterns = [
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
+    path(
+        "v1/documents/<path:document_id>/reparse",
+        DocumentViewSet.as_view({"post": "reparse", "get": "retrieve_reparse", "delete": "destroy_reparse"}),
+    ),
+    path("v1/document-files", DocumentFileViewSet.as_view({"get": "list"})),
+    path("v1/document-files/<uuid:file_id>", DocumentFileViewSet.as_view({"get": "retrieve"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path(
         "v1/memories",

@@ -6,6 +6,7 @@ from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.cube import Cube, CubeShare
 from memory.models.document import Document, DocumentChunk
+from memory.models.document_file import DocumentFile, DocumentFilePart
 from memory.models.entity import (
     Entity,
     EntityAlias,
@@ -52,6 +53,8 @@ __all__ = [
     "CubeShare",
     "Document",
     "DocumentChunk",
+    "DocumentFile",
+    "DocumentFilePart",
     "EmbeddingModel",
     "Entity",
     "EntityAlias",

@@ -21,6 +21,7 @@ from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.later import Later
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
+from memory.text.places import name_place
 from memory.text.utterances import live_text
 from memory.types import Scope
 
@@ -109,6 +110,11 @@ class Hit:
     def score(self) -> float:
         """The score that the ranking follows."""
         return self.candidate.score
+
+    @property
+    def place(self) -> str:
+        """Where in its document a chunk stands, as `page 3, Invoices > Totals`; empty for what is no chunk."""
+        return name_place(self.metadata) if self.turn < 0 else ""
 
     @property
     def similarity(self) -> float:

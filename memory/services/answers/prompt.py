@@ -45,7 +45,8 @@ def _message(role: str, content: str) -> Mapping[str, str]:
 def _line(source: AnswerSource) -> str:
     hit = source.hit
     quoted = QUOTED if hit.suspected else ""
-    return _indent(f"[{source.n}] {hit.occurred_at:%Y-%m-%d}, {hit.speaker or hit.role}{quoted}: {hit.text}")
+    whose = ", ".join(filter(None, (hit.speaker or hit.role, hit.place)))
+    return _indent(f"[{source.n}] {hit.occurred_at:%Y-%m-%d}, {whose}{quoted}: {hit.text}")
 
 
 def _indent(text: str) -> str:

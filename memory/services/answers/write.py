@@ -136,4 +136,4 @@ def _turn(hit: Hit) -> Turn:
 
 
 def _quote(hit: Hit, number: int, text: str, at: int | None, supported: bool) -> Quote:
-    return Quote(number, hit.id, text, hit.speaker, hit.occurred_at, hit.suspected, at, supported)
+    return Quote(number, hit.id, text, hit.speaker, hit.occurred_at, hit.suspected, at, supported, hit.place)

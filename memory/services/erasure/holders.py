@@ -392,6 +392,23 @@ _IMPORTS = (
     "memory_memoryimport i WHERE i.namespace_id = %(namespace_id)s AND %(whole)s AND i.created_at <= %(asked_at)s"
 )
 
+# Files that became a document that is erased whole, or wait to be read, or what the quarantine keeps of them.
+_DOCUMENT_FILES = f"""
+memory_documentfile f WHERE f.namespace_id = %(namespace_id)s AND (
+    %(whole)s AND f.created_at <= %(asked_at)s
+    OR f.session = %(session)s AND %(session)s <> '' AND f.created_at <= %(asked_at)s
+    OR f.quarantine_id IS NOT NULL AND {_is_erased("f.quarantine_id")}
+    OR f.document_key IN (SELECT d.id FROM {_DOCUMENTS}))
+"""
+# The original of a document has what each of its chunks says: it goes with the first of them.
+_ORIGINALS = f"""
+memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id IN (
+    SELECT f.id FROM {_DOCUMENT_FILES}
+    UNION SELECT f.id FROM memory_documentfile f JOIN memory_erasedsession s
+        ON s.namespace_id = f.namespace_id AND s.session = 'document:' || f.document_key AND s.first_turn < 0
+    WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
@@ -440,6 +457,16 @@ HOLDERS: tuple[Holder, ...] = (
             f"AND t.id IN (SELECT e.memory_id FROM {_ERASED})"
         ),
         _clear_memories,
+    ),
+    Holder(
+        "memory_documentfilepart",
+        _count_with(f"SELECT count(*) FROM {_ORIGINALS}"),
+        sweep=_count_with(f"DELETE FROM {_ORIGINALS}"),
+    ),
+    Holder(
+        "memory_documentfile",
+        _count_with(f"SELECT count(*) FROM {_DOCUMENT_FILES}"),
+        sweep=_delete_in_order("memory_documentfile", "f", _DOCUMENT_FILES),
     ),
     Holder(
         "memory_document",
