@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, JobState
+from memory.enums import AuditEvent, JobPriority, JobState
 from memory.errors import MemosError
 from memory.models import Job, Namespace
 from memory.models.job import OPEN
@@ -146,6 +146,7 @@ def send_again(job: Job, *, due: datetime | None = None) -> None:
         kind=job.kind,
         arguments=job.arguments,
         seconds=job.seconds,
+        priority=JobPriority(job.priority),
         due=due,
     )
 
@@ -215,7 +216,8 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             if isinstance(error, Exception):
                 send_again(job, due=now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS))
         elif asked_again:
-            kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once)
+            priority = JobPriority(job.priority)
+            kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once, priority=priority)
             enqueue(kind, *job.arguments, seconds=job.seconds)
 
 
