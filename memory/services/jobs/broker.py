@@ -43,7 +43,7 @@ class _Message(NamedTuple):
 
 
 class FairBroker(ORM):
-    """Takes the next message as `lanes` says. What was taken is hidden for MEMOS_JOB_RETRY_SECONDS and then comes again.
+    """Takes the next message as `lanes` says. One that is not acknowledged comes again after MEMOS_JOB_RETRY_SECONDS.
 
     `message_id` is that of the message that it was given last.
     """
@@ -124,5 +124,3 @@ class FairBroker(ORM):
         under_way = OrmQ.objects.filter(pk__in=self._bulk, lock__gt=timezone.now())
         self._bulk = set(under_way.values_list("pk", flat=True))
         return len(self._bulk) < most
-
-

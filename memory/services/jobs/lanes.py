@@ -1,4 +1,4 @@
-"""In which order what waits is taken: a lane for each priority and one for the clock, and in each the namespaces in turn.
+"""In which order what waits is taken: a lane for each priority and one for the clock, in each the namespaces in turn.
 
 A message of the queue says by its key whose it is, so that the next one of each lane is a look into an index.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django_q.brokers.orm import ORM
@@ -45,7 +46,7 @@ class NewTurns:
 
 def bring_forward(*, now: datetime) -> int:
     """Queues the runs of FOLLOWING now, unless they were less than LOOK_SECONDS ago; returns how many."""
-    parameters = {"now": now, "following": list(FOLLOWING), "apart": timedelta(seconds=LOOK_SECONDS)}
+    parameters: dict[str, Any] = {"now": now, "following": list(FOLLOWING), "apart": timedelta(seconds=LOOK_SECONDS)}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_BRING_FORWARD, parameters)
         rows = cursor.fetchall()

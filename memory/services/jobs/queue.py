@@ -67,9 +67,7 @@ RETURNING id, state, queue_message_id, priority
 """
 
 
-def enqueue(
-    kind: Kind, *arguments: int | str, seconds: int | None = None, priority: JobPriority | None = None
-) -> str:
+def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, priority: JobPriority | None = None) -> str:
     """Queues a job of `kind` with ids and names as arguments; returns its id, or that of the one there is already.
 
     It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. Its priority is that of its kind where none is given; one that
@@ -96,9 +94,7 @@ def enqueue(
         )
         key = key_of(JobPriority(kept), namespace_id)
         # One that waits is moved to the lane of its priority.
-        if job_id == new or (
-            state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)
-        ):
+        if job_id == new or (state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)):
             send(
                 job_id,
                 namespace_id=namespace_id,
