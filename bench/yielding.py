@@ -1,12 +1,13 @@
 #!/usr/bin/env python
 """How much of the machine the worker leaves to requests: the same load with the worker at work, and with it held still.
 
-    python bench/yielding.py http://127.0.0.1:8000 --key mos_… --worker PID
+    python bench/yielding.py http://127.0.0.1:8000 --key mos_… --server PID
 
-Fills a namespace with turns while the worker (the process PID and all below it, of this machine) is held by SIGSTOP, so
-that there is much to do in the background, then sends queries with eight clients in windows of some seconds, with the
-worker held in every other one; then the same with batches. Prints one JSON object: requests a second in both kinds of
-windows, and the ratio of their sums. Windows alternate, so that a machine that others use, too, slows both alike.
+`--server` is the process of `make run`; the worker is found below it. Fills a namespace with turns while the worker is
+held by SIGSTOP, so that there is much to do in the background, then sends queries with eight clients in windows of some
+seconds, with the worker held in every other one; then the same with batches. Prints one JSON object: requests a second
+in both kinds of windows, their ratio, and the processor time that all of MemOS took for a request: where others use the
+machine, too, the ratio of those says what the worker takes.
 """
 
 from __future__ import annotations
@@ -60,22 +61,44 @@ def count_in(seconds: float, clients: int, send: Callable[[int], int]) -> float:
     return total / (time.perf_counter() - started)
 
 
-def alternate(pid: int, windows: int, measure: Callable[[], float]) -> dict[str, float]:
+def worker_of(server: int) -> int:
+    """The process of the worker that all others of it are below."""
+    for process in psutil.Process(server).children(recursive=True):
+        if process.cmdline() and "qcluster worker" in process.cmdline()[0]:
+            return process.pid
+    raise SystemExit(f"There is no worker below the process {server}.")
+
+
+def processor_seconds(server: int) -> float:
+    """What the server's processes have used of processors until now."""
+    total = 0.0
+    for process in psutil.Process(server).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def alternate(server: int, windows: int, seconds: float, clients: int, send: Callable[[int], int]) -> dict[str, object]:
     """Figures with the worker held and at work, window by window."""
-    held, working = [], []
+    worker = worker_of(server)
+    rates: dict[str, list[float]] = {"held": [], "working": []}
+    costs: dict[str, list[float]] = {"held": [], "working": []}
     for _ in range(windows):
-        send_signal(pid, signal.SIGSTOP)
-        held.append(measure())
-        send_signal(pid, signal.SIGCONT)
-        # It has to see that there is load.
-        time.sleep(0.2)
-        working.append(measure())
-    ratios = [mine / other for mine, other in zip(working, held, strict=True)]
+        for state, number in (("held", signal.SIGSTOP), ("working", signal.SIGCONT)):
+            send_signal(worker, number)
+            used, started = processor_seconds(server), time.perf_counter()
+            rate = count_in(seconds, clients, send)
+            count = rate * (time.perf_counter() - started)
+            rates[state].append(rate)
+            costs[state].append((processor_seconds(server) - used) / count * 1000)
+    mean = {state: statistics.mean(values) for state, values in rates.items()}
+    cost = {state: statistics.mean(values) for state, values in costs.items()}
     return {
-        "held": round(statistics.mean(held), 1),
-        "working": round(statistics.mean(working), 1),
-        "ratio": round(sum(working) / sum(held), 3),
-        "ratio_median": round(statistics.median(ratios), 3),
+        "per_second": {state: round(value, 1) for state, value in mean.items()},
+        "ratio": round(mean["working"] / mean["held"], 3),
+        "processor_ms_each": {state: round(value, 2) for state, value in cost.items()},
+        "ratio_by_processor": round(cost["held"] / cost["working"], 3),
     }
 
 
@@ -83,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base")
     parser.add_argument("--key", required=True)
-    parser.add_argument("--worker", type=int, required=True)
+    parser.add_argument("--server", type=int, required=True)
     parser.add_argument("--turns", type=int, default=6000)
     parser.add_argument("--windows", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=8.0)
@@ -115,20 +138,19 @@ def main() -> None:
         client.post("/v1/query", body)
         return 1
 
+    worker = worker_of(options.server)
     try:
-        send_signal(options.worker, signal.SIGSTOP)
+        send_signal(worker, signal.SIGSTOP)
         for number in range(options.turns // 200):
             batch(number, namespace)
         for number in range(50):
             query(number)
-        result: dict[str, object] = {
-            "query_8": alternate(options.worker, options.windows, lambda: count_in(options.seconds, 8, query))
-        }
-        result["batch"] = alternate(options.worker, options.windows, lambda: count_in(options.seconds, 1, batch))
-        send_signal(options.worker, signal.SIGSTOP)
+        common = (options.server, options.windows, options.seconds)
+        result: dict[str, object] = {"query_8": alternate(*common, 8, query), "batch": alternate(*common, 1, batch)}
+        send_signal(worker, signal.SIGSTOP)
         result["engine"] = engine_alone(texts[:1000], options.model_dir)
     finally:
-        send_signal(options.worker, signal.SIGCONT)
+        send_signal(worker, signal.SIGCONT)
     print(json.dumps(result))
 
 
