@@ -25,9 +25,10 @@ UNKNOWN_SHARE = 0.5
 # What has waited for longer is given more time, and from URGENT_LAG on all of it, whatever requests do.
 PATIENT_LAG = timedelta(seconds=120)
 URGENT_LAG = timedelta(seconds=240)
-# One pause; shorter ones are added up.
-LONGEST_PAUSE_SECONDS = 1.0
+# Shorter pauses are added up; in a long one the work looks up after each LOOK_SECONDS whether it still has to wait.
 SHORTEST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
 # How old what is known of the load, of those that wait and of the lag may be.
 LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
@@ -136,9 +137,12 @@ class Pace:
         self._resumed_at = now
 
     def _pause(self) -> None:
-        if _process.owed >= SHORTEST_PAUSE_SECONDS:
-            time.sleep(_process.owed)
-            _process.owed = 0.0
+        """Waits for what is owed, as long as there is load, and nobody more urgent waits for this job's end."""
+        while _process.owed >= SHORTEST_PAUSE_SECONDS and not self._look_at_others()[0]:
+            step = min(LOOK_SECONDS, _process.owed)
+            time.sleep(step)
+            is_quiet = share_of(_process.reader.read(), self._lag) == 1.0
+            _process.owed = 0.0 if is_quiet else _process.owed - step
         self._resumed_at = time.monotonic()
 
     def _look_at_others(self) -> tuple[bool, bool]:
