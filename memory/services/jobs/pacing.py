@@ -32,6 +32,8 @@ LOOK_SECONDS = 1.0
 # How old what is known of the load, of those that wait and of the lag may be.
 LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
+# Whoever waits, a job does something before it ends.
+LEAST_SECONDS = 1.0
 LAG_SECONDS = 10.0
 
 # Jobs that were never begun, so that one between two attempts stops nobody.
@@ -121,7 +123,8 @@ class Pace:
         self._reckon()
         self._pause()
         more_urgent, as_urgent = self._look_at_others()
-        return more_urgent or (as_urgent and time.monotonic() - self._begun_at > at_least)
+        ran = time.monotonic() - self._begun_at
+        return (more_urgent and ran > LEAST_SECONDS) or (as_urgent and ran > at_least)
 
     def end(self) -> None:
         """Leaves the pause for what was done last to the next job."""

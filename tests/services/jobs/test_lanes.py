@@ -115,7 +115,7 @@ def test_of_several_workers_one_is_left_for_what_is_not_bulk(settings):
     assert broker.dequeue() is None
     fill(2, 1)
     assert take(broker, 1) == [key_of(JobPriority.NORMAL, 2)]
-    # One has ended; the worker of the other was killed, and its message has come again.
+    # The job of one has ended.
     broker.acknowledge(handed[0])
     assert len(broker.dequeue() or []) == 1
     assert broker.dequeue() is None
