@@ -131,12 +131,12 @@ def _count_batch(*, now: datetime) -> tuple[int, bool]:
             cursor.execute(_COUNT, parameters)
             read, last, used, _, asked = cursor.fetchone()
         # While the memories are locked: an erasure that comes now finds what is noted of them.
-        asked_for.note_asked([_asked(*row) for row in orjson.loads(asked or "[]")])
+        asked_for.note_asked([_read_asked(*row) for row in orjson.loads(asked or "[]")])
         if last is not None or after != mark.position:
             mark.position = last or after
             mark.save(update_fields=["position"])
     return int(used), read == EVENTS
 
 
-def _asked(namespace_id: int, session: str, memory_id: str, times: int, at: float) -> Asked:
+def _read_asked(namespace_id: int, session: str, memory_id: str, times: int, at: float) -> Asked:
     return Asked(namespace_id, session, uuid.UUID(memory_id), times, datetime.fromtimestamp(at, UTC))
