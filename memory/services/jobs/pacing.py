@@ -29,6 +29,9 @@ URGENT_LAG = timedelta(seconds=240)
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 10.0
 LOOK_SECONDS = 1.0
+# A step takes PostgreSQL's and the embedding's time besides its own. What is more than this many times its own is no work:
+# it waits for a language model, or for a processor that others have.
+WORK_PER_OWN = 3.0
 # How old what is known of the load, of those that wait and of the lag may be.
 LOAD_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
@@ -98,7 +101,8 @@ class Pace:
     def __init__(self, *, priority: JobPriority, namespace_id: int) -> None:
         self._priority = priority
         self._namespace_id = namespace_id
-        self._begun_at = self._resumed_at = self._others_at = time.monotonic()
+        self._begun_at = self._others_at = time.monotonic()
+        self._resume()
         self._others: tuple[bool, bool] = (False, False)
         self._lag = timedelta()
         self._lag_at = float("-inf")
@@ -133,11 +137,19 @@ class Pace:
 
     def _reckon(self) -> None:
         """Adds the pause for the work since the last one."""
-        now = time.monotonic()
         share = share_of(_process.reader.read(), self._lag)
-        pause = (now - self._resumed_at) * (1.0 / share - 1.0)
+        pause = self._take_work() * (1.0 / share - 1.0)
         _process.owed = min(LONGEST_PAUSE_SECONDS, _process.owed + pause) if pause else 0.0
-        self._resumed_at = now
+
+    def _take_work(self) -> float:
+        """Seconds of work since the last time."""
+        seconds = time.monotonic() - self._resumed_at
+        own = time.process_time() - self._used
+        self._resume()
+        return min(seconds, WORK_PER_OWN * own)
+
+    def _resume(self) -> None:
+        self._resumed_at, self._used = time.monotonic(), time.process_time()
 
     def _pause(self) -> None:
         """Waits for what is owed, as long as there is load, and nobody more urgent waits for this job's end."""
@@ -146,7 +158,7 @@ class Pace:
             time.sleep(step)
             is_quiet = share_of(_process.reader.read(), self._lag) == 1.0
             _process.owed = 0.0 if is_quiet else _process.owed - step
-        self._resumed_at = time.monotonic()
+        self._resume()
 
     def _look_at_others(self) -> tuple[bool, bool]:
         now = time.monotonic()

@@ -23,10 +23,17 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 1_000.0
-        self.slept = 0.0
+        self.slept = self.used = 0.0
 
     def monotonic(self) -> float:
         return self.now
+
+    def process_time(self) -> float:
+        return self.used
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+        self.used += seconds
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -107,15 +114,24 @@ def test_work_pauses_in_proportion_and_not_at_all_in_quiet_or_for_a_person(clock
     ):
         load_is(load, clock)
         job, clock.slept = pace(priority), 0.0
-        clock.now += 0.05
+        clock.work(0.05)
         assert not job.give_way()
         assert clock.slept == pytest.approx(seconds)
+
+
+def test_waiting_for_a_model_is_no_work(clock):
+    load_is(2.0, clock)
+    job = pace()
+    clock.work(0.01)
+    clock.now += 5.0
+    job.give_way()
+    assert clock.slept == pytest.approx(pacing.WORK_PER_OWN * 0.01 * (1 / BUSY_SHARE - 1))
 
 
 def test_a_job_pauses_for_the_one_before_it(clock):
     load_is(4.0, clock)
     first = pace()
-    clock.now += 0.02
+    clock.work(0.02)
     first.end()
     assert clock.slept == 0.0
     pace(JobPriority.INTERACTIVE).begin()
@@ -127,7 +143,7 @@ def test_a_job_pauses_for_the_one_before_it(clock):
 def test_what_has_waited_for_minutes_is_given_all_the_time_there_is(clock):
     load_is(4.0, clock)
     job = pace()
-    clock.now += 0.05
+    clock.work(0.05)
     job.give_way(lag=lambda: URGENT_LAG)
     assert clock.slept == 0.0
 
