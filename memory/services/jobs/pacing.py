@@ -29,8 +29,8 @@ URGENT_LAG = timedelta(seconds=240)
 SHORTEST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 10.0
 LOOK_SECONDS = 1.0
-# A step takes PostgreSQL's and the embedding's time besides its own. What is beyond this many times its own is no work: it
-# waits for a language model, or for a processor that others have.
+# A step takes PostgreSQL's and the embedding's time besides its own. What is beyond this many times its own is no work,
+# but waiting: for a language model, or for a processor that others have.
 WORK_PER_OWN = 3.0
 # How old what is known of the load, of those that wait and of the lag may be.
 LOAD_SECONDS = 1.0
