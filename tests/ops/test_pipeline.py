@@ -113,9 +113,10 @@ def test_a_job_is_shown_closely_with_what_it_made(world, staff):
 
 def test_it_says_who_waits_and_how_far_the_background_is_behind(world, staff, grant_console):
     Job.objects.across_namespaces().delete()
-    for scope, count in ((world.harbour, 3), (world.bakery, 1)):
+    bakery = Memory.objects.across_namespaces().get(pk=world.elsewhere).namespace_id
+    for namespace_id, count in ((world.harbour.namespace_id, 3), (bakery, 1)):
         for number in range(count):
-            enqueue(CONDENSE, scope.namespace_id, f"s{number}")
+            enqueue(CONDENSE, namespace_id, f"s{number}")
     Memory.objects.across_namespaces().update(created_at=timezone.now() - timedelta(minutes=9))
 
     def waiting(client: Client) -> dict[str, str]:
