@@ -96,7 +96,8 @@ def test_nothing_is_counted_for_it_while_redis_is_away_and_uses_are(alice, kiln,
 
 def test_an_erased_memory_leaves_no_trace_of_what_was_asked(alice, kiln):
     ask(alice, 3)
-    keys = lambda: redis_store.call(lambda client: client.keys("memos:asked:1:*"))  # noqa: E731
+    pattern = f"memos:asked:1:{alice.scope.namespace_id}:*"
+    keys = lambda: redis_store.call(lambda client: client.keys(pattern))  # noqa: E731
     assert keys()
     body = {"namespace": "alice", "memory_ids": [kiln], "reason": "test", "confirm": "alice"}
     erasure = alice.post("/v1/erasures", body)
