@@ -13,7 +13,7 @@ from memory.stores.redis import call
 FORGOTTEN_SECONDS = 3600
 
 
-class Asked(NamedTuple):
+class AskedMemory(NamedTuple):
     """`times` more questions of a session have brought the memory back, the last one `at`."""
 
     namespace_id: int
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     at: datetime
 
 
-def count(asked: Sequence[Asked]) -> list[int]:
+def count(asked: Sequence[AskedMemory]) -> list[int]:
     """Adds what was asked; returns how often each was within FORGOTTEN_SECONDS of one time to the next. Raises
     RedisAway."""
 

@@ -22,7 +22,7 @@ NEWEST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RepeatedAsking:
     """That a session's questions brought a memory back `times` times, the last time `at`."""
 
     session: str
@@ -51,7 +51,7 @@ def newest(namespace_id: int, *, limit: int, hours: int, now: datetime) -> list[
     return [uuid.UUID(value.decode()) for value in found]
 
 
-def keep(namespace_id: int, askings: Mapping[uuid.UUID, Asking], *, hours: int) -> None:
+def keep(namespace_id: int, askings: Mapping[uuid.UUID, RepeatedAsking], *, hours: int) -> None:
     """Has working memory name memories that were asked for, from the last time on, and say why. Raises RedisAway."""
 
     def run(client: Any) -> None:
@@ -78,12 +78,13 @@ def keep(namespace_id: int, askings: Mapping[uuid.UUID, Asking], *, hours: int) 
     call(run)
 
 
-def askings(namespace_id: int) -> dict[uuid.UUID, Asking]:
+def askings(namespace_id: int) -> dict[uuid.UUID, RepeatedAsking]:
     """Of the memories that are named because they were asked for, by whom. Raises RedisAway."""
     found = call(lambda client: client.hgetall(_key_of_askings(namespace_id)))
     values = {uuid.UUID(key.decode()): orjson.loads(value) for key, value in found.items()}
     return {
-        one: Asking(session, times, datetime.fromtimestamp(at, UTC)) for one, (session, times, at) in values.items()
+        one: RepeatedAsking(session, times, datetime.fromtimestamp(at, UTC))
+        for one, (session, times, at) in values.items()
     }
 
 

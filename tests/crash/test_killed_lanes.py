@@ -15,7 +15,7 @@ from tests.crash.cluster import Cluster, waiting_model
 from tests.crash.server import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
-EACH = 120
+EACH = 40
 KIND = Kind("project_memories", once=False)
 
 

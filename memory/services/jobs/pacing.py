@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memory.enums import JobPriority
@@ -139,7 +140,9 @@ class Pace:
         """Adds the pause for the work since the last one."""
         share = share_of(_process.reader.read(), self._lag)
         pause = self._take_work() * (1.0 / share - 1.0)
-        _process.owed = min(LONGEST_PAUSE_SECONDS, _process.owed + pause) if pause else 0.0
+        # A pause counts for the time that a job may take.
+        longest = min(LONGEST_PAUSE_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS / 6)
+        _process.owed = min(longest, _process.owed + pause) if pause else 0.0
 
     def _take_work(self) -> float:
         """Seconds of work since the last time."""

@@ -12,8 +12,8 @@ from memory.errors import RedisAway
 from memory.models import Memory
 from memory.services.tenancy.policy import in_force
 from memory.stores import asked, working
-from memory.stores.asked import Asked
-from memory.stores.working import Asking
+from memory.stores.asked import AskedMemory
+from memory.stores.working import RepeatedAsking
 
 log = logging.getLogger("memos.working")
 
@@ -23,7 +23,7 @@ OFTEN = 3
 MOST_EACH = 5
 
 
-def note_asked(found: Sequence[Asked]) -> int:
+def note_asked(found: Sequence[AskedMemory]) -> int:
     """Counts what questions brought back; returns how many memories working memory keeps for it. With Redis away, none.
 
     Memories that the gate or a person doubts stay out, as they do when they are new.
@@ -37,22 +37,22 @@ def note_asked(found: Sequence[Asked]) -> int:
         return 0
 
 
-def _choose(often: Sequence[tuple[Asked, int]]) -> dict[int, dict[UUID, Asking]]:
+def _choose(often: Sequence[tuple[AskedMemory, int]]) -> dict[int, dict[UUID, RepeatedAsking]]:
     """Of each session the memories that it asked for most; of a memory the session that asked most."""
-    by_session: dict[tuple[int, str], list[tuple[Asked, int]]] = defaultdict(list)
+    by_session: dict[tuple[int, str], list[tuple[AskedMemory, int]]] = defaultdict(list)
     for one, total in often:
         by_session[one.namespace_id, one.session].append((one, total))
-    chosen: dict[int, dict[UUID, Asking]] = defaultdict(dict)
+    chosen: dict[int, dict[UUID, RepeatedAsking]] = defaultdict(dict)
     for (namespace_id, session), own in sorted(by_session.items()):
         own.sort(key=lambda pair: (-pair[1], pair[0].memory_id))
         for one, total in own[:MOST_EACH]:
             known = chosen[namespace_id].get(one.memory_id)
             if known is None or known.times < total:
-                chosen[namespace_id][one.memory_id] = Asking(session, total, one.at)
+                chosen[namespace_id][one.memory_id] = RepeatedAsking(session, total, one.at)
     return chosen
 
 
-def _keep(namespace_id: int, askings: dict[UUID, Asking]) -> int:
+def _keep(namespace_id: int, askings: dict[UUID, RepeatedAsking]) -> int:
     rows = Memory.objects.filter(namespace_id=namespace_id, pk__in=askings).active().exclude(review=Review.SUSPECTED)
     kept = {one: askings[one] for one in rows.values_list("pk", flat=True)}
     if kept:

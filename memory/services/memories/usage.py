@@ -16,7 +16,7 @@ from memory.models import UpkeepMark
 from memory.models.keys import first_id_of
 from memory.services.jobs import runner
 from memory.services.memories import asked_for
-from memory.stores.asked import Asked
+from memory.stores.asked import AskedMemory
 from memory.types import Scope
 
 USES = "uses"
@@ -138,5 +138,5 @@ def _count_batch(*, now: datetime) -> tuple[int, bool]:
     return int(used), read == EVENTS
 
 
-def _read_asked(namespace_id: int, session: str, memory_id: str, times: int, at: float) -> Asked:
-    return Asked(namespace_id, session, uuid.UUID(memory_id), times, datetime.fromtimestamp(at, UTC))
+def _read_asked(namespace_id: int, session: str, memory_id: str, times: int, at: float) -> AskedMemory:
+    return AskedMemory(namespace_id, session, uuid.UUID(memory_id), times, datetime.fromtimestamp(at, UTC))

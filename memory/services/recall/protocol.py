@@ -14,7 +14,7 @@ from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall.search import Ask, questions
 from memory.services.recall.working_memory import newest_ids, texts_of, why_asked
-from memory.stores.working import Asking
+from memory.stores.working import RepeatedAsking
 from memory.types import Idempotency, NewDocument, NewMemory, Scope
 
 SESSION = "default"
@@ -106,7 +106,7 @@ def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
     ]
 
 
-def _why(source: str, asked: Asking | None) -> str:
+def _why(source: str, asked: RepeatedAsking | None) -> str:
     if source == COLD:
         return "nearest by meaning"
     if asked is None:

@@ -28,7 +28,7 @@ def newest_ids(scope: Scope, *, now: datetime) -> list[uuid.UUID]:
         return []
 
 
-def why_asked(scope: Scope) -> dict[uuid.UUID, working.Asking]:
+def why_asked(scope: Scope) -> dict[uuid.UUID, working.RepeatedAsking]:
     """Of what working memory names because a session keeps asking for it: which one, how often; nothing while Redis is
     away."""
     try:

@@ -12,7 +12,7 @@ from memory.models import Memory
 from memory.services.memories import asked_for, usage
 from memory.stores import asked, working
 from memory.stores import redis as redis_store
-from memory.stores.asked import Asked
+from memory.stores.asked import AskedMemory
 from tests.job_queue import work_off
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,9 @@ def test_what_is_new_says_so(alice, remember):
 @pytest.mark.parametrize("fields", [{"review": "suspected"}, {"state": MemoryState.ARCHIVED}])
 def test_what_is_doubted_or_archived_stays_out(alice, kiln, fields):
     Memory.objects.across_namespaces().filter(pk=kiln).update(**fields)
-    found = Asked(alice.scope.namespace_id, "s9", Memory.objects.across_namespaces().get(pk=kiln).pk, 5, timezone.now())
+    found = AskedMemory(
+        alice.scope.namespace_id, "s9", Memory.objects.across_namespaces().get(pk=kiln).pk, 5, timezone.now()
+    )
     assert asked_for.note_asked([found]) == 0
     assert named(alice) == []
 
@@ -77,7 +79,7 @@ def test_a_session_that_asks_about_everything_leaves_room_for_others(alice, reme
     working.forget(alice.scope.namespace_id)
     rows = {str(row.pk): row.pk for row in Memory.objects.across_namespaces().filter(pk__in=ids)}
     found = [
-        Asked(alice.scope.namespace_id, "s9", rows[one], 3 + place, now + timedelta(seconds=place))
+        AskedMemory(alice.scope.namespace_id, "s9", rows[one], 3 + place, now + timedelta(seconds=place))
         for place, one in enumerate(ids)
     ]
     assert asked_for.note_asked(found) == asked_for.MOST_EACH
