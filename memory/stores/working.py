@@ -81,11 +81,8 @@ def keep(namespace_id: int, askings: Mapping[uuid.UUID, RepeatedAsking], *, hour
 def askings(namespace_id: int) -> dict[uuid.UUID, RepeatedAsking]:
     """Of the memories that are named because they were asked for, by whom. Raises RedisAway."""
     found = call(lambda client: client.hgetall(_key_of_askings(namespace_id)))
-    values = {uuid.UUID(key.decode()): orjson.loads(value) for key, value in found.items()}
-    return {
-        one: RepeatedAsking(session, times, datetime.fromtimestamp(at, UTC))
-        for one, (session, times, at) in values.items()
-    }
+    values = ((uuid.UUID(key.decode()), *orjson.loads(value)) for key, value in found.items())
+    return {one: RepeatedAsking(name, times, datetime.fromtimestamp(at, UTC)) for one, name, times, at in values}
 
 
 def everything(namespace_id: int) -> list[uuid.UUID]:
