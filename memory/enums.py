@@ -1,6 +1,6 @@
 """The words that rows, requests and answers share."""
 
-from django.db.models import TextChoices
+from django.db.models import IntegerChoices, TextChoices
 
 # The search arms, whose candidates are joined: by meaning and by words.
 ARMS = ("dense", "lexical")
@@ -411,6 +411,14 @@ class JobState(TextChoices):
     DONE = "done"
     FAILED = "failed"
     DISCARDED = "discarded"
+
+
+class JobPriority(IntegerChoices):
+    """How soon a job is begun. What is bulk gives way while it runs, too."""
+
+    INTERACTIVE = 0, "interactive"
+    NORMAL = 1, "normal"
+    BULK = 2, "bulk"
 
 
 class DocumentFormat(TextChoices):

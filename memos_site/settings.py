@@ -800,12 +800,14 @@ CACHES = {
 Q_CLUSTER = {
     "name": "memos",
     "orm": "default",
+    "broker_class": "memory.services.jobs.broker.FairBroker",
     "workers": MEMOS_JOB_WORKERS,
     "timeout": MEMOS_JOB_TIMEOUT_SECONDS,
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,
     "ack_failures": False,
-    "queue_limit": MEMOS_JOB_WORKERS,
+    # What was taken from the queue for a worker cannot be overtaken any more.
+    "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,
     "guard_cycle": 1,

@@ -129,6 +129,7 @@ APP_NAMES = (
     _("purpose"),
     _("quarantined item"),
     _("quarantined items"),
+    _("priority"),
     _("query text"),
     _("querystring"),
     _("queued at"),
@@ -212,6 +213,7 @@ HELP = (
     _("SHA-256 of the dataset's files, or of the judgements"),
     _("The list's model, for example memory.memory"),
     _("What was left out or cut, in words"),
+    _("Who waits for it: a person, nobody, or nobody for hours"),
     _("What wrote the card: extractive, or the language model's name"),
     _("When it was marked last"),
     _("Why it was discarded"),
@@ -289,6 +291,9 @@ VALUES = (
     pgettext_lazy("value", "Edit"),
     pgettext_lazy("value", "Restore"),
     pgettext_lazy("value", "Waiting"),
+    pgettext_lazy("value", "bulk"),
+    pgettext_lazy("value", "interactive"),
+    pgettext_lazy("value", "normal"),
 )
 
 KINDS_OF_MEMORIES = (
