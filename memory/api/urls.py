@@ -14,7 +14,6 @@ from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
 from memory.api.views.cubes import CubeViewSet
-from memory.api.views.documents import DocumentViewSet
 from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
