@@ -48,6 +48,7 @@ EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
 CHANGE_MEMORIES = Kind("change_memories")
 IMPORT = Kind("import_memories")
+BUILD_ACTIVATION = Kind("build_activation")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import ProcedureKind
 from memory.models import Procedure
 from memory.models.sql import fetch
+from memory.retrieval.procedural import describe_entry, select_procedural
 from memory.services.summaries import refresh
 from memory.services.summaries.stale import without
 from memory.types import Scope
@@ -98,7 +97,7 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
     if identity and stale:
         text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
     summary = Summary(identity, text, token_original) if identity else None
-    procedural = _procedural(orjson.loads(procedures) if procedures else [])
+    procedural = select_procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(
         summary, summary_due and as_of is None, messages, covered if summary else 0, procedural, pinned
     )
@@ -106,7 +105,7 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
 
 def procedure(entry: Procedure) -> dict[str, Any]:
     """A registry entry as clients see it."""
-    return _to_dict(
+    return describe_entry(
         {
             "kind": entry.kind,
             "name": entry.name,
@@ -116,16 +115,3 @@ def procedure(entry: Procedure) -> dict[str, Any]:
             "parameters": entry.parameters,
         }
     )
-
-
-def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The prompt (the namespace's own goes before a shared one) and all tools."""
-    prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
-    tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
-    return {"prompt": _to_dict(prompts[0]) if prompts else None, "tools": [_to_dict(entry) for entry in tools]}
-
-
-def _to_dict(entry: dict[str, Any]) -> dict[str, Any]:
-    common = {name: entry[name] for name in ("name", "version", "description")}
-    own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
-    return {**common, own: entry[own]}
