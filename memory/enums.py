@@ -435,7 +435,7 @@ class DropReason(TextChoices):
     MEMORY = "memory", "a memory that it holds was changed, superseded or deleted"
     ERASED = "erased", "a memory that it holds was erased"
     PREFIX = "prefix", "the namespace's prefix is another"
-    ASKED = "asked", "a caller dropped it"
+    ASKED = "asked", "somebody dropped it, or turned activation memory off"
     BUDGET = "budget", "others were used since, and the folder was full"
     LOST = "lost", "its file is missing or another"
     INTERRUPTED = "interrupted", "its build broke off"

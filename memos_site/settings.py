@@ -613,8 +613,8 @@ env.section("Activation memory")
 MEMOS_ACTIVATION_DIR = env.text(
     "MEMOS_ACTIVATION_DIR",
     "",
-    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server writes and reads "
-    "it as well (its `--slot-save-path`), and so does every web process and worker. Empty: there are none.",
+    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server writes and "
+    "reads it as well (its `--slot-save-path`), and so does every web process and worker. Empty: there are none.",
 )
 MEMOS_ACTIVATION_BYTES = env.integer(
     "MEMOS_ACTIVATION_BYTES",

@@ -88,10 +88,13 @@ def enqueue_build(namespace_id: int, engine: str, form: str, model: str) -> str:
 
 
 def build(scope: Scope, *, engine: ActivationEngine, form: PromptForm, model: str, clock: Clock) -> uuid.UUID | None:
-    """Builds the cache of the prefix as it is now; None when there is one, or no prefix (any more).
+    """Builds the cache of the prefix as it is now; None when there is one, when there is no prefix (any more), or the
+    cube has no activation memory (any more).
 
     Raises Conflict, LLMUnavailable and its kinds, OSError; then there is neither row nor file.
     """
+    if not caches.is_on(scope.namespace_id):
+        return None
     folder = caches.require_folder()
     label, by = choose_engine(engine, model, namespace_id=scope.namespace_id)
     order = _CacheOrder(scope, engine, form, label, by, folder, clock)

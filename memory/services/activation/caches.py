@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import transaction
 
 from memory import audit
-from memory.enums import ActivationState, AuditEvent, DropReason
+from memory.enums import ActivationState, AuditEvent, CubeKind, DropReason
 from memory.errors import Conflict, NotFound
-from memory.models import ActivationCache, Namespace
+from memory.models import ActivationCache, Cube, Namespace
 from memory.models.locks import Lock, try_lock
 from memory.models.paging import page_of
 from memory.stores.activation_files import CacheFolder, open_folder
@@ -35,6 +35,11 @@ def require_folder() -> CacheFolder:
             detail={"setting": "MEMOS_ACTIVATION_DIR"},
         )
     return folder
+
+
+def is_on(namespace_id: int) -> bool:
+    """Whether the namespace is a cube with activation memory."""
+    return Cube.objects.filter(namespace_id=namespace_id, kinds__contains=[CubeKind.ACTIVATION]).exists()
 
 
 def list_caches(scope: Scope, *, limit: int, cursor: uuid.UUID | None) -> tuple[list[dict[str, Any]], uuid.UUID | None]:

@@ -57,9 +57,16 @@ def choose_engine(engine: ActivationEngine, model: str, *, namespace_id: int) ->
     Raises Conflict where it is not set up, InvalidInput for a model that has no such cache.
     """
     if engine == ActivationEngine.TRANSFORMERS:
-        if model and model != name_local_model():
-            raise _no_model(model, name_local_model())
-        return name_local_model(), TransformersEngine()
+        name = name_local_model()
+        if model not in ("", name):
+            raise _no_model(model, name)
+        return name, TransformersEngine()
+    found = choose_llama(model, namespace_id=namespace_id)
+    return found.label, found
+
+
+def choose_llama(model: str, *, namespace_id: int) -> LlamaEngine:
+    """The engine of a model of llama.cpp; that which answers where `model` is "". Raises as `choose_engine`."""
     chosen = find_chat_model(ModelPurpose.ANSWER, model or in_force(namespace_id).policy.models[ModelPurpose.ANSWER])
     if chosen is None:
         raise Conflict(
@@ -69,7 +76,7 @@ def choose_engine(engine: ActivationEngine, model: str, *, namespace_id: int) ->
         )
     if chosen.provider != _PROVIDER:
         raise _no_model(chosen.label, f"{_PROVIDER}/NAME")
-    return chosen.label, LlamaEngine(chosen)
+    return LlamaEngine(chosen)
 
 
 def name_local_model() -> str:
@@ -89,26 +96,27 @@ class LlamaEngine:
     ending = "slot"
 
     def __init__(self, model: ChatModel) -> None:
+        self.label = model.label
         self._model = model
-        self._slots = LlamaSlots(model.endpoint.base_url)
+        self.slots = LlamaSlots(model.endpoint.base_url)
 
     @property
     def model_sha256(self) -> str:
-        return self._slots.describe()
+        return self.slots.describe()
 
     def write(self, prefix: str, form: PromptForm, folder: CacheFolder, name: str) -> WrittenCache:
         """A prompt of another caller that took the slot in between is not kept: the file is judged by its tokens."""
-        prompt = cut_prompt(self._slots.write_prompt(begin_messages(form, prefix)))
-        tokens = self._slots.count_tokens(prompt) if prompt else []
+        prompt = cut_prompt(self.slots.write_prompt(begin_messages(form, prefix)))
+        tokens = self.slots.count_tokens(prompt) if prompt else []
         if not tokens:
             raise _no_place(self._model.label)
         for _ in range(TRIES):
             slot = self._find_idle()
             self._check_folder(slot, folder, name)
             build_ms = self._compute(prompt, slot, tokens)
-            written = self._slots.save(slot, name)
+            written = self.slots.save(slot, name)
             if folder.size_of(name) == written.bytes and has_tokens(folder.path_of(name), tokens):
-                self._slots.erase(slot)
+                self.slots.erase(slot)
                 return WrittenCache(len(tokens), written.bytes, build_ms)
             folder.delete(name)
         raise LLMBusy(
@@ -119,8 +127,8 @@ class LlamaEngine:
 
     def _check_folder(self, slot: int, folder: CacheFolder, name: str) -> None:
         """Has an empty slot saved first: where the server writes elsewhere, nothing of a memory lies there."""
-        self._slots.erase(slot)
-        self._slots.save(slot, name)
+        self.slots.erase(slot)
+        self.slots.save(slot, name)
         if not folder.delete(name):
             raise Conflict(
                 "llama.cpp's server does not write into the folder of MEMOS_ACTIVATION_DIR: name the same folder in "
@@ -135,22 +143,18 @@ class LlamaEngine:
         planned = PlannedCall(ModelKind.CHAT, model.purpose, model.provider, model.name, counted)
         with announce(planned) as call:
             started = time.monotonic()
-            self._slots.read_prompt(prompt, slot=slot, seconds=settings.MEMOS_ACTIVATION_SECONDS)
+            self.slots.read_prompt(prompt, slot=slot, seconds=settings.MEMOS_ACTIVATION_SECONDS)
             call.usage = TokenUsage(len(tokens), 0, 0)
             return round((time.monotonic() - started) * 1000)
 
     def _find_idle(self) -> int:
-        """A slot that nobody uses: what it held is gone then. Raises LLMBusy."""
+        """A slot that nobody uses. Raises LLMBusy."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            idle = [slot for slot in self._slots.list_slots() if not slot.is_busy]
-            if idle:
-                chosen = min(idle, key=lambda slot: slot.task).number
-                _forget(self._slots.address, chosen)
-                return chosen
+        while (slot := find_idle_slot(self.slots)) is None:
             if time.monotonic() > deadline:
                 raise LLMBusy(f"All slots of {self._model.label} are at work: try again later.", retry_after=30)
             time.sleep(0.2)
+        return slot
 
 
 class TransformersEngine:
@@ -171,6 +175,16 @@ class TransformersEngine:
         saved = model.save(prompt, folder.path_of(name))
         folder.sync()
         return WrittenCache(saved.tokens, saved.bytes, round((time.monotonic() - started) * 1000))
+
+
+def find_idle_slot(slots: LlamaSlots) -> int | None:
+    """The slot that is idle since longest, whose content is taken for gone from now on; None where all are at work."""
+    idle = [slot for slot in slots.list_slots() if not slot.is_busy]
+    if not idle:
+        return None
+    chosen = min(idle, key=lambda slot: slot.task).number
+    _forget(slots.address, chosen)
+    return chosen
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import connection
@@ -41,10 +41,14 @@ def keep_up(*, now: datetime) -> int:
     return gone
 
 
-def _mark(rows: Iterable[ActivationCache], folder: CacheFolder, *, now: datetime) -> None:
+def _mark(rows: Collection[ActivationCache], folder: CacheFolder, *, now: datetime) -> None:
     """Finds what no trigger sees: a memory whose time is over, another prompt, a file that is gone, a killed build."""
     current: dict[tuple[int, str], str] = {}
+    on = {namespace_id: caches.is_on(namespace_id) for namespace_id in {row.namespace_id for row in rows}}
     for row in rows:
+        if not on[row.namespace_id]:
+            caches.mark_stale([row], DropReason.ASKED)
+            continue
         if row.state == ActivationState.BUILDING:
             if row.created_at < now - WRITING and _is_left_alone(row):
                 caches.mark_stale([row], DropReason.INTERRUPTED)
