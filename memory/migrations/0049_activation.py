@@ -39,7 +39,7 @@ DROP FUNCTION memos_mark_stale_caches();
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0043_users_and_cubes'),
+        ('memory', '0044_user_erasures'),
     ]
 
     operations = [
