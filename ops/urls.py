@@ -4,6 +4,7 @@ from django.urls import path
 
 from ops.views import (
     account,
+    activation,
     audit,
     condensations,
     decay,
@@ -75,6 +76,9 @@ urlpatterns = [
     path("evaluation/<uuid:run_id>/", evaluation.evaluation_run, name="evaluation_run"),
     path("usage/", usage.usage, name="usage"),
     path("usage/file/", usage.usage_file, name="usage_file"),
+    path("activation/", activation.activation, name="activation"),
+    path("activation/build/", activation.activation_build, name="activation_build"),
+    path("activation/<uuid:cache_id>/drop/", activation.activation_drop, name="activation_drop"),
     path("imports/", imports.imports, name="imports"),
     path("imports/create/", imports.import_create, name="import_create"),
     path("imports/preview/", imports.import_preview, name="import_preview"),

@@ -26,7 +26,6 @@ ROUTE_TAGS = (
     OPENAI,
     RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents",)),
     RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
-    RouteTag("Cubes", "A namespace's memories as a thing that is owned and shared", ("cubes",)),
     RouteTag("Imports", "Take in what other programs exported", ("imports",)),
     RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),
     RouteTag("Entities", "Who and what memories speak of, and what is said between them", ("entities", "graph")),

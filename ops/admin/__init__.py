@@ -12,6 +12,7 @@ translate_models()
 
 from ops.admin import (  # noqa: E402
     access,
+    activation,
     bulk,
     evaluations,
     jobs,
@@ -27,6 +28,7 @@ from ops.sign_in import SignInForm  # noqa: E402
 
 __all__ = [
     "access",
+    "activation",
     "bulk",
     "evaluations",
     "jobs",

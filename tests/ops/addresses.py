@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import AuditLog, Entity, Job
+from memory.models import ActivationCache, AuditLog, Entity, Job
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
@@ -56,6 +57,17 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,
+        "cache_id": ActivationCache.objects.create(
+            namespace_id=world.harbour.namespace_id,
+            engine="llamacpp",
+            model="llamacpp/m",
+            model_sha256="0" * 64,
+            form="answer",
+            prefix_sha256="1" * 64,
+            folder_id=uuid.uuid4(),
+            file="memos-0.slot",
+            created_at=NOW,
+        ).pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

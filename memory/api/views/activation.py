@@ -23,7 +23,7 @@ from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope, ActivationEngine, CubeKind, PromptForm
 from memory.services.activation import build, caches, export, figures
 from memory.services.cubes import find
-from memory.types import Scope
+from memory.types import ListFilter, Scope
 
 
 class ActivationViewSet(MemosViewSet):
@@ -42,9 +42,15 @@ class ActivationViewSet(MemosViewSet):
     )
     def list(self, request: Request, cube_id: uuid.UUID) -> Response:
         values, scope = self.valid(ActivationListingSerializer, request.query_params), self._scope(cube_id)
-        rows, cursor = caches.list_caches(scope, limit=values["limit"], cursor=values["cursor"])
-        worth = figures.read_figures(scope, now=timezone.now())
-        return Response({"caches": rows, "figures": worth, "next_cursor": str(cursor) if cursor else None})
+        wanted = ListFilter(scope.namespace, None, values["limit"])
+        rows, cursor = caches.list_caches(self.access, wanted=wanted, cursor=values["cursor"])
+        return Response(
+            {
+                "caches": [caches.to_dict(row) for row in rows],
+                "figures": figures.read_figures(scope, now=timezone.now()),
+                "next_cursor": str(cursor) if cursor else None,
+            }
+        )
 
     @extend_schema(
         operation_id="build_activation",

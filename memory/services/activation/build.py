@@ -27,7 +27,7 @@ from memory.services.activation import caches
 from memory.services.activation.engines import Engine, choose_engine
 from memory.services.activation.prefix import CurrentPrefix, render_prefix
 from memory.services.jobs import queue, runner
-from memory.stores.activation_files import CacheFolder, name_file
+from memory.stores.activation_folder import CacheFolder, name_file
 from memory.types import Scope
 
 log = logging.getLogger("memos.activation")

@@ -15,9 +15,9 @@ from memory.enums import ActivationState, AuditEvent, CubeKind, DropReason
 from memory.errors import Conflict, NotFound
 from memory.models import ActivationCache, Cube, Namespace
 from memory.models.locks import Lock, try_lock
-from memory.models.paging import page_of
-from memory.stores.activation_files import CacheFolder, open_folder
-from memory.types import Scope
+from memory.models.paging import narrow, page_of
+from memory.stores.activation_folder import CacheFolder, open_folder
+from memory.types import Access, ListFilter, Scope
 
 WORKER = "worker"
 # What an engine was asked to write when its caller was killed, it writes within this time.
@@ -42,13 +42,18 @@ def is_on(namespace_id: int) -> bool:
     return Cube.objects.filter(namespace_id=namespace_id, kinds__contains=[CubeKind.ACTIVATION]).exists()
 
 
-def list_caches(scope: Scope, *, limit: int, cursor: uuid.UUID | None) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
-    """The namespace's caches, the newest first, from `cursor` on, and the cursor of the next page."""
-    rows = ActivationCache.objects.in_scope(scope).order_by("-id")
+def list_caches(
+    access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
+) -> tuple[list[ActivationCache], uuid.UUID | None]:
+    """Caches that the caller reaches, the newest first, from `cursor` on, and the cursor of the next page.
+
+    Raises NotFound for a namespace that it does not reach.
+    """
+    rows = narrow(ActivationCache.objects.reachable_by(access), access, wanted)
     if cursor is not None:
         rows = rows.filter(pk__lte=cursor)
-    page, following = page_of(rows, limit)
-    return [to_dict(row) for row in page], following.pk if following else None
+    page, following = page_of(rows, wanted.limit)
+    return page, following.pk if following else None
 
 
 def find_cache(scope: Scope, *, cache_id: uuid.UUID) -> ActivationCache:

@@ -19,7 +19,7 @@ from memory.providers.dynamic_cache import CausalModel
 from memory.providers.llama_slots import LlamaSlots
 from memory.services.activation.prefix import begin_messages, cut_prompt
 from memory.services.tenancy.policy import in_force
-from memory.stores.activation_files import CacheFolder, has_tokens
+from memory.stores.activation_folder import CacheFolder, has_tokens
 from memory.stores.slots import forget_note
 from memory.text.tokens import count_tokens
 

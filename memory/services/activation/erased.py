@@ -15,7 +15,7 @@ from memory.models import ActivationCache
 from memory.models.sql import fetch
 from memory.services.activation import caches
 from memory.services.activation.build import enqueue_build
-from memory.stores.activation_files import open_folder
+from memory.stores.activation_folder import open_folder
 from memory.types import Scope
 
 _HELD = """

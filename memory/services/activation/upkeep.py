@@ -15,7 +15,7 @@ from memory.services.activation import caches
 from memory.services.activation.build import enqueue_build
 from memory.services.activation.caches import WRITING
 from memory.services.activation.prefix import render_prefix
-from memory.stores.activation_files import CacheFolder, open_folder
+from memory.stores.activation_folder import CacheFolder, open_folder
 
 log = logging.getLogger("memos.activation")
 

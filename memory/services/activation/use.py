@@ -23,7 +23,7 @@ from memory.providers.chat.model import ChatModel
 from memory.providers.llama_slots import LlamaSlot, LlamaSlots
 from memory.services.activation import caches
 from memory.stores import slots as notes
-from memory.stores.activation_files import open_folder
+from memory.stores.activation_folder import open_folder
 from memory.stores.slots import SlotNote
 from memory.types import Scope
 
