@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 ('prefix_sha256', models.CharField(db_collation='C', max_length=64)),
                 ('memory_ids', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), default=list, help_text='The memories that it holds', size=None)),
                 ('state', models.CharField(choices=[('building', 'Building'), ('ready', 'Ready'), ('stale', 'Stale')], default='building', max_length=8)),
-                ('reason', models.CharField(blank=True, choices=[('memory', 'a memory that it holds was changed, superseded or deleted'), ('erased', 'a memory that it holds was erased'), ('prefix', "the namespace's prefix is another"), ('asked', 'a caller dropped it'), ('budget', 'others were used since, and the folder was full'), ('lost', 'its file is missing or another'), ('interrupted', 'its build broke off')], default='', help_text='Why it is stale', max_length=11)),
+                ('reason', models.CharField(blank=True, choices=[('memory', 'a memory that it holds was changed, superseded or deleted'), ('erased', 'a memory that it holds was erased'), ('prefix', "the namespace's prefix is another"), ('asked', 'somebody dropped it, or turned activation memory off'), ('budget', 'others were used since, and the folder was full'), ('lost', 'its file is missing or another'), ('interrupted', 'its build broke off')], default='', help_text='Why it is stale', max_length=11)),
                 ('folder_id', models.UUIDField(help_text='Of the folder that has the file, in its file `.memos-activation`')),
                 ('file', models.CharField(db_collation='C', max_length=120)),
                 ('bytes', models.BigIntegerField(default=0)),
