@@ -122,14 +122,16 @@ def test_a_memory_that_changes_takes_its_cache_with_it(alice, pinned, folder, re
 
     path = f"/v1/memories/{pinned}"
     if change == "edit":
-        done = alice.client.patch(path, {"text": "Jonas reviews it."}, content_type="application/json")
+        done = alice.client.patch(
+            path, {"text": "Jonas reviews it.", "reason": "he said so"}, content_type="application/json"
+        )
     elif change == "unpin":
         done = alice.post(f"{path}/unpin", {})
     elif change == "supersede":
         newer = remember(alice, "Jonas reviews the migration now.")
         done = alice.post(f"{path}/supersede", {"by": newer, "reason": "newer"})
     else:
-        done = alice.client.patch(path, {"state": "archived"}, content_type="application/json")
+        done = alice.client.delete(path, {"reason": "done"}, content_type="application/json")
     assert done.status_code == 200, done.content
 
     # Used no more from that moment on; then gone, and built again without it.
