@@ -70,7 +70,7 @@ class Migration(migrations.Migration):
                 ('actor', models.CharField(max_length=150)),
                 ('created_at', models.DateTimeField()),
                 ('written_at', models.DateTimeField(blank=True, help_text='When its file was begun', null=True)),
-                ('used_at', models.DateTimeField(blank=True, help_text='When it was loaded last', null=True)),
+                ('used_at', models.DateTimeField(blank=True, help_text='When it was loaded last, or found in its slot', null=True)),
             ],
             options={
                 'ordering': ['-id'],

@@ -47,7 +47,7 @@ class ActivationCache(ScopedRow):
     actor = models.CharField(max_length=150)
     created_at = models.DateTimeField()
     written_at = models.DateTimeField(null=True, blank=True, help_text="When its file was begun")
-    used_at = models.DateTimeField(null=True, blank=True, help_text="When it was loaded last")
+    used_at = models.DateTimeField(null=True, blank=True, help_text="When it was loaded last, or found in its slot")
 
     objects = ActivationCacheQuerySet.as_manager()
 

@@ -62,7 +62,7 @@ class ActivationCacheSerializer(serializers.Serializer):
     actor = serializers.CharField()
     created_at = serializers.DateTimeField()
     written_at = serializers.DateTimeField(allow_null=True)
-    used_at = serializers.DateTimeField(allow_null=True, help_text="When it was loaded last")
+    used_at = serializers.DateTimeField(allow_null=True, help_text="When it was loaded last, or found in its slot")
 
 
 class FirstTokenSerializer(serializers.Serializer):

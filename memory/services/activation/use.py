@@ -11,7 +11,7 @@ import hashlib
 import logging
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import F
 from django.utils import timezone
@@ -31,6 +31,7 @@ log = logging.getLogger("memos.activation")
 
 # A slot counts as having the prefix when the server took at least so much of it from there.
 HIT_SHARE = 0.9
+USED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,9 @@ class CachedPrefix:
             idle = [slot for slot in self.slots.list_slots() if not slot.is_busy]
             held = _read_notes(self.slots.address)
             self._slot = self._find_warm(idle, held)
-            if self._slot is None and idle:
+            if self._slot is not None:
+                _touch(self.cache, now=timezone.now())
+            elif idle:
                 chosen = min(idle, key=lambda slot: held[slot.number].at if slot.number in held else 0.0)
                 load(self.cache, self.slots, chosen.number)
                 self._slot = chosen.number
@@ -151,6 +154,12 @@ def load(cache: ActivationCache, slots: LlamaSlots, slot: int) -> LoadedCache:
 def _count_use(cache: ActivationCache, *, now: datetime) -> int:
     mine = ActivationCache.objects.filter(namespace_id=cache.namespace_id, pk=cache.pk).ready()
     return mine.update(uses=F("uses") + 1, used_at=now)
+
+
+def _touch(cache: ActivationCache, *, now: datetime) -> None:
+    """Notes that it is in use, once a minute: what is never read from its file again is not the first to make room."""
+    if cache.used_at is None or cache.used_at < now - USED:
+        ActivationCache.objects.filter(namespace_id=cache.namespace_id, pk=cache.pk).ready().update(used_at=now)
 
 
 def _read_notes(server: str) -> dict[int, SlotNote]:
