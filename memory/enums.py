@@ -192,6 +192,9 @@ class AuditEvent(TextChoices):
     ENTITY_MERGE = "ENTITY_MERGE"
     ENTITY_SPLIT = "ENTITY_SPLIT"
     ENTITY_REBUILD = "ENTITY_REBUILD"
+    ACTIVATION_BUILD = "ACTIVATION_BUILD"
+    ACTIVATION_DROP = "ACTIVATION_DROP"
+    ACTIVATION_EXPORT = "ACTIVATION_EXPORT"
     IMPORT_START = "IMPORT_START"
     IMPORT_FINISH = "IMPORT_FINISH"
     EVALUATION_START = "EVALUATION_START"
@@ -419,6 +422,40 @@ class JobPriority(IntegerChoices):
     INTERACTIVE = 0, "interactive"
     NORMAL = 1, "normal"
     BULK = 2, "bulk"
+
+
+class ActivationEngine(TextChoices):
+    """What computes the keys and values of a prefix, and writes their file."""
+
+    LLAMACPP = "llamacpp", "a slot of llama.cpp's server"
+    TRANSFORMERS = "transformers", "transformers, in the worker"
+
+
+class ActivationState(TextChoices):
+    """A cache is `building` until its file is whole; a `stale` one is used no more, and its file goes."""
+
+    BUILDING = "building"
+    READY = "ready"
+    STALE = "stale"
+
+
+class DropReason(TextChoices):
+    """Why an activation cache goes."""
+
+    MEMORY = "memory", "a memory that it holds was changed, superseded or deleted"
+    ERASED = "erased", "a memory that it holds was erased"
+    PREFIX = "prefix", "the namespace's prefix is another"
+    ASKED = "asked", "somebody dropped it, or turned activation memory off"
+    BUDGET = "budget", "others were used since, and the folder was full"
+    LOST = "lost", "its file is missing or another"
+    INTERRUPTED = "interrupted", "its build broke off"
+
+
+class PromptForm(TextChoices):
+    """Where a prefix stands in a prompt: a cache of the one is of no use to the other."""
+
+    ANSWER = "answer", "what /v1/answer and /v1/chat send"
+    COMPLETION = "completion", "what /v1/chat/completions sends"
 
 
 class DocumentFormat(TextChoices):

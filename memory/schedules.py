@@ -40,6 +40,7 @@ SCHEDULES = (
     Entry("memos: verify the audit chain", "memory.tasks.verify_audit", 24 * 60),
     Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
     Entry("memos: forget bulk changes", "memory.tasks.forget_bulk_changes", 60),
+    Entry("memos: keep up activation caches", "memory.tasks.keep_up_activation", 1),
     Entry("memos: forget imports", "memory.tasks.forget_imports", 60),
     Entry("memos: forget document files", "memory.tasks.forget_document_files", 60),
     Entry("memos: request backups", "memory.tasks.request_backup", 5),

@@ -17,10 +17,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory import caller, tracing
+from memory.enums import ActivationEngine, PromptForm
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
 from memory.postgresql import reach
+from memory.services.activation import build as activation_build
+from memory.services.activation import upkeep as activation_upkeep
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
 from memory.services.entities import extract
@@ -325,6 +328,28 @@ def change_memories(namespace_id: int, change_id: str) -> int:
 def import_memories(namespace_id: int, import_id: str) -> int:
     """Takes in what is left of a file; returns how many turns it dealt with."""
     return import_run.carry_out(namespace_id=namespace_id, import_id=uuid.UUID(import_id), now=timezone.now)
+
+
+@job
+def build_activation(namespace_id: int, engine: str, form: str, model: str) -> bool:
+    """Computes the cache of the namespace's prefix, unless it is there; whether it did."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return False
+    built = activation_build.build(
+        Scope(namespace_id, name, WORKER),
+        engine=ActivationEngine(engine),
+        form=PromptForm(form),
+        model=model,
+        clock=timezone.now,
+    )
+    return built is not None
+
+
+@job
+def keep_up_activation() -> int:
+    """Takes away activation caches that serve no longer, and has them built again; returns how many went."""
+    return activation_upkeep.keep_up(now=timezone.now())
 
 
 @job

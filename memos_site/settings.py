@@ -646,6 +646,35 @@ MEMOS_ERASURE_LEDGER = env.text(
     shown="`erasures.ledger` in MEMOS_BACKUP_DIR, else in the data folder",
 )
 
+# --- Activation memory -------------------------------------------------------------------------------------------
+env.section("Activation memory")
+MEMOS_ACTIVATION_DIR = env.text(
+    "MEMOS_ACTIVATION_DIR",
+    "",
+    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server writes and "
+    "reads it as well (its `--slot-save-path`), and so does every web process and worker. Empty: there are none.",
+)
+MEMOS_ACTIVATION_BYTES = env.integer(
+    "MEMOS_ACTIVATION_BYTES",
+    8 * 1024**3,
+    "Bytes that the files of the folder may take; the caches that were used longest ago make room.",
+    minimum=1_000_000,
+    maximum=2**50,
+)
+MEMOS_ACTIVATION_SECONDS = env.integer(
+    "MEMOS_ACTIVATION_SECONDS",
+    600,
+    "Seconds within which a model must have computed a cache.",
+    minimum=1,
+    maximum=86_400,
+)
+MEMOS_ACTIVATION_MODEL = env.text(
+    "MEMOS_ACTIVATION_MODEL",
+    "",
+    "Causal language model on this disk for caches of the engine `transformers`: a folder with safetensors, or a GGUF "
+    "file. Needs requirements-activation.txt. Empty: that engine is off.",
+)
+
 # --- Console -----------------------------------------------------------------------------------------------------
 env.section("Console")
 MEMOS_REQUEST_LOG = env.integer(

@@ -24,6 +24,25 @@ APP_NAMES = (
     _("Background jobs"),
     _("Memory"),
     _("Operations console"),
+    _("activation cache"),
+    _("activation caches"),
+    _("activation tokens"),
+    _("build ms"),
+    _("bytes"),
+    _("engine"),
+    _("file"),
+    _("folder id"),
+    _("form"),
+    _("model sha256"),
+    _("prefix sha256"),
+    _("used at"),
+    _("uses"),
+    _("written at"),
+)
+
+NAMES = (
+    _("API key"),
+    _("API keys"),
     _("activated at"),
     _("actor"),
     _("all namespaces"),
@@ -249,6 +268,14 @@ HELP = (
     _("Most memory of the process that read it"),
     _("Of the gate"),
     _("When it was given, or last to be read anew"),
+    _("Of the folder that has the file, in its file `.memos-activation`"),
+    _("Of the prompt's beginning, as the model counts them"),
+    _("Milliseconds that the model took to compute it"),
+    _("How often it was loaded"),
+    _("When its file was begun"),
+    _("When it was loaded last, or found in its slot"),
+    _("Why it is stale"),
+    _("Tokens of the activation cache that the model was given before; empty: none"),
 )
 
 VALUES = (
@@ -294,6 +321,18 @@ VALUES = (
     pgettext_lazy("value", "bulk"),
     pgettext_lazy("value", "interactive"),
     pgettext_lazy("value", "normal"),
+    pgettext_lazy("value", "a slot of llama.cpp's server"),
+    pgettext_lazy("value", "transformers, in the worker"),
+    pgettext_lazy("value", "what /v1/answer and /v1/chat send"),
+    pgettext_lazy("value", "what /v1/chat/completions sends"),
+    pgettext_lazy("value", "Ready"),
+    pgettext_lazy("value", "a memory that it holds was changed, superseded or deleted"),
+    pgettext_lazy("value", "a memory that it holds was erased"),
+    pgettext_lazy("value", "the namespace's prefix is another"),
+    pgettext_lazy("value", "somebody dropped it, or turned activation memory off"),
+    pgettext_lazy("value", "others were used since, and the folder was full"),
+    pgettext_lazy("value", "its file is missing or another"),
+    pgettext_lazy("value", "its build broke off"),
 )
 
 KINDS_OF_MEMORIES = (

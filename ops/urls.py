@@ -4,6 +4,7 @@ from django.urls import path
 
 from ops.views import (
     account,
+    activation,
     audit,
     condensations,
     cubes,
@@ -85,6 +86,9 @@ urlpatterns = [
     path("documents/<uuid:document_key>/", documents.document_one, name="document"),
     path("documents/<uuid:document_key>/reparse/", documents.document_reparse, name="document_reparse"),
     path("documents/<uuid:document_key>/erase/", documents.document_erase, name="document_erase"),
+    path("activation/", activation.activation, name="activation"),
+    path("activation/build/", activation.activation_build, name="activation_build"),
+    path("activation/<uuid:cache_id>/drop/", activation.activation_drop, name="activation_drop"),
     path("imports/", imports.imports, name="imports"),
     path("imports/create/", imports.import_create, name="import_create"),
     path("imports/preview/", imports.import_preview, name="import_preview"),

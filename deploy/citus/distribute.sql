@@ -52,6 +52,7 @@ SELECT create_reference_table('memory_procedure');
 
 -- Rows of a tenant: those of one namespace are on one node, whatever their table.
 SELECT create_distributed_table('memory_memory', 'namespace_id');
+SELECT create_distributed_table('memory_activationcache', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditlog', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditwords', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_bulkchange', 'namespace_id', colocate_with => 'memory_memory');

@@ -8,6 +8,7 @@ from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
 from memory.api.views import health
+from memory.api.views.activation import ActivationViewSet
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
@@ -128,6 +129,13 @@ urlpatterns = [
         "v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
         WebhookViewSet.as_view({"post": "replay"}),
     ),
+    path("v1/cubes/<uuid:cube_id>/activation", ActivationViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>",
+        ActivationViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+    path("v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>/use", ActivationViewSet.as_view({"post": "load"})),
+    path("v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>/file", ActivationViewSet.as_view({"get": "download"})),
     path("v1/users", UserViewSet.as_view({"get": "list", "post": "create"})),
     path(
         "v1/users/<uuid:user_id>",

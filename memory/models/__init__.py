@@ -1,6 +1,7 @@
 """The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
 
 from memory.models.access import ApiKey
+from memory.models.activation import ActivationCache
 from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
@@ -39,6 +40,7 @@ from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "HOLDS_ON",
+    "ActivationCache",
     "ApiKey",
     "AuditLog",
     "AuditSeal",

@@ -49,6 +49,7 @@ class Lock(Enum):
 
     # Of one row, by whoever carries it out: what a killed process held is free, for its connection has ended.
     ERASURE = "erasure:"
+    ACTIVATION = "activation:"
     EVALUATION = "evaluation:"
 
 

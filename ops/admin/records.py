@@ -118,8 +118,8 @@ class ModelCallAdmin(ReadOnlyAdmin):
     list_filter = (NamespaceFilter, "status", "at")
     list_select_related = ("key",)
     fields = ("at", "namespace_id", "key", "purpose", "kind", "provider", "model", "status", "prompt_tokens",
-              "cached_tokens", "completion_tokens", "estimated", "cost", "price_source", "price_date", "ttft_ms",
-              "duration_ms", "request_id", "id")  # fmt: skip
+              "cached_tokens", "activation_tokens", "completion_tokens", "estimated", "cost", "price_source",
+              "price_date", "ttft_ms", "duration_ms", "request_id", "id")  # fmt: skip
 
 
 @admin.register(DocumentFile)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import AuditLog, Entity, Job
+from memory.models import ActivationCache, AuditLog, Entity, Job
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
@@ -68,6 +69,17 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         ).id,
         "document_key": given.document_key,
         "file_id": given.id,
+        "cache_id": ActivationCache.objects.create(
+            namespace_id=world.harbour.namespace_id,
+            engine="llamacpp",
+            model="llamacpp/m",
+            model_sha256="0" * 64,
+            form="answer",
+            prefix_sha256="1" * 64,
+            folder_id=uuid.uuid4(),
+            file="memos-0.slot",
+            created_at=NOW,
+        ).pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

@@ -21,6 +21,7 @@ from django_q.models import Failure, OrmQ
 from memory.enums import ErasureTarget
 from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
+from memory.services.activation.erased import list_held
 from memory.services.entities import extract
 from memory.services.index import entries, ivf_lists
 from memory.services.index import erased as index_rows
@@ -55,6 +56,9 @@ class Erased:
         return {identity.bytes for identity in rows.values_list("memory_id", flat=True).iterator()}
 
 
+# The table of activation caches.
+CACHES = "memory_activationcache"
+
 Count = Callable[[Erased], int]
 # A sweep that clears more than its own table says how much of each.
 Sweep = Callable[[Erased], "int | Counter[str]"]
@@ -67,7 +71,7 @@ class Holder:
 
     `clear` removes what it holds of some memories, inside the transaction that deletes these; the memories' own rows
     are there until their holder's turn. `sweep` removes all of an erasure, once, after the last memory is gone, and
-    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `erasing`,
+    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `run`,
     with the sessions.
     """
 
@@ -285,6 +289,13 @@ def _list_failed_jobs(erased: Erased) -> list[str]:
 def _forget_names(erased: Erased) -> Counter[str]:
     names, nameless = extract.forget_names(erased.scope)
     return Counter({"memory_entityalias": names, "memory_entity": nameless})
+
+
+def list_held_caches(erased: Erased) -> list[uuid.UUID]:
+    """The activation caches that hold something of it."""
+    return list_held(
+        erased.scope, erasure_id=erased.id, whole=erased.whole_namespace, asked_at=erased.asked_at
+    )  # fmt: skip
 
 
 def _of_two_memories(table: str, columns: tuple[str, str]) -> Holder:
@@ -527,6 +538,8 @@ HOLDERS: tuple[Holder, ...] = (
         _count_with(f"SELECT count(*) FROM {_IMPORTS}"),
         sweep=_count_with(f"DELETE FROM {_IMPORTS}"),
     ),
+    # The file goes before the row, which may have to wait for another machine: `run` clears it.
+    Holder(CACHES, lambda erased: len(list_held_caches(erased))),
     Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),

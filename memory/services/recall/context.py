@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,10 +11,10 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import ProcedureKind
 from memory.models import Procedure
 from memory.models.sql import fetch
 from memory.retrieval.columns.load import CHANGES, Changes, Snapshot, changes_of, parameters_of_changes
+from memory.retrieval.procedural import describe_entry, select_procedural
 from memory.services.summaries import refresh
 from memory.services.summaries.stale import without
 from memory.types import Scope
@@ -110,7 +109,7 @@ def session_context(
     if identity and stale:
         text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
     summary = Summary(identity, text, token_original) if identity else None
-    procedural = _procedural(orjson.loads(procedures) if procedures else [])
+    procedural = select_procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(
         summary,
         summary_due and as_of is None,
@@ -124,7 +123,7 @@ def session_context(
 
 def procedure(entry: Procedure) -> dict[str, Any]:
     """A registry entry as clients see it."""
-    return _to_dict(
+    return describe_entry(
         {
             "kind": entry.kind,
             "name": entry.name,
@@ -134,16 +133,3 @@ def procedure(entry: Procedure) -> dict[str, Any]:
             "parameters": entry.parameters,
         }
     )
-
-
-def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The prompt (the namespace's own goes before a shared one) and all tools."""
-    prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
-    tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
-    return {"prompt": _to_dict(prompts[0]) if prompts else None, "tools": [_to_dict(entry) for entry in tools]}
-
-
-def _to_dict(entry: dict[str, Any]) -> dict[str, Any]:
-    common = {name: entry[name] for name in ("name", "version", "description")}
-    own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
-    return {**common, own: entry[own]}
