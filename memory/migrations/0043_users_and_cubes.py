@@ -27,7 +27,7 @@ ALTER TABLE memory_user DROP CONSTRAINT memory_user_pkey, ADD PRIMARY KEY (id);
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0042_memory_imports'),
+        ("memory", "0042_memory_imports"),
     ]
 
     operations = [

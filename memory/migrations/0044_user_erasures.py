@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0043_users_and_cubes'),
+        ("memory", "0043_users_and_cubes"),
     ]
 
     operations = [

@@ -39,7 +39,7 @@ DROP FUNCTION memos_mark_stale_caches();
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0044_user_erasures'),
+        ("memory", "0048_document_files"),
     ]
 
     operations = [

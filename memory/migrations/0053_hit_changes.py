@@ -38,7 +38,7 @@ CREATE TRIGGER memory_memory_index_updated AFTER UPDATE ON memory_memory
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("memory", "0042_memory_imports"),
+        ("memory", "0051_job_priorities"),
     ]
 
     operations = [
