@@ -112,7 +112,7 @@ class TestQuery:
 
         results = ask(alice, fact(3))
 
-        assert all(set(result) == {"content", "source", "score"} for result in results)
+        assert all(set(result) == {"content", "source", "score", "why"} for result in results)
         hot, cold = results[:10], results[10:]
         assert [(result["content"], result["source"], result["score"]) for result in hot] == [
             (fact(number), "hot", 1.0) for number in range(29, 19, -1)
