@@ -118,7 +118,9 @@ class TestQuery:
             (fact(number), "hot", 1.0) for number in range(29, 19, -1)
         ]
         assert (len(cold), {result["source"] for result in cold}) == (5, {"cold"})
-        assert cold[0] == {"content": fact(3), "source": "cold", "score": pytest.approx(1, abs=1e-3)}
+        assert cold[0] == {
+            "content": fact(3), "source": "cold", "score": pytest.approx(1, abs=1e-3), "why": "nearest by meaning",
+        }  # fmt: skip
         assert [result["score"] for result in cold] == sorted((result["score"] for result in cold), reverse=True)
         assert not {result["content"] for result in hot} & {result["content"] for result in cold}
         event = AuditLog.objects.across_namespaces().get(event_type="QUERY")
