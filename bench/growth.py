@@ -58,18 +58,27 @@ class Node:
     def client(self) -> Client:
         return Client(f"http://127.0.0.1:{self.port}", self.key)
 
-    def read_seconds(self) -> float:
-        """Processor's seconds that its processes have taken so far."""
+    def read_seconds(self) -> dict[str, float]:
+        """Processor's seconds that its processes have taken so far: of PostgreSQL, and of all others."""
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
-        total = 0.0
+        taken = {"postgres": 0.0, "memos": 0.0}
         for process in (supervisor, *supervisor.children(recursive=True)):
             try:
                 times = process.cpu_times()
+                part = "postgres" if process.name() == "postgres" else "memos"
             except psutil.NoSuchProcess:
                 continue
             # A child that has ended counts for its parent.
-            total += times.user + times.system + times.children_user + times.children_system
-        return total
+            taken[part] += times.user + times.system + times.children_user + times.children_system
+        return taken
+
+    def read_blocks(self) -> int:
+        """Pages of 8 kB that PostgreSQL has looked at so far, in its buffers or not."""
+        with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
+            rows = connection.execute(
+                "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
+            ).fetchall()
+        return int(rows[0][0])
 
     def read_megabytes(self) -> dict[str, float]:
         """Memory (PSS) of its processes, by what they are."""
@@ -86,12 +95,16 @@ class Node:
             [memories] = connection.execute("SELECT sum(memories)::bigint FROM memory_namespacestat").fetchone() or (0,)
             rows = connection.execute(
                 "SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class "
-                "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 2 + 3 DESC"
+                "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
+                "ORDER BY pg_total_relation_size(oid) DESC"
             ).fetchall()
+            packs = connection.execute(
+                "SELECT count(*), pg_total_relation_size('memory_contextpack') FROM memory_contextpack"
+            ).fetchone() or (0, 0)
         sizes = {name: [round(table / memories, 1), round(index / memories, 1)] for name, table, index in rows}
         kept = {name: pair for name, pair in sizes.items() if sum(pair) >= 1}
         total = [round(sum(pair[place] for pair in sizes.values()), 1) for place in (0, 1)]
-        return {"memories": [memories], "all tables": total, **kept}
+        return {"memories": [memories], "all tables": total, "a pack": [round(packs[1] / max(packs[0], 1))], **kept}
 
 
 def ask(node: Client, namespace: str, text: str) -> float:
@@ -136,22 +149,37 @@ def compare(nodes: list[Node], texts: list[str]) -> dict[str, object]:
     return result
 
 
-def cost(node: Node, texts: list[str]) -> dict[str, float]:
-    """Processor's milliseconds of one query at each size, and of one ingest."""
+def cost(node: Node, texts: list[str]) -> dict[str, dict[str, float]]:
+    """Of one query at each size and of one ingest: the processor's milliseconds, and the pages looked at."""
     client, costs = node.client, {}
-    before, started = node.read_seconds(), time.monotonic()
+
+    def count(seconds: float) -> dict[str, float]:
+        return {**node.read_seconds(), "pages": node.read_blocks(), "clock": seconds}
+
+    before = count(time.monotonic())
     time.sleep(IDLE_SECONDS)
-    idle = (node.read_seconds() - before) / (time.monotonic() - started)
-    for name in ("scale-100-0", "scale-5000-0", "scale-100000-0", "scale-500000-0", "ingest"):
-        before, started = node.read_seconds(), time.monotonic()
+    after = count(time.monotonic())
+    passed = after["clock"] - before["clock"]
+    idle = {part: (after[part] - before[part]) / passed for part in ("postgres", "memos", "pages")}
+    for name in ("scale-100-0", "scale-5000-0", "scale-20000-0", "scale-100000-0", "scale-500000-0", "ingest"):
+        before = count(time.monotonic())
         for text in texts[:COSTED]:
             if name == "ingest":
                 ingest(client, "scale-growth", text)
             else:
                 ask(client, name, text)
-        seconds = node.read_seconds() - before - idle * (time.monotonic() - started)
-        costs[name] = round(1000 * seconds / COSTED, 1)
-    return {"idle share of a core": round(idle, 3), **costs}
+        # PostgreSQL says what a connection has looked at when that has been quiet for a moment.
+        time.sleep(2)
+        after = count(time.monotonic())
+        passed = after["clock"] - before["clock"]
+        spent = {part: (after[part] - before[part] - idle[part] * passed) / COSTED for part in idle}
+        costs[name] = {
+            "postgres_ms": round(1000 * spent["postgres"], 1),
+            "memos_ms": round(1000 * spent["memos"], 1),
+            "pages": round(spent["pages"]),
+        }
+        _say(f"{name}: {costs[name]}")
+    return {"idle a second": {part: round(value, 3) for part, value in idle.items()}, **costs}
 
 
 def issue(folder: Path) -> str:

@@ -123,11 +123,11 @@ def choose(scope: Scope, index: str, *, model_id: int) -> tuple[float, float]:
 def _time_until(work: Callable[[], object], is_done: Callable[[], bool]) -> tuple[float, float]:
     # The server's worker may be at the same: what all of its processes take is counted, and this one's.
     node = Node(Path(settings.MEMOS_DATA_DIR), settings.MEMOS_PORT, "")
-    started, before = time.monotonic(), node.read_seconds() + time.process_time()
+    started, before = time.monotonic(), sum(node.read_seconds().values()) + time.process_time()
     while True:
         work()
         if is_done():
-            return time.monotonic() - started, node.read_seconds() + time.process_time() - before
+            return time.monotonic() - started, sum(node.read_seconds().values()) + time.process_time() - before
         time.sleep(0.5)
 
 
