@@ -42,8 +42,8 @@ from memos_site import runtime
 NAMESPACES = {**{f"scale-{size}-0": size for size in SIZES}, "scale-filler-0": 8_000}
 ROUNDS = 6
 EACH = 10
-IDLE_SECONDS = 20
-COSTED = 150
+IDLE_SECONDS = 30
+COSTED = 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 
     MEMOS_DATA_DIR=/tmp/scale MEMOS_PORT=8077 .venv/bin/python bench/hnsw.py [--sizes 20000 100000]
 
-For each namespace: the lists are made anew and measured, then the namespace chooses HNSW by its policy, the index is
-made by the product's own job and measured with the same questions, and the policy is set back. Recall is of the top 10
-against exact search. Every memory meets the filter. What the ingest of one turn costs stands beside that
-into a small namespace at the same time. Prints a line a way and one JSON object; compare figures of one run.
+For each namespace the lists are made anew; then it chooses HNSW by its policy, the index is made by the product's own
+job, and the policy is set back at the end. While the index is there the lists are, too: each question goes to both, one
+right after the other. With a filter that every memory meets, a namespace without the index is searched exactly. What
+the ingest of one turn costs stands beside that into a small namespace at the same time. Recall is of the top 10 against
+exact search. Prints a line a way and one JSON object; compare figures of one run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 # Sets Django up.
-from bench.scale import EXACT, LARGE, WARM_UP, ingest_ms, make_questions, recall, time_calls
+from bench.scale import EXACT, LARGE, WARM_UP, ingest_ms, make_questions, recall
 
 # isort: split
 from django.conf import settings
@@ -33,11 +34,10 @@ from django.utils import timezone
 from bench.growth import Node
 from bench.scale_world import World
 from bench.serving import Client, spread
-from memory import caches
 from memory.models import IVFIndex, IVFList, MemoryVector, Namespace
 from memory.postgresql import reach
 from memory.retrieval import hnsw
-from memory.retrieval.arms import dense
+from memory.retrieval.arms import ArmHit, dense, near_graph, near_lists
 from memory.retrieval.arms.searches import DENSE_POOL
 from memory.retrieval.filters import Condition, MemoryField, Operator
 from memory.retrieval.predicate import predicate
@@ -56,47 +56,48 @@ BY_USERS = predicate(Condition(MemoryField.ROLE, Operator.EQ, "user"))
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to search one namespace: milliseconds, bytes of what it keeps beside the vectors, what making it took."""
+class Made:
+    """What it took to make what one way keeps beside the vectors, its bytes, and what the ingest of a turn takes then,
+    there and into a small namespace."""
 
-    name: str
-    memories: int
-    recall: float
-    recall_filtered: float
-    ms: dict[str, float]
-    ms_filtered: dict[str, float]
-    http_ms: dict[str, float]
-    seconds_to_make: float
-    processor_seconds_to_make: float
+    seconds: float
+    processor_seconds: float
     bytes: int
     ingest_ms: float
     ingest_ms_into_a_small_one: float
 
 
-def measure(
-    name: str, scope: Scope, size: int, asked: list[Question], client: Client, *, seconds: tuple[float, float]
-) -> Way:
-    caches.forget_all()
-    recalls, times = {}, {}
-    for place, narrow in (("all", None), ("filtered", BY_USERS)):
-        narrowed = [replace(question, predicate=narrow) for question in asked]
-        exact = [dense.exact(scope, question, limit=EXACT) for question in narrowed]
-        found, times[place] = time_calls(
-            [lambda q=question: dense.search(scope, q, limit=DENSE_POOL) for question in narrowed]
-        )
-        recalls[place] = round(statistics.mean(recall(*pair) for pair in zip(found, exact, strict=True)), 4)
-    body = {"namespace": scope.namespace, "session_id": "s0", "top_k": 10}
-    http = [client.post("/v1/query", {**body, "query": question.text}) for question in asked][WARM_UP:]
+def measure_made(took: tuple[float, float], kept: int, client: Client, namespace: str) -> Made:
     # By turns, for other load comes and goes.
-    ingests = [
-        (ingest_ms(client, scope.namespace, turns=TURNS), ingest_ms(client, SMALL, turns=TURNS)) for _ in range(3)
-    ]
+    ingests = [(ingest_ms(client, namespace, turns=TURNS), ingest_ms(client, SMALL, turns=TURNS)) for _ in range(4)]
     into, into_small = (statistics.median(column) for column in zip(*ingests, strict=True))
-    kept = _bytes_of_index(scope) if name == "hnsw" else _bytes_of_lists(scope)
-    return Way(
-        name, size, recalls["all"], recalls["filtered"], spread(times["all"]), spread(times["filtered"]), spread(http),
-        round(seconds[0], 1), round(seconds[1], 1), kept, into, into_small,
-    )  # fmt: skip
+    return Made(round(took[0], 1), round(took[1], 1), kept, round(into, 1), round(into_small, 1))
+
+
+def compare(scope: Scope, asked: list[Question]) -> dict[str, dict[str, object]]:
+    """Recall and milliseconds of each way, asked by turns; those of `exact` are for the filter."""
+    ways: dict[str, Callable[[Question], list[ArmHit] | None]] = {
+        "ivf": lambda question: near_lists.search(scope, question, limit=DENSE_POOL),
+        "hnsw": lambda question: near_graph.search(scope, question, limit=DENSE_POOL),
+        "exact, filtered": lambda question: dense.exact(scope, narrow(question), limit=DENSE_POOL),
+        "hnsw, filtered": lambda question: near_graph.search(scope, narrow(question), limit=DENSE_POOL),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    recalls: dict[str, list[float]] = {name: [] for name in ways}
+    for number, question in enumerate(asked):
+        best = dense.exact(scope, question, limit=EXACT)
+        order = list(ways) if number % 2 else list(reversed(ways))
+        for name in order:
+            started = time.perf_counter()
+            found = ways[name](question)
+            if number >= WARM_UP:
+                times[name].append((time.perf_counter() - started) * 1000)
+                recalls[name].append(recall(found or [], best))
+    return {name: {"recall": round(statistics.mean(recalls[name]), 4), **spread(times[name])} for name in ways}
+
+
+def narrow(question: Question) -> Question:
+    return replace(question, predicate=BY_USERS)
 
 
 def make_lists(scope: Scope) -> tuple[float, float]:
@@ -156,25 +157,29 @@ def main() -> None:
     reach.open_process()
     settings.MEMOS_SEARCH_TIMEOUT_MS = 600_000
     model = active_model()
+    address = f"http://127.0.0.1:{settings.MEMOS_PORT}"
     world = World(model.dimensions)
     key = issue_key(
         name="bench", scopes=["read", "write"], namespaces=[], all_namespaces=True, expires_at=None,
         requests_per_minute=0, actor="bench", now=timezone.now(),
     )[1]  # fmt: skip
-    ways: list[Way] = []
+    result: list[dict[str, object]] = []
     for size in options.sizes:
         name = f"scale-{size}-0"
         scope = Scope(Namespace.objects.get(name=name).pk, name, "bench")
         asked = make_questions(world, scope, size, model_id=model.id, questions=options.questions)
-        for way in ("ivf", "hnsw"):
-            seconds = make_lists(scope) if way == "ivf" else choose(scope, way, model_id=model.id)
-            # The server's processes go on with what they knew.
-            time.sleep(hnsw.KNOWN_SECONDS + 1)
-            client = Client(f"http://127.0.0.1:{settings.MEMOS_PORT}", key)
-            ways.append(measure(way, scope, size, asked, client, seconds=seconds))
-            print(f"{time.strftime('%H:%M:%S')} {ways[-1]}", file=sys.stderr, flush=True)
+        took, made = make_lists(scope), {}
+        # A new one each time: the server closes connections that are idle meanwhile.
+        made["ivf"] = measure_made(took, _bytes_of_lists(scope), Client(address, key), name)
+        took = choose(scope, "hnsw", model_id=model.id)
+        # The server's processes go on with what they knew.
+        time.sleep(hnsw.KNOWN_SECONDS + 1)
+        made["hnsw"] = measure_made(took, _bytes_of_index(scope), Client(address, key), name)
+        compared = compare(scope, asked)
+        result.append({"memories": size, "made": {way: vars(one) for way, one in made.items()}, "searched": compared})
+        print(f"{time.strftime('%H:%M:%S')} {result[-1]}", file=sys.stderr, flush=True)
         choose(scope, "ivf", model_id=model.id)
-    print(json.dumps([vars(way) for way in ways]))
+    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

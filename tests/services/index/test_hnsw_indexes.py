@@ -22,6 +22,8 @@ from memory.retrieval.arms import dense, near_graph
 from memory.retrieval.filters import Condition, MemoryField, Not, Operator
 from memory.retrieval.predicate import SqlCondition, predicate
 from memory.retrieval.question import Question, question
+from memory.services.diagnosis.finding import OK, WARN, Finding
+from memory.services.diagnosis.search import hnsw_indexes as doctor
 from memory.services.index import hnsw_indexes
 from memory.services.index.embedding import active_model
 from memory.services.index.hnsw_indexes import HnswReport, keep_up
@@ -127,7 +129,9 @@ def test_an_index_is_made_once_used_and_dropped_when_nobody_wants_it(alice, bob,
     assert keep_up(seconds=60) == HnswReport()
     assert choose(alice).status_code == 200
 
+    assert doctor().status == WARN
     assert keep_up(seconds=60) == HnswReport(made=1)
+    assert doctor() == Finding(OK, "HNSW indexes", "1, all whole")
     assert keep_up(seconds=60) == HnswReport()
     [place] = hnsw_indexes.list_ready()
     assert place.namespace_id == alice.scope.namespace_id
@@ -260,6 +264,7 @@ def test_the_environment_chooses_for_those_that_do_not_up_to_the_number_the_larg
         [bob.scope.namespace_id],
         [alice.scope.namespace_id],
     )
+    assert "MEMOS_HNSW_NAMESPACES" in doctor().fix
     # Its own choice goes before.
     NamespacePolicy.objects.create(
         namespace_id=alice.scope.namespace_id, version=1, overrides={"index": "hnsw"}, updated_by="x"
