@@ -6,7 +6,8 @@
 
 Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
 question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, lists and counts are
-made by the product's own job. Prints a line a size and one JSON object. A second run measures what the first has
+made by the product's own job. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes until there are
+20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what the first has
 filled. Figures of one machine at one time: compare ratios within a run, not runs.
 """
 
