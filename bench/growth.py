@@ -85,8 +85,12 @@ class Node:
         supervisor = psutil.Process(json.loads((self.folder / "runtime.json").read_text())["pid"])
         found: dict[str, float] = {}
         for process in (supervisor, *supervisor.children(recursive=True)):
-            name = process.name() if process.name() in ("postgres", "valkey-server") else "memos"
-            found[name] = found.get(name, 0.0) + process.memory_full_info().pss / 2**20
+            try:
+                own = process.name()
+                name = own if own in ("postgres", "valkey-server") else "memos"
+                found[name] = found.get(name, 0.0) + process.memory_full_info().pss / 2**20
+            except psutil.NoSuchProcess:
+                continue
         return {name: round(megabytes) for name, megabytes in found.items()}
 
     def read_bytes(self) -> dict[str, list[float]]:
@@ -105,6 +109,16 @@ class Node:
         kept = {name: pair for name, pair in sizes.items() if sum(pair) >= 1}
         total = [round(sum(pair[place] for pair in sizes.values()), 1) for place in (0, 1)]
         return {"memories": [memories], "all tables": total, "a pack": [round(packs[1] / max(packs[0], 1))], **kept}
+
+    def read_job_seconds(self) -> dict[str, float]:
+        """Seconds that the last runs of each kind of background work took, the median; those of a tenth and more."""
+        with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
+            rows = connection.execute(
+                "SELECT kind, extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY finished_at - started_at)) "
+                "FROM (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY finished_at DESC) AS age "
+                "      FROM memory_job WHERE state = 'done' AND namespace_id = 0) AS job WHERE age <= 5 GROUP BY kind"
+            ).fetchall()
+        return {kind: round(float(seconds), 1) for kind, seconds in rows if seconds >= 0.1}
 
 
 def ask(node: Client, namespace: str, text: str) -> float:
