@@ -114,7 +114,8 @@ class Node:
         """Seconds that the last runs of each kind of background work took, the median; those of a tenth and more."""
         with psycopg.connect(runtime.discover(self.folder)["DATABASE_URL"]) as connection:
             rows = connection.execute(
-                "SELECT kind, extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY finished_at - started_at)) "
+                "SELECT kind, "
+                "       extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY finished_at - started_at)) "
                 "FROM (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY finished_at DESC) AS age "
                 "      FROM memory_job WHERE state = 'done' AND namespace_id = 0) AS job WHERE age <= 5 GROUP BY kind"
             ).fetchall()
