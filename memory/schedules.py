@@ -23,6 +23,7 @@ SCHEDULES = (
     Entry("memos: embed pending memories", "memory.tasks.embed_pending", 1),
     Entry("memos: check marks of vectors", "memory.tasks.check_embedded_marks", 60),
     Entry("memos: keep up large namespaces", "memory.tasks.keep_up_large_namespaces", 1),
+    Entry("memos: keep up HNSW indexes", "memory.tasks.keep_up_hnsw_indexes", 1),
     Entry("memos: forget index changes", "memory.tasks.forget_index_changes", 30),
     Entry("memos: index entities", "memory.tasks.index_entities", 1),
     Entry("memos: settle memories", "memory.tasks.settle_memories", 1),

@@ -35,7 +35,7 @@ from memory.services.facts import extract as extract_from_turns
 from memory.services.facts import store as facts_store
 from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
-from memory.services.index import changes, embedding, marks
+from memory.services.index import changes, embedding, hnsw_indexes, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
@@ -141,6 +141,14 @@ def keep_up_large_namespaces() -> int:
     """Files new vectors of large namespaces in IVF lists and counts their common terms; what is left waits a minute."""
     seconds = settings.MEMOS_JOB_TIMEOUT_SECONDS / 2
     return large_namespaces.keep_up(now=timezone.now(), seconds=seconds).filed
+
+
+@job
+def keep_up_hnsw_indexes() -> int:
+    """Makes the HNSW indexes that large namespaces have chosen, and drops those that nobody wants any more; returns how
+    many. What takes longer goes on in PostgreSQL."""
+    report = hnsw_indexes.keep_up(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    return report.made + report.dropped
 
 
 @job

@@ -292,6 +292,20 @@ MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
     "words, and a search looks into the nearest lists and at the rarer words first. Below, every search is exact.",
     minimum=1,
 )
+MEMOS_HNSW_NAMESPACES = env.integer(
+    "MEMOS_HNSW_NAMESPACES",
+    8,
+    "Large namespaces that may have an HNSW index of pgvector for themselves (policy `index: hnsw`); 0: none. Every "
+    "statement about vectors considers each of them, and writes into its namespace are slower.",
+    maximum=1_000,
+)
+MEMOS_HNSW_BUILD_MB = env.integer(
+    "MEMOS_HNSW_BUILD_MB",
+    512,
+    "Memory that PostgreSQL may use while it builds an HNSW index, one at a time; what is beyond makes it much slower.",
+    minimum=16,
+    maximum=1_000_000,
+)
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
     64,

@@ -35,6 +35,7 @@ class Policy:
     injection: str
     settle_conflicts: bool
     relevance_floor: float
+    index: str
     collapse_duplicates: bool
     extract: str
     decay: bool
@@ -65,6 +66,7 @@ class Policy:
             injection=values["gate.injection"],
             settle_conflicts=values["conflicts.settle"],
             relevance_floor=values["retrieval.relevance_floor"],
+            index=values["index"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
             decay=values["decay.enabled"],

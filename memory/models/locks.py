@@ -24,6 +24,8 @@ class Lock(Enum):
     BACKUP = 0x6D656D6F_6261636B
     EMBEDDING = 0x6D656D6F73
     ENTITIES = 0x6D656D6F75
+    # Whoever makes or drops HNSW indexes, with a connection that has the lock until that is over.
+    HNSW_INDEXES = 0x6D656D6F_686E7377
     # IVF lists, and counts of common terms.
     IVF_LISTS = 0x6D656D6F74
     JUDGE = 0x6D656D6A64
@@ -69,6 +71,14 @@ def try_lock(lock: Lock, row: uuid.UUID | None = None, *, on: Any = connection) 
         if got:
             with on.cursor() as cursor:
                 cursor.execute(f"SELECT pg_advisory_unlock({key})", parameters)
+
+
+def try_lock_in_session(lock: Lock, *, on: Any) -> bool:
+    """Whether the connection `on` has the lock now, then until it ends at the server; it does not wait."""
+    key, parameters = _key(lock, None)
+    with on.cursor() as cursor:
+        cursor.execute(f"SELECT pg_try_advisory_lock({key})", parameters)
+        return bool(cursor.fetchone()[0])
 
 
 def lock_in_transaction(lock: Lock, namespace_id: int, *, shared: bool = False) -> None:
