@@ -35,6 +35,8 @@ LEAST_SHOWN = 0.002
 
 KINDS: dict[str, str] = {
     "tabs": "\t\n",
+    "form feeds": "\n\n\f",
+    "table rows": "| a |\n|---|\n",
     "breaks": "\n",
     "crlf": "\r\n",
     "blank lines": "\n \n",

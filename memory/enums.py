@@ -1,6 +1,6 @@
 """The words that rows, requests and answers share."""
 
-from django.db.models import TextChoices
+from django.db.models import IntegerChoices, TextChoices
 
 # The search arms, whose candidates are joined: by meaning and by words.
 ARMS = ("dense", "lexical")
@@ -170,6 +170,8 @@ class AuditEvent(TextChoices):
     DEV_SEED = "DEV_SEED"
     DOCUMENT_INGEST = "DOCUMENT_INGEST"
     DOCUMENT_DELETE = "DOCUMENT_DELETE"
+    DOCUMENT_FILE_START = "DOCUMENT_FILE_START"
+    DOCUMENT_FILE_FINISH = "DOCUMENT_FILE_FINISH"
     MEMORY_ARCHIVE = "MEMORY_ARCHIVE"
     MEMORY_RESTORE = "MEMORY_RESTORE"
     MEMORY_EDIT = "MEMORY_EDIT"
@@ -190,6 +192,9 @@ class AuditEvent(TextChoices):
     ENTITY_MERGE = "ENTITY_MERGE"
     ENTITY_SPLIT = "ENTITY_SPLIT"
     ENTITY_REBUILD = "ENTITY_REBUILD"
+    ACTIVATION_BUILD = "ACTIVATION_BUILD"
+    ACTIVATION_DROP = "ACTIVATION_DROP"
+    ACTIVATION_EXPORT = "ACTIVATION_EXPORT"
     IMPORT_START = "IMPORT_START"
     IMPORT_FINISH = "IMPORT_FINISH"
     EVALUATION_START = "EVALUATION_START"
@@ -411,11 +416,105 @@ class JobState(TextChoices):
     DISCARDED = "discarded"
 
 
+class JobPriority(IntegerChoices):
+    """How soon a job is begun. What is bulk gives way while it runs, too."""
+
+    INTERACTIVE = 0, "interactive"
+    NORMAL = 1, "normal"
+    BULK = 2, "bulk"
+
+
+class ActivationEngine(TextChoices):
+    """What computes the keys and values of a prefix, and writes their file."""
+
+    LLAMACPP = "llamacpp", "a slot of llama.cpp's server"
+    TRANSFORMERS = "transformers", "transformers, in the worker"
+
+
+class ActivationState(TextChoices):
+    """A cache is `building` until its file is whole; a `stale` one is used no more, and its file goes."""
+
+    BUILDING = "building"
+    READY = "ready"
+    STALE = "stale"
+
+
+class DropReason(TextChoices):
+    """Why an activation cache goes."""
+
+    MEMORY = "memory", "a memory that it holds was changed, superseded or deleted"
+    ERASED = "erased", "a memory that it holds was erased"
+    PREFIX = "prefix", "the namespace's prefix is another"
+    ASKED = "asked", "somebody dropped it, or turned activation memory off"
+    BUDGET = "budget", "others were used since, and the folder was full"
+    LOST = "lost", "its file is missing or another"
+    INTERRUPTED = "interrupted", "its build broke off"
+
+
+class PromptForm(TextChoices):
+    """Where a prefix stands in a prompt: a cache of the one is of no use to the other."""
+
+    ANSWER = "answer", "what /v1/answer and /v1/chat send"
+    COMPLETION = "completion", "what /v1/chat/completions sends"
+
+
 class DocumentFormat(TextChoices):
     """How a document's text is written, and so where it may be cut."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
+
+
+class FileType(TextChoices):
+    """What a file is, by its content: the first five are read by the optional parser."""
+
+    PDF = "pdf", "PDF"
+    DOCX = "docx", "Word"
+    PPTX = "pptx", "PowerPoint"
+    XLSX = "xlsx", "Excel"
+    IMAGE = "image", "image"
+    HTML = "html", "HTML"
+    MARKDOWN = "markdown", "Markdown"
+    EML = "eml", "e-mail"
+    CSV = "csv", "CSV"
+    JSON = "json", "JSON"
+    TEXT = "text", "text"
+
+
+class FileRefusal(TextChoices):
+    """Why a file did not become a document; empty: it did, or it is not over yet."""
+
+    EMPTY = "empty", "it holds nothing"
+    UNSUPPORTED = "unsupported", "it is of no kind that is read"
+    MISLABELLED = "mislabelled", "its name says that it is something else"
+    ENCODING = "encoding", "its text is in an encoding that is not read"
+    ENCRYPTED = "encrypted", "it has a password"
+    DAMAGED = "damaged", "it is cut off, or otherwise not what its kind should be"
+    BOMB = "bomb", "it would grow beyond every limit when it is read"
+    UNSAFE_XML = "unsafe_xml", "it declares XML entities"
+    TOO_LARGE = "too_large", "it has more pages, text or levels than are read"
+    NO_TEXT = "no_text", "there is no text in it"
+    MEMORY = "memory", "reading it takes too much memory"
+    CPU_TIME = "cpu_time", "reading it takes too much CPU time"
+    WALL_TIME = "wall_time", "reading it takes too long"
+    CRASHED = "crashed", "its parser broke down"
+    PARSER_MISSING = "parser_missing", "the worker lacks the parser for it"
+    OCR_MISSING = "ocr_missing", "images are read where OCR is set up"
+    GATE = "gate", "the gate rejects it, or keeps it in the quarantine"
+    OUTDATED = "outdated", "a newer version of the document came before it was read"
+    ERASED = "erased", "an erasure has taken it, or a part of the document, away"
+    REFUSED = "refused", "the document cannot be stored: `problem` says why"
+
+
+class FileState(TextChoices):
+    """As its job stands; `refused` says in its `problem` why it did not become a document."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    DISCARDED = "discarded"
 
 
 class EntityKind(TextChoices):
@@ -609,7 +708,7 @@ class ErrorCode(TextChoices):
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused", "the Idempotency-Key came with another body before"
     LENGTH_REQUIRED = "length_required", "the body has no length, and the web server reads no chunks"
     PRECONDITION_FAILED = "precondition_failed", "it was changed since it was read"
-    PAYLOAD_TOO_LARGE = "payload_too_large", "the body is too large"
+    PAYLOAD_TOO_LARGE = "payload_too_large", "the body, or a file in it, is too large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type", "the body is not JSON"
     LLM_CONTEXT_TOO_LONG = "llm_context_too_long", "the prompt has more tokens than the language model takes"
     RATE_LIMITED = "rate_limited", "more requests than the key's limit"
@@ -627,6 +726,7 @@ class ErrorCode(TextChoices):
     LLM_BUSY = "llm_busy", "the language model is called as often at once as it may be"
     TOO_MANY_STREAMS = "too_many_streams", "the key has as many streams open as it may"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer"
+    PARSER_UNAVAILABLE = "parser_unavailable", "the server lacks the parser, or the OCR, that the file needs"
     ISSUER_UNAVAILABLE = "issuer_unavailable", "the issuer of OAuth tokens does not say what its keys are"
     ERASURE_LEDGER_UNAVAILABLE = "erasure_ledger_unavailable", "the erasure ledger cannot be written"
 

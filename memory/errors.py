@@ -54,6 +54,20 @@ class InvalidInput(MemosError):
     code = ErrorCode.INVALID_REQUEST.value
 
 
+class FileTooLarge(MemosError):
+    """A file that is sent has more bytes than MEMOS_FILE_MAX_BYTES."""
+
+    status = 413
+    code = ErrorCode.PAYLOAD_TOO_LARGE.value
+
+
+class ParserUnavailable(MemosError):
+    """The server lacks what reads files of this kind."""
+
+    status = 503
+    code = ErrorCode.PARSER_UNAVAILABLE.value
+
+
 class EmbeddingUnavailable(MemosError):
     """The embedding provider did not answer; a query cannot be ranked by meaning until it does."""
 

@@ -17,10 +17,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory import caller, tracing
+from memory.enums import ActivationEngine, PromptForm
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
 from memory.postgresql import reach
+from memory.services.activation import build as activation_build
+from memory.services.activation import upkeep as activation_upkeep
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
 from memory.services.entities import extract
@@ -34,6 +37,7 @@ from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
 from memory.services.index import changes, embedding, marks
 from memory.services.index import upkeep as large_namespaces
+from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
@@ -327,9 +331,43 @@ def import_memories(namespace_id: int, import_id: str) -> int:
 
 
 @job
+def build_activation(namespace_id: int, engine: str, form: str, model: str) -> bool:
+    """Computes the cache of the namespace's prefix, unless it is there; whether it did."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return False
+    built = activation_build.build(
+        Scope(namespace_id, name, WORKER),
+        engine=ActivationEngine(engine),
+        form=PromptForm(form),
+        model=model,
+        clock=timezone.now,
+    )
+    return built is not None
+
+
+@job
+def keep_up_activation() -> int:
+    """Takes away activation caches that serve no longer, and has them built again; returns how many went."""
+    return activation_upkeep.keep_up(now=timezone.now())
+
+
+@job
 def forget_imports() -> int:
     """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
     return import_requests.forget(now=timezone.now())
+
+
+@job
+def read_document_file(namespace_id: int, file_id: str) -> bool:
+    """Reads a file that was given as a document; False when it is over, or did not become one."""
+    return file_run.carry_out(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def forget_document_files() -> int:
+    """Deletes what came MEMOS_JOBS_KEEP_DAYS ago of files that are no document in force."""
+    return files.forget(now=timezone.now())
 
 
 @job

@@ -536,6 +536,44 @@ MEMOS_JOBS_KEEP_DAYS = env.integer(
     maximum=3650,
 )
 
+# --- Files -------------------------------------------------------------------------------------------------------
+env.section("Files")
+MEMOS_FILE_MAX_BYTES = env.integer(
+    "MEMOS_FILE_MAX_BYTES",
+    24 * 1024 * 1024,
+    "Largest file, in bytes, that `POST /v1/documents` takes; more is answered 413.",
+    minimum=100_000,
+    maximum=512 * 1024 * 1024,
+)
+MEMOS_PARSER_MEMORY_MB = env.integer(
+    "MEMOS_PARSER_MEMORY_MB",
+    1024,
+    "Megabytes of address space of the process that reads a file; one that needs more is refused.",
+    minimum=512,
+    maximum=65_536,
+)
+MEMOS_PARSER_SECONDS = env.integer(
+    "MEMOS_PARSER_SECONDS", 60, "Seconds after which reading a file is ended.", minimum=1, maximum=240
+)
+MEMOS_PARSER_CPU_SECONDS = env.integer(
+    "MEMOS_PARSER_CPU_SECONDS",
+    30,
+    "Seconds of CPU time, of all threads together, that reading a file may take.",
+    minimum=1,
+    maximum=600,
+)
+MEMOS_PARSER_PAGES = env.integer(
+    "MEMOS_PARSER_PAGES", 2_000, "Pages or slides of a file that is read.", minimum=1, maximum=100_000
+)
+MEMOS_OCR_FOLDER = env.text(
+    "MEMOS_OCR_FOLDER",
+    "",
+    "Folder of Tesseract's language files (`eng.traineddata`): images are read by OCR. Empty: they are refused.",
+)
+MEMOS_OCR_LANGUAGES = env.text(
+    "MEMOS_OCR_LANGUAGES", "eng", "Languages that OCR reads, as their files are called, with commas between them."
+)
+
 # --- Webhooks ----------------------------------------------------------------------------------------------------
 env.section("Webhooks")
 MEMOS_WEBHOOK_PRIVATE = env.flag(
@@ -606,6 +644,35 @@ MEMOS_ERASURE_LEDGER = env.text(
     "File that says, by ids and keyed hashes, what was erased, so that no older backup brings it back. An erasure "
     "waits while it cannot be written. `off`: none is kept.",
     shown="`erasures.ledger` in MEMOS_BACKUP_DIR, else in the data folder",
+)
+
+# --- Activation memory -------------------------------------------------------------------------------------------
+env.section("Activation memory")
+MEMOS_ACTIVATION_DIR = env.text(
+    "MEMOS_ACTIVATION_DIR",
+    "",
+    "Folder of activation caches: keys and values that a model computed for a prefix. llama.cpp's server writes and "
+    "reads it as well (its `--slot-save-path`), and so does every web process and worker. Empty: there are none.",
+)
+MEMOS_ACTIVATION_BYTES = env.integer(
+    "MEMOS_ACTIVATION_BYTES",
+    8 * 1024**3,
+    "Bytes that the files of the folder may take; the caches that were used longest ago make room.",
+    minimum=1_000_000,
+    maximum=2**50,
+)
+MEMOS_ACTIVATION_SECONDS = env.integer(
+    "MEMOS_ACTIVATION_SECONDS",
+    600,
+    "Seconds within which a model must have computed a cache.",
+    minimum=1,
+    maximum=86_400,
+)
+MEMOS_ACTIVATION_MODEL = env.text(
+    "MEMOS_ACTIVATION_MODEL",
+    "",
+    "Causal language model on this disk for caches of the engine `transformers`: a folder with safetensors, or a GGUF "
+    "file. Needs requirements-activation.txt. Empty: that engine is off.",
 )
 
 # --- Console -----------------------------------------------------------------------------------------------------
@@ -762,12 +829,14 @@ CACHES = {
 Q_CLUSTER = {
     "name": "memos",
     "orm": "default",
+    "broker_class": "memory.services.jobs.broker.FairBroker",
     "workers": MEMOS_JOB_WORKERS,
     "timeout": MEMOS_JOB_TIMEOUT_SECONDS,
     "retry": MEMOS_JOB_RETRY_SECONDS,
     "max_attempts": MEMOS_JOB_ATTEMPTS,
     "ack_failures": False,
-    "queue_limit": MEMOS_JOB_WORKERS,
+    # What was taken from the queue for a worker cannot be overtaken any more.
+    "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,
     "guard_cycle": 1,

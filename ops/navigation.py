@@ -65,10 +65,12 @@ GROUPS = (
     PageGroup(
         _("Steer"),
         (
+            Page("documents", _("Documents"), "book", "ops:documents", family="ops:document"),
             Page("imports", _("Imports"), "download", "ops:imports", family="ops:import"),
             Page("quarantine", _("Quarantine"), "quarantine", "ops:quarantine", family="ops:quarantine"),
             Page("retired", _("Retired"), "archive", "ops:retired", family="ops:retired"),
             Page("decay", _("Decay"), "decay", "ops:decay", family="ops:decay"),
+            Page("activation", _("Activation"), "bolt", "ops:activation", family="ops:activation"),
             Page("policies", _("Policies"), "policies", "ops:policies", family="ops:polic"),
             Page("evaluation", _("Evaluation"), "evaluation", "ops:evaluation", family="ops:evaluation"),
         ),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pydoc
 
 from django.utils import timezone
-from django_q.brokers.orm import ORM
-from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
+
+from memory.services.jobs.broker import FairBroker
 
 
 def work_off() -> int:
     """Runs what is due, until nothing is; returns how many messages that were."""
-    broker = ORM(list_key=Conf.CLUSTER_NAME)
+    broker = FairBroker()
     count = 0
     while OrmQ.objects.filter(lock__lt=timezone.now()).exists():
         for message_id, payload in broker.dequeue() or []:

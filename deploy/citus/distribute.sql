@@ -13,6 +13,8 @@ ALTER TABLE memory_cubeshare DROP CONSTRAINT memory_cubeshare_namespace_id_16ca1
 ALTER TABLE memory_document DROP CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id;
 ALTER TABLE memory_documentchunk DROP CONSTRAINT documentchunk_of_document;
 ALTER TABLE memory_documentchunk DROP CONSTRAINT documentchunk_of_memory;
+ALTER TABLE memory_documentfile DROP CONSTRAINT documentfile_of_document;
+ALTER TABLE memory_documentfilepart DROP CONSTRAINT documentfilepart_of_file;
 ALTER TABLE memory_entity DROP CONSTRAINT memory_entity_namespace_id_9f06c180_fk_memory_namespace_id;
 ALTER TABLE memory_entityalias DROP CONSTRAINT entityalias_of_entity;
 ALTER TABLE memory_entitymention DROP CONSTRAINT entitymention_of_alias;
@@ -55,6 +57,7 @@ SELECT create_reference_table('memory_procedure');
 
 -- Rows of a tenant: those of one namespace are on one node, whatever their table.
 SELECT create_distributed_table('memory_memory', 'namespace_id');
+SELECT create_distributed_table('memory_activationcache', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditlog', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditwords', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_bulkchange', 'namespace_id', colocate_with => 'memory_memory');
@@ -67,6 +70,8 @@ SELECT create_distributed_table('memory_cube', 'namespace_id', colocate_with => 
 SELECT create_distributed_table('memory_cubeshare', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_document', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_documentchunk', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_documentfile', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_documentfilepart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_entity', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_entityalias', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_entitymention', 'namespace_id', colocate_with => 'memory_memory');
@@ -117,6 +122,8 @@ ALTER TABLE memory_cubeshare ADD CONSTRAINT memory_cubeshare_namespace_id_16ca12
 ALTER TABLE memory_document ADD CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_documentchunk ADD CONSTRAINT documentchunk_of_document FOREIGN KEY (namespace_id, document_key) REFERENCES memory_document(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_documentchunk ADD CONSTRAINT documentchunk_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE memory_documentfile ADD CONSTRAINT documentfile_of_document FOREIGN KEY (namespace_id, document_key) REFERENCES memory_document(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE memory_documentfilepart ADD CONSTRAINT documentfilepart_of_file FOREIGN KEY (namespace_id, file_id) REFERENCES memory_documentfile(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_entity ADD CONSTRAINT memory_entity_namespace_id_9f06c180_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_entityalias ADD CONSTRAINT entityalias_of_entity FOREIGN KEY (namespace_id, entity) REFERENCES memory_entity(namespace_id, id);
 ALTER TABLE memory_entitymention ADD CONSTRAINT entitymention_of_alias FOREIGN KEY (namespace_id, alias) REFERENCES memory_entityalias(namespace_id, id);

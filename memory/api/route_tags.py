@@ -24,7 +24,7 @@ ROUTE_TAGS = (
         "query", "search", "retrieval", "answer", "chat", "why",
     )),
     OPENAI,
-    RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents",)),
+    RouteTag("Documents", "Long texts, kept as chunks that are memories", ("documents", "document-files")),
     RouteTag("Memories", "Look at memories one by one, correct them, say what became of them", ("memories",)),
     RouteTag("Imports", "Take in what other programs exported", ("imports",)),
     RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),

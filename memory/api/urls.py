@@ -8,13 +8,14 @@ from memory.api.mcp.oauth import ProtectedResourceView
 from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
 from memory.api.views import health
+from memory.api.views.activation import ActivationViewSet
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
 from memory.api.views.cubes import CubeViewSet
-from memory.api.views.documents import DocumentViewSet
+from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
 from memory.api.views.evaluation import EvaluationViewSet
@@ -46,6 +47,12 @@ urlpatterns = [
     path("v1/ingest", IngestViewSet.as_view({"post": "create"})),
     path("v1/ingest/batch", IngestViewSet.as_view({"post": "batch"})),
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
+    path(
+        "v1/documents/<path:document_id>/reparse",
+        DocumentViewSet.as_view({"post": "reparse", "get": "retrieve_reparse", "delete": "destroy_reparse"}),
+    ),
+    path("v1/document-files", DocumentFileViewSet.as_view({"get": "list"})),
+    path("v1/document-files/<uuid:file_id>", DocumentFileViewSet.as_view({"get": "retrieve"})),
     path("v1/documents/<path:document_id>", DocumentViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
     path(
         "v1/memories",
@@ -122,6 +129,13 @@ urlpatterns = [
         "v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
         WebhookViewSet.as_view({"post": "replay"}),
     ),
+    path("v1/cubes/<uuid:cube_id>/activation", ActivationViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>",
+        ActivationViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+    path("v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>/use", ActivationViewSet.as_view({"post": "load"})),
+    path("v1/cubes/<uuid:cube_id>/activation/<uuid:cache_id>/file", ActivationViewSet.as_view({"get": "download"})),
     path("v1/users", UserViewSet.as_view({"get": "list", "post": "create"})),
     path(
         "v1/users/<uuid:user_id>",

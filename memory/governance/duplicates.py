@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 
 from memory.enums import Sameness
-from memory.retrieval.near_duplicates import SpokenHit, Words
+from memory.retrieval.near_duplicates import Words
 from memory.text.analysis import FUNCTION_CHARACTERS, STOP_WORDS
 from memory.text.sentences import is_question
 
@@ -44,7 +44,7 @@ def fingerprint(text: str) -> bytes:
 
 def sameness(one: str, other: str, *, cosine: float | None = None) -> Sameness:
     """How alike two texts of one speaker are. `cosine`: of their vectors (−1..1); without it NEAR is not found."""
-    first, second = Words(SpokenHit("", one)), Words(SpokenHit("", other))
+    first, second = Words("", one), Words("", other)
     if _asks_and_states(one, other):
         return Sameness.DIFFERENT
     if normalise(one) == normalise(other):

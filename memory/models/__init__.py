@@ -1,11 +1,13 @@
 """The rows of MemOS. Every row of a tenant carries `namespace_id`, and it leads the keys that tenant queries use."""
 
 from memory.models.access import ApiKey
+from memory.models.activation import ActivationCache
 from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.cube import Cube, CubeShare
 from memory.models.document import Document, DocumentChunk
+from memory.models.document_file import DocumentFile, DocumentFilePart
 from memory.models.entity import (
     Entity,
     EntityAlias,
@@ -38,6 +40,7 @@ from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "HOLDS_ON",
+    "ActivationCache",
     "ApiKey",
     "AuditLog",
     "AuditSeal",
@@ -52,6 +55,8 @@ __all__ = [
     "CubeShare",
     "Document",
     "DocumentChunk",
+    "DocumentFile",
+    "DocumentFilePart",
     "EmbeddingModel",
     "Entity",
     "EntityAlias",

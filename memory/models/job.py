@@ -7,7 +7,7 @@ from typing import Self
 from django.db import models
 from django.utils import timezone
 
-from memory.enums import JobState
+from memory.enums import JobPriority, JobState
 from memory.models.keys import new_id
 from memory.models.scoped import ScopedQuerySet, ScopedRow
 
@@ -39,6 +39,12 @@ class Job(ScopedRow):
     schedule = models.CharField(max_length=100, blank=True, default="", help_text="Of a run by the clock: its name")
     once = models.BooleanField(default=False, help_text="No second one of the same arguments while it is open")
     seconds = models.IntegerField(null=True, blank=True, help_text="What it may take; empty: the server's setting")
+    priority = models.SmallIntegerField(
+        choices=JobPriority.choices,
+        default=JobPriority.NORMAL,
+        db_default=JobPriority.NORMAL,
+        help_text="Who waits for it: a person, nobody, or nobody for hours",
+    )
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
     attempts = models.IntegerField(default=0)
     done = models.BigIntegerField(null=True, blank=True, help_text="Of `total`, as far as the task knows")
@@ -76,6 +82,12 @@ class Job(ScopedRow):
             # Few of many rows: those that workers, people and the doctor look for.
             models.Index(
                 fields=["state", "id"], condition=models.Q(state__in=[*OPEN, JobState.FAILED]), name="job_unfinished"
+            ),
+            # Who waits, by namespace and priority, and since when.
+            models.Index(
+                fields=["namespace_id", "priority", "queued_at"],
+                condition=models.Q(state__in=OPEN),
+                name="job_open_by_priority",
             ),
             models.Index(fields=["finished_at"], condition=models.Q(state__in=OVER), name="job_over"),
             models.Index(

@@ -33,6 +33,8 @@ class Lock(Enum):
     SCRATCH_DATABASES = 0x6D656D6F_7363726
 
     # Of one namespace.
+    # Whoever gives a file: the same one at once is one.
+    DOCUMENT_FILES = "memos.document_files"
     ENTITY_NAMES = "memos entities"
     MAP = 0x6D656D6D
     # Beside the row's lock, which the writers of a namespace with a quota take before they lock memories.
@@ -47,6 +49,7 @@ class Lock(Enum):
 
     # Of one row, by whoever carries it out: what a killed process held is free, for its connection has ended.
     ERASURE = "erasure:"
+    ACTIVATION = "activation:"
     EVALUATION = "evaluation:"
 
 

@@ -61,6 +61,12 @@ class Session(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["namespace", "-last_message_at"], name="session_recent"),
+            # Those with turns that were not compared with earlier ones yet.
+            models.Index(
+                fields=["namespace", "last_message_at"],
+                name="session_unsettled",
+                condition=models.Q(message_count__gt=models.F("settled_turn")),
+            ),
             models.Index(fields=["namespace"], name="session_skipped", condition=models.Q(skipped_turn__isnull=False)),
         ]
 

@@ -30,6 +30,9 @@ class ModelCall(ScopedRow):
     prompt_tokens = models.BigIntegerField(null=True, blank=True)
     cached_tokens = models.BigIntegerField(null=True, blank=True, help_text="Of the prompt")
     completion_tokens = models.BigIntegerField(null=True, blank=True)
+    activation_tokens = models.IntegerField(
+        null=True, blank=True, help_text="Tokens of the activation cache that the model was given before; empty: none"
+    )
     estimated = models.BooleanField(default=False, help_text="The provider did not count the tokens")
     ttft_ms = models.IntegerField(null=True, blank=True, help_text="Milliseconds to the first token of a stream")
     duration_ms = models.IntegerField(help_text="Milliseconds")

@@ -58,7 +58,8 @@ class EndedCall:
     """Times in milliseconds; `ttft_ms`, the time to the first token, is None where the answer was no stream.
 
     `completion_tokens`: an estimate of what was answered, where the provider did not count it and it is known.
-    `timed_out`: it failed because no answer came in time.
+    `timed_out`: it failed because no answer came in time. `activation_tokens`: how many tokens of the prompt's
+    beginning the model was given as keys and values before the call; None: it was given none.
     """
 
     planned: PlannedCall
@@ -68,6 +69,7 @@ class EndedCall:
     ttft_ms: int | None = None
     completion_tokens: int | None = None
     timed_out: bool = False
+    activation_tokens: int | None = None
 
 
 # Both are sent with `call`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,52 +14,107 @@ from memory.enums import LinkKind, MemoryState, Review
 from memory.kinds import IS_FACT_SQL
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
+from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
+from memory.retrieval.found_memory import FoundMemory
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.later import Later
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
+from memory.text.places import name_place
 from memory.text.utterances import live_text
 from memory.types import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hit:
-    """One memory that came back. `similarity` is its cosine similarity to the question (0 while it has no vector).
+    """One memory that came back, and what the question makes of it. Not to be changed: `replace` makes another.
 
-    `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
-    `relevance` (0..1): how likely it is what the question looks for (`retrieval/relevance.py`).
-    `restated_by`: the memories that say the same again and are not shown for that. `later`: what newer memories say in
-    the place of words that still stand in it. `suspected`: it may try to steer its reader, and is to be shown as a
-    quotation. `sources`: the turns that it rests on, when it is a fact.
+    `overlap` (0..1): which share of the question's terms it holds. `relevance` (0..1): how likely it is what the
+    question looks for (`retrieval/relevance.py`). `restated_by`: the memories that say the same again and are not shown
+    for that. What the memory says itself is read as an attribute of the hit, too.
     """
 
-    id: uuid.UUID
-    session: str
-    turn: int
-    role: str
-    speaker: str
-    text: str
-    metadata: dict[str, Any]
-    tier: str
-    occurred_at: datetime
-    created_at: datetime
-    importance: float
-    tokens: int
-    overlap: float
-    rank: int
+    memory: FoundMemory
     candidate: Candidate
+    overlap: float = 0.0
+    rank: int = 0
     relevance: float = 0.0
-    restated_by: list[uuid.UUID] = field(default_factory=list)
-    retired: list[tuple[int, int]] = field(default_factory=list)
-    later: list[Later] = field(default_factory=list)
-    suspected: bool = False
-    sources: list[uuid.UUID] = field(default_factory=list)
+    restated_by: Sequence[uuid.UUID] = ()
+
+    @property
+    def id(self) -> uuid.UUID:
+        return self.memory.id
+
+    @property
+    def session(self) -> str:
+        return self.memory.session
+
+    @property
+    def turn(self) -> int:
+        return self.memory.turn
+
+    @property
+    def role(self) -> str:
+        return self.memory.role
+
+    @property
+    def speaker(self) -> str:
+        return self.memory.speaker
+
+    @property
+    def text(self) -> str:
+        return self.memory.text
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.memory.metadata
+
+    @property
+    def tier(self) -> str:
+        return self.memory.tier
+
+    @property
+    def occurred_at(self) -> datetime:
+        return self.memory.occurred_at
+
+    @property
+    def created_at(self) -> datetime:
+        return self.memory.created_at
+
+    @property
+    def importance(self) -> float:
+        return self.memory.importance
+
+    @property
+    def tokens(self) -> int:
+        return self.memory.tokens
+
+    @property
+    def retired(self) -> Sequence[tuple[int, int]]:
+        return self.memory.retired
+
+    @property
+    def later(self) -> Sequence[Later]:
+        return self.memory.later
+
+    @property
+    def suspected(self) -> bool:
+        return self.memory.suspected
+
+    @property
+    def sources(self) -> Sequence[uuid.UUID]:
+        return self.memory.sources
 
     @property
     def score(self) -> float:
         """The score that the ranking follows."""
         return self.candidate.score
+
+    @property
+    def place(self) -> str:
+        """Where in its document a chunk stands, as `page 3, Invoices > Totals`; empty for what is no chunk."""
+        return name_place(self.metadata) if self.turn < 0 else ""
 
     @property
     def similarity(self) -> float:
@@ -76,9 +131,9 @@ class Hit:
 
 _ROWS = """
 SELECT m.id, m.session, m.turn, m.role, m.speaker, {text}, m.metadata::text, m.tier, m.occurred_at, m.created_at,
-       m.importance, m.tokens,
-       (SELECT count(*) FROM unnest(m.terms) AS t (term) WHERE t.term = ANY(%(terms)s::text[])),
-       m.terms && %(dated)s::varchar[], {retired}, {later}, m.review, {sources}
+       m.importance, m.tokens, array_to_string(m.terms, ' '), {retired}, {later}, m.review, {sources},
+       NOT EXISTS (SELECT FROM memory_memorylink l WHERE l.namespace_id = m.namespace_id AND l.other_id = m.id
+                   AND l.kind = 'supersedes' AND l.start IS NOT NULL)
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id = ANY(%(ids)s::uuid[]) AND m.state = %(state)s
 """
@@ -102,16 +157,41 @@ _SOURCES = f"""CASE WHEN {IS_FACT_SQL} THEN (
 ) END"""  # noqa: S608 - put together from constants
 
 
-def read_hits(scope: Scope, question: Question, candidates: Sequence[Candidate], *, dates: bool) -> list[Hit]:
+def read_hits(
+    scope: Scope,
+    question: Question,
+    candidates: Sequence[Candidate],
+    *,
+    dates: bool,
+    kept: KeptMemories | None = None,
+) -> list[Hit]:
     """The candidates as hits, best first, without those that are gone by now. `dates`: those that say when something
-    happened gain by it."""
+    happened gain by it. What is `kept` is not read again."""
     if not candidates:
         return []
+    known = {} if kept is None else kept.get([candidate.memory_id for candidate in candidates])
+    unknown = [candidate.memory_id for candidate in candidates if candidate.memory_id not in known]
+    if unknown:
+        moment = kept.moment if kept is not None else 0
+        read = _read(scope, question, unknown)
+        known |= read
+        if kept is not None:
+            kept.keep([memory for memory in read.values() if memory.is_alone], since=moment)
+    # A memory may have been archived between the search and this read: then it is not there.
+    hits = [
+        _hit(question, candidate, known[candidate.memory_id], dates=dates)
+        for candidate in candidates
+        if candidate.memory_id in known
+    ]
+    if dates:
+        hits.sort(key=lambda hit: hit.score, reverse=True)
+    return hits
+
+
+def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, FoundMemory]:
     parameters = {
         "namespace_id": scope.namespace_id,
-        "ids": uuid_array(str(candidate.memory_id) for candidate in candidates),
-        "terms": question.terms,
-        "dated": DATED_TERMS if dates else [],
+        "ids": uuid_array(map(str, ids)),
         "state": MemoryState.ACTIVE.value,
     }
     text, spans, later = "m.text", "m.retired_spans", _LATER
@@ -121,35 +201,34 @@ def read_hits(scope: Scope, question: Question, candidates: Sequence[Candidate],
     if question.as_of is not None:
         text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
-    rows = {row[0]: row for row in fetch(statement, parameters, prepared=True, binary=True, by_key=True)}
-    # A memory may have been archived between the search and this read: then it is not there.
-    hits = [
-        _hit(question, candidate, rows[candidate.memory_id]) for candidate in candidates if candidate.memory_id in rows
-    ]
-    if dates:
-        hits.sort(key=lambda hit: hit.score, reverse=True)
-    return hits
+    rows = fetch(statement, parameters, prepared=True, binary=True, by_key=True)
+    return {row[0]: _found_memory(row) for row in rows}
+
+
+def _found_memory(row: tuple) -> FoundMemory:
+    (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens, terms,
+     retired, later, review, sources, is_alone) = row  # fmt: skip
+    gone = spans_of(retired or [])
+    return FoundMemory(
+        identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
+        created_at, importance, tokens, frozenset(terms.split()), gone, _later(text, later),
+        review == Review.SUSPECTED, sources or (), is_alone and sources is None,
+    )  # fmt: skip
 
 
 def _later(text: str, packed: str | None) -> list[Later]:
     """From JSON: of each newer memory its id, the words [start, end) of `text` that it replaces, and what it says."""
+    if packed is None:
+        return []
     return [
         Later(uuid.UUID(newer), text[start:end], live_text(said, spans_of(gone)), datetime.fromisoformat(moment))
-        for newer, start, end, said, gone, moment in orjson.loads(packed or "[]")
+        for newer, start, end, said, gone, moment in orjson.loads(packed)
     ]
 
 
-def _hit(question: Question, candidate: Candidate, row: tuple) -> Hit:
-    (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens) = row[
-        :12
-    ]
-    gone = spans_of(row[14] or [])
-    overlap = row[12] / len(question.terms) if question.terms else 0.0
-    if row[13]:
+def _hit(question: Question, candidate: Candidate, memory: FoundMemory, *, dates: bool) -> Hit:
+    asked = question.terms
+    overlap = len(memory.terms.intersection(asked)) / len(asked) if asked else 0.0
+    if dates and not memory.terms.isdisjoint(DATED_TERMS):
         candidate = candidate.with_part("dated", Contribution(1.0, None, SIGNALS["dated"]))
-    return Hit(
-        identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
-        created_at, importance, tokens, overlap, 0, candidate, retired=gone,
-        later=_later(text, row[15]),
-        suspected=row[16] == Review.SUSPECTED, sources=row[17] or [],
-    )  # fmt: skip
+    return Hit(memory, candidate, overlap)

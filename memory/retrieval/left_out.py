@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory.enums import Verdict
 from memory.retrieval.fusion import Candidate, Contribution
-from memory.retrieval.near_duplicates import SpokenHit, Words, nearest
+from memory.retrieval.near_duplicates import Words, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Dropped:
 
 def list_dropped(
     candidates: Sequence[Candidate],
-    said: Sequence[SpokenHit],
+    said: Sequence[Words],
     *,
     again: Mapping[int, int],
     shown: Mapping[int, Candidate],
@@ -44,7 +44,7 @@ def list_dropped(
     if not shown:
         return []
     hits = list(shown.values())
-    hits_words = [Words(said[place]) for place in shown] if variety else []
+    hits_words = [said[place] for place in shown] if variety else []
     needed = hits[-1].score
     dropped: list[Dropped] = []
     for place, found in enumerate(candidates):
@@ -74,7 +74,7 @@ def list_dropped(
 
 
 def _less_likeness(
-    candidate: Candidate, said: SpokenHit, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
+    candidate: Candidate, said: Words, hits: Sequence[Candidate], hits_words: Sequence[Words], variety: float
 ) -> tuple[Candidate, uuid.UUID]:
     """The candidate less what its likeness to the nearest hit costs, and that hit."""
     place, likeness = nearest(said, hits_words)

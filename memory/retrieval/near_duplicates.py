@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from memory.text.analysis import CJK
@@ -35,22 +34,14 @@ def _turns(word: str) -> bool:
     return word in _TURNS or bool(_NUMBER.search(word))
 
 
-@dataclass(frozen=True, slots=True)
-class SpokenHit:
-    """A hit as far as it matters here: who said what."""
-
-    speaker: str
-    text: str
-
-
 class Words:
-    """The words of a text (of its first LONGEST characters), compared with those of others."""
+    """The words of what `speaker` said (of its first LONGEST characters), compared with those of others."""
 
     __slots__ = ("all", "asks", "sequence", "speaker", "text", "turning")
 
-    def __init__(self, said: SpokenHit) -> None:
-        self.speaker = said.speaker
-        self.text = said.text.strip()
+    def __init__(self, speaker: str, text: str) -> None:
+        self.speaker = speaker
+        self.text = text.strip()
         self.asks = self.text.endswith(("?", "？"))
         self.sequence = _WORD.findall(self.text[:LONGEST].lower())
         self.all = frozenset(self.sequence)
@@ -82,22 +73,21 @@ class Words:
         return both / together if together else 0.0
 
 
-def near_duplicates(hits: Sequence[SpokenHit]) -> dict[int, int]:
+def near_duplicates(hits: Sequence[Words]) -> dict[int, int]:
     """For each hit that says again what an earlier one says: its place, and that one's (places from 0).
 
     Texts of more than LONGEST characters are the same only when they are equal.
     """
     found: dict[int, int] = {}
-    long: dict[SpokenHit, int] = {}
+    long: dict[tuple[str, str], int] = {}
     # Only texts that agree in these can restate each other.
     alike: dict[tuple[str, bool, frozenset[str]], list[tuple[int, Words]]] = {}
-    for place, said in enumerate(hits):
-        if len(said.text) > LONGEST:
-            earlier = long.setdefault(said, place)
+    for place, words in enumerate(hits):
+        if len(words.text) > LONGEST:
+            earlier = long.setdefault((words.speaker, words.text), place)
             if earlier != place:
                 found[place] = earlier
             continue
-        words = Words(said)
         others = alike.setdefault((words.speaker, words.asks, words.turning), [])
         again = next((one for one, before in others if _near(before, words) and words.restates(before)), None)
         if again is None:
@@ -112,12 +102,9 @@ def _near(one: Words, other: Words) -> bool:
     return short >= SAME_LENGTH * long
 
 
-def diversify(
-    hits: Sequence[SpokenHit], scores: Sequence[float], *, wanted: int, weight: float
-) -> list[tuple[int, float]]:
+def diversify(hits: Sequence[Words], scores: Sequence[float], *, wanted: int, weight: float) -> list[tuple[int, float]]:
     """`wanted` places in the order that covers most: each time the best by score less `weight` × its likeness to the
     nearest of those chosen; with what was taken off. Maximal marginal relevance (Carbonell and Goldstein 1998)."""
-    words = [Words(said) for said in hits]
     likeness = [0.0] * len(hits)
     left = list(range(len(hits)))
     chosen: list[tuple[int, float]] = []
@@ -126,13 +113,12 @@ def diversify(
         left.remove(best)
         chosen.append((best, weight * likeness[best]))
         for place in left:
-            likeness[place] = max(likeness[place], words[place].overlap(words[best]))
+            likeness[place] = max(likeness[place], hits[place].overlap(hits[best]))
     return chosen
 
 
-def nearest(said: SpokenHit, others: Sequence[Words]) -> tuple[int, float]:
+def nearest(words: Words, others: Sequence[Words]) -> tuple[int, float]:
     """The place of that one of `others` (at least one) which is most alike, and how much (0..1), as `spread` counts."""
-    words = Words(said)
     likeness = [words.overlap(other) for other in others]
     best = max(range(len(others)), key=likeness.__getitem__)
     return best, likeness[best]

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from memory.enums import Role
 from memory.retrieval.fusion import Contribution
 from memory.retrieval.hits import Hit
 from memory.retrieval.later import asks_for_words, newer_first
 from memory.retrieval.latest import DatedHit, asks_for_value, asks_how_it_is, change_first, latest_first
 from memory.retrieval.question import Question
-from memory.text.utterances import statements
 
 # So many of the hits change places for the sake of the newest value: what stands lower is of another matter.
 VALUE_HITS = 10
@@ -56,14 +54,8 @@ def _put_change_first(question: Question, hits: list[Hit]) -> list[Hit]:
 
 
 def _date_hits(hits: Sequence[Hit]) -> list[DatedHit]:
-    return [
-        DatedHit(
-            statements(hit.text, speaker=hit.speaker, by_agent=hit.role == Role.AGENT),
-            # Memories of one moment are told apart by their turns.
-            hit.occurred_at + timedelta(microseconds=hit.turn),
-        )
-        for hit in hits
-    ]
+    # Memories of one moment are told apart by their turns.
+    return [DatedHit(hit.memory.statements, hit.occurred_at + timedelta(microseconds=hit.turn)) for hit in hits]
 
 
 def _reorder(hits: list[Hit], order: Sequence[int]) -> list[Hit]:

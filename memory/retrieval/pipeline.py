@@ -15,12 +15,14 @@ from memory.retrieval import places, rerank
 from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
 from memory.retrieval.columns import candidates
 from memory.retrieval.columns.candidates import Found
+from memory.retrieval.columns.kept import KeptMemories
+from memory.retrieval.columns.load import Changes
 from memory.retrieval.columns.store import columns_for
 from memory.retrieval.facts import match_facts_to_turns, put_turns_first
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution, Ranking, rank
 from memory.retrieval.hits import Hit, read_hits
 from memory.retrieval.left_out import Dropped, list_dropped
-from memory.retrieval.near_duplicates import SpokenHit, diversify, near_duplicates
+from memory.retrieval.near_duplicates import Words, diversify, near_duplicates
 from memory.retrieval.newest import put_newest_first
 from memory.retrieval.question import Question
 from memory.retrieval.relevance import NO_EVIDENCE, AnswerEvidence, evidence_of
@@ -61,11 +63,13 @@ def retrieve(
     arms: Collection[str] | None = None,
     show_dropped: int = 0,
     collapse: bool = True,
+    changes: Changes | None = None,
 ) -> Retrieval:
     """The `top_k` memories of the namespace that answer the question best; restatements count as one, with `collapse`.
 
     `arms` names those of ARMS and SIGNALS that take part (None: all do). `show_dropped`: how many of the candidates
-    that do not come back are listed; that changes nothing about those that do.
+    that do not come back are listed; that changes nothing about those that do. `changes`: what the caller has read for
+    the columns of the namespace (`columns.store.last_seen`), which are brought up to date otherwise.
 
     Raises ValueError if `arms` names no arm.
     """
@@ -76,7 +80,9 @@ def retrieve(
             f"arms names no arm: {sorted(taking_part)}. At least one of {', '.join(ARMS)} finds candidates."
         )
     reading = _reading(question, top_k, taking_part)
-    ranking, hits, evidence = _first_stage(scope, question, reading=reading, taking_part=taking_part, clock=clock)
+    ranking, hits, evidence = _first_stage(
+        scope, question, reading=reading, taking_part=taking_part, clock=clock, changes=changes
+    )
     degraded: list[str] = []
     if arms is None:
         with clock.step("rerank"):
@@ -102,7 +108,7 @@ def retrieve(
         evidence=evidence,
         dropped=list_dropped(
             [hit.candidate for hit in hits] + _between(ranking, reading, reading + show_dropped),
-            [_to_spoken_hit(hit) for hit in hits],
+            _words(hits),
             again=again,
             shown=shown,
             variety=SPREAD_WEIGHT if question.wants.many else 0.0,
@@ -124,14 +130,20 @@ def first_stage(scope: Scope, question: Question, *, top_k: int) -> tuple[Rankin
 
 
 def _first_stage(
-    scope: Scope, question: Question, *, reading: int, taking_part: Collection[str], clock: _Clock
+    scope: Scope,
+    question: Question,
+    *,
+    reading: int,
+    taking_part: Collection[str],
+    clock: _Clock,
+    changes: Changes | None = None,
 ) -> tuple[Ranking, list[Hit], AnswerEvidence]:
     """The ranking, the best `reading` of it read (dates, which only the texts tell, have moved them), and what the
     namespace has for the question."""
-    ranking, evidence = _rank(scope, question, taking_part, pool=reading, clock=clock)
+    ranking, evidence, kept = _rank(scope, question, taking_part, pool=reading, clock=clock, changes=changes)
     dates = question.wants.when and "dated" in taking_part
     with clock.step("read"):
-        hits = read_hits(scope, question, _between(ranking, 0, reading), dates=dates)
+        hits = read_hits(scope, question, _between(ranking, 0, reading), dates=dates, kept=kept)
     return ranking, hits, evidence
 
 
@@ -142,11 +154,19 @@ def _reading(question: Question, top_k: int, taking_part: Collection[str]) -> in
 
 
 def _rank(
-    scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock
-) -> tuple[Ranking, AnswerEvidence]:
-    with columns_for(scope, question) as held:
+    scope: Scope,
+    question: Question,
+    taking_part: Collection[str],
+    *,
+    pool: int,
+    clock: _Clock,
+    changes: Changes | None,
+) -> tuple[Ranking, AnswerEvidence, KeptMemories | None]:
+    kept = None
+    with columns_for(scope, question, changes) as held:
         if held is not None:
             columns, statistics = held
+            kept = columns.kept
             with clock.step("columns"):
                 found = candidates.find(
                     columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG
@@ -156,7 +176,7 @@ def _rank(
     places, by_words = found.places, found.by_words
     with clock.step("fusion"):
         ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
-    return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words)
+    return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words), kept
 
 
 def _search(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Found:
@@ -211,7 +231,7 @@ def _rerank(question: Question, hits: list[Hit]) -> tuple[list[Hit], list[str]]:
 def _once(hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
     """The hits, and which of them say what an earlier one says: its place, and that one's."""
     hits = put_turns_first(hits)
-    again = near_duplicates([_to_spoken_hit(hit) for hit in hits])
+    again = near_duplicates(_words(hits))
     return hits, again | match_facts_to_turns(hits, again)
 
 
@@ -221,7 +241,7 @@ def _order(question: Question, hits: Sequence[Hit], again: Collection[int], top_
     kept = [place for place in range(len(hits)) if place not in again]
     if not question.wants.many:
         return [(place, 0.0) for place in kept[:top_k]]
-    said, scores = [_to_spoken_hit(hits[place]) for place in kept], [hits[place].score for place in kept]
+    said, scores = _words([hits[place] for place in kept]), [hits[place].score for place in kept]
     return [(kept[place], cost) for place, cost in diversify(said, scores, wanted=top_k, weight=SPREAD_WEIGHT)]
 
 
@@ -242,8 +262,8 @@ def _judge_relevance(hits: Sequence[Hit], evidence: AnswerEvidence) -> list[Hit]
     return [replace(hit, relevance=evidence.relevance(cosine=hit.similarity, bm25=hit.bm25)) for hit in hits]
 
 
-def _to_spoken_hit(hit: Hit) -> SpokenHit:
-    return SpokenHit(hit.speaker or hit.role, hit.text)
+def _words(hits: Sequence[Hit]) -> list[Words]:
+    return [hit.memory.words for hit in hits]
 
 
 def _between(ranking: Ranking, first: int, end: int) -> list[Candidate]:

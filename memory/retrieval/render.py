@@ -291,13 +291,15 @@ def _hit_item(number: int, hit: Hit, count: Count) -> SectionItem:
 
 
 def _source(label: str, memory: Hit | DurableMemory) -> str:
-    """What stands before a memory's text: what to cite it by, when it was and whose it is."""
+    """What stands before a memory's text: what to cite it by, when it was and whose it is; of a chunk, its place."""
     quoted = QUOTED if memory.suspected else ""
-    return f"[{label}] {memory.occurred_at:%Y-%m-%d}, {memory.speaker or memory.role}{quoted}: "
+    place = memory.place if isinstance(memory, Hit) else ""
+    whose = f"{memory.speaker or memory.role}, {place}" if place else memory.speaker or memory.role
+    return f"[{label}] {memory.occurred_at.date()}, {whose}{quoted}: "
 
 
 def _tell_later(hit: Hit) -> str:
-    return "".join(f" (later, {one.occurred_at:%Y-%m-%d}: {one.excerpt})" for one in hit.later)
+    return "".join(f" (later, {one.occurred_at.date()}: {one.excerpt})" for one in hit.later)
 
 
 def _text(built: Mapping[PackSection, _PackSection]) -> str:

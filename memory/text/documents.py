@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memory.text.headings import headings
+from memory.text.pages import find_pages, page_at
 from memory.text.passages import spans
+from memory.text.tables import find_tables, table_at
 
 # A chunk is read by people and agents: a few passages long, each of which gets a vector.
 CHUNK_TOKENS = 200
@@ -23,11 +25,32 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[^`\r\n]*")
 
 
 class Chunk(NamedTuple):
-    """`text[start:end]` of the document, in characters, and the headings it stands under, outermost first, joined."""
+    """`text[start:end]` of the document, in characters, and the headings it stands under, outermost first, joined.
+
+    `page` and `last_page`: from and to which page, from 1 (0: the text has no page breaks). `table`: the names of the
+    columns of the table that it begins in the middle of.
+    """
 
     start: int
     end: int
     heading: str
+    page: int = 0
+    last_page: int = 0
+    table: str = ""
+
+    @property
+    def context(self) -> str:
+        """What is read together with it: headings, and the names of columns that it does not show itself."""
+        return _join_headings([one for one in (*self.heading.split(HEADING_SEPARATOR), self.table) if one])
+
+    def to_dict(self) -> dict[str, int | str]:
+        """As a chunk's metadata say it, without what it does not have."""
+        place: dict[str, int | str] = {"start": self.start, "end": self.end, "heading": self.heading}
+        if self.page:
+            place |= {"page": self.page, "last_page": self.last_page}
+        if self.table:
+            place["table"] = self.table
+        return place
 
 
 class _Section(NamedTuple):
@@ -42,8 +65,24 @@ def chunks(text: str, *, markdown: bool) -> list[Chunk]:
     """The document's chunks in order, each up to about CHUNK_TOKENS long; none if it holds only white space.
 
     With `markdown` they keep to blocks and sections, and a heading (or the mark that opens a code block)
-    goes with what follows it.
+    goes with what follows it. A form feed ends a page. The time grows with the length, whatever the text is.
     """
+    found = _cut(text, markdown=markdown)
+    breaks = find_pages(text)
+    tables = find_tables(text) if markdown else []
+    if not breaks and not tables:
+        return found
+    return [
+        one._replace(
+            page=page_at(breaks, one.start),
+            last_page=page_at(breaks, one.end - 1),
+            table=table_at(tables, one.start)[:MAX_HEADING_CHARS],
+        )
+        for one in found
+    ]
+
+
+def _cut(text: str, *, markdown: bool) -> list[Chunk]:
     sections = _sections(text) if markdown else []
     starts = [section.start for section in sections]
     found = []

@@ -12,6 +12,7 @@ translate_models()
 
 from ops.admin import (  # noqa: E402
     access,
+    activation,
     bulk,
     cubes,
     evaluations,
@@ -28,6 +29,7 @@ from ops.sign_in import SignInForm  # noqa: E402
 
 __all__ = [
     "access",
+    "activation",
     "bulk",
     "cubes",
     "evaluations",

@@ -56,10 +56,32 @@ for _model, _base in ((Schedule, ScheduleAdmin), (OrmQ, QueueAdmin), (Failure, F
 class JobAdmin(ReadOnlyAdmin):
     """What each job was asked for, how far it is, and what went wrong."""
 
-    list_display = ("kind", "state", "attempts", "subject", "schedule", "error_type", "queued_at", "finished_at")
-    list_filter = ("state", NamespaceFilter, "kind", "queued_at")
+    list_display = (
+        "kind",
+        "state",
+        "priority",
+        "attempts",
+        "subject",
+        "schedule",
+        "error_type",
+        "queued_at",
+        "finished_at",
+    )
+    list_filter = ("state", "priority", NamespaceFilter, "kind", "queued_at")
     fields = (
-        *("kind", "state", "namespace_id", "subject", "schedule", "attempts", "done", "total", "error_type", "error"),
+        *(
+            "kind",
+            "state",
+            "priority",
+            "namespace_id",
+            "subject",
+            "schedule",
+            "attempts",
+            "done",
+            "total",
+            "error_type",
+            "error",
+        ),
         *("reason", "queued_at", "started_at", "heartbeat_at", "finished_at", "id"),
     )
 

@@ -1,4 +1,4 @@
-"""What MemOS wrote down itself, to be read only: summaries, packs, calls of models, bulk changes, audit events."""
+"""What MemOS wrote down itself, to be read only: summaries, packs, calls of models, files, bulk changes, events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memory.enums import AuditEvent
-from memory.models import AuditLog, BulkChange, Condensation, ContextPack, ModelCall
+from memory.models import AuditLog, BulkChange, Condensation, ContextPack, DocumentFile, ModelCall
 from memory.models.keys import first_id_of
 from ops.access import mask_details, reads_text
 from ops.admin.filters import ActorFilter, NamespaceFilter, SessionFilter, TypedFilter
@@ -118,8 +118,32 @@ class ModelCallAdmin(ReadOnlyAdmin):
     list_filter = (NamespaceFilter, "status", "at")
     list_select_related = ("key",)
     fields = ("at", "namespace_id", "key", "purpose", "kind", "provider", "model", "status", "prompt_tokens",
-              "cached_tokens", "completion_tokens", "estimated", "cost", "price_source", "price_date", "ttft_ms",
-              "duration_ms", "request_id", "id")  # fmt: skip
+              "cached_tokens", "activation_tokens", "completion_tokens", "estimated", "cost", "price_source",
+              "price_date", "ttft_ms", "duration_ms", "request_id", "id")  # fmt: skip
+
+
+@admin.register(DocumentFile)
+class DocumentFileAdmin(TextAdmin):
+    """Files that were given as documents, and what became of each."""
+
+    what = "document"
+    hidden = {"name": "masked", "title": "masked", "source": "masked", "document_id": "masked",
+              "shown_metadata": "masked"}  # fmt: skip
+    list_display = ("name", "type", "namespace_id", "document_id", "document_version", "refusal", "size", "created_at",
+                    "finished_at")  # fmt: skip
+    list_filter = ("type", "refusal", NamespaceFilter, ActorFilter, "created_at")
+    fields = ("name", "type", "size", "namespace_id", "document_id", "document_version", "title", "source", "session",
+              "shown_metadata", "keep_original", "parser", "pages", "tables", "characters", "chunks", "seconds",
+              "peak_bytes", "verdict", "refusal", "problem", "actor", "created_at", "asked_at", "finished_at",
+              "id")  # fmt: skip
+
+    @admin.display(description=gettext_lazy("metadata"))
+    def shown_metadata(self, file: DocumentFile) -> SafeString:
+        return pretty_json(file.metadata)
+
+    @admin.display(description=gettext_lazy("masked"))
+    def masked(self, file: DocumentFile) -> str:
+        return render_mask(len(file.name))
 
 
 @admin.register(BulkChange)

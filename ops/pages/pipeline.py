@@ -217,6 +217,7 @@ def _describe_result(one: job_results.JobResult) -> str:
         "erasure": _("Erasure (%(what)s)"),
         "link": _("%(what)s another memory"),
         "fact": _("Fact %(what)s of “%(session)s”"),
+        "file": _("File (%(what)s)"),
     }
     return words[one.kind] % {"what": one.what, "session": one.session}
 
@@ -224,7 +225,8 @@ def _describe_result(one: job_results.JobResult) -> str:
 def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
-    models = {"evaluation": "evaluationrun", "link": "memory", "fact": "memory", "erasure": "erasure"}
+    models = {"evaluation": "evaluationrun", "link": "memory", "fact": "memory", "erasure": "erasure",
+              "file": "documentfile"}  # fmt: skip
     return row_link(user, models[one.kind], one.id)
 
 

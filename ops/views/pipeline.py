@@ -22,6 +22,7 @@ from memory.services.monitoring import stats
 from memory.services.monitoring.stages import Stage
 from ops.access import page_access, request_id, staff_access
 from ops.pages import pipeline as page
+from ops.pages import waiting
 from ops.pages.links import list_link
 from ops.pages.tabs import pipeline_tabs
 from ops.views.live import Fragment, live_parts, versions
@@ -133,6 +134,7 @@ def _parts(request: HttpRequest, *, anew: bool = False) -> dict[str, Fragment]:
     shared = partial(share_part, request, seconds=SHARED_SECONDS, anew=anew)
     return {
         "stages": shared("ops/pipeline/_columns.html", _columns, parameters=("ns",)),
+        "waiting": shared("ops/pipeline/_waiting.html", _waiting, parameters=("ns",)),
         "jobs": shared("ops/pipeline/_jobs.html", _jobs, parameters=("ns", "window", "state", "kind", "cursor")),
     }
 
@@ -148,6 +150,11 @@ def _columns(request: HttpRequest) -> Look:
         now=timezone.now(),
     )
     return Look({"columns": columns}, repr(columns))
+
+
+def _waiting(request: HttpRequest) -> Look:
+    part = waiting.waiting(page_access(request), now=timezone.now())
+    return Look({"part": part}, repr(part))
 
 
 def _jobs(request: HttpRequest) -> Look:

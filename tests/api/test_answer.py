@@ -80,6 +80,7 @@ def test_the_answer_is_a_quote_of_the_memory_that_answers(alice, chat):
         "quote": "Priya reviews the migration before the release.",
         "speaker": "Tom",
         "occurred_at": "2024-05-08T09:00:00+00:00",
+        "place": "",
         "marked": False,
         "at": 48,
         "supported": True,

@@ -57,6 +57,7 @@ def test_the_model_answers_from_numbered_sources(alice, model, told, name):
             "quote": "Priya reviews the migration before the release.",
             "speaker": "Tom",
             "occurred_at": "2024-05-08T09:00:00+00:00",
+            "place": "",
             "marked": False,
             "at": 47,
             "supported": True,

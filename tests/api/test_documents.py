@@ -185,6 +185,7 @@ def test_chunks_are_exact_slices_that_know_their_place(alice):
         "characters": len(HANDBOOK),
         "chunk_count": stored["chunks"],
         "pending_embeddings": 0,
+        "file_id": None,
         "created_at": 0,
         "updated_at": 0,
         "occurred_at": 0,

@@ -50,6 +50,7 @@ MEMORY_READERS = {
     "memory/services/index/embedding.py": WITH_WRITE,
     "memory/services/index/erased.py": WITH_WRITE,
     "memory/services/index/recount.py": JOINED,
+    "memory/services/jobs/lag.py": JOINED,
     "memory/services/memories/bulk.py": WITH_WRITE,
     "memory/services/memories/later.py": JOINED,
     "memory/services/memories/owners.py": JOINED,

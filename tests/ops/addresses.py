@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import AuditLog, Entity, Job
+from memory.models import ActivationCache, AuditLog, Entity, Job
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
+from memory.services.ingestion import file_run
+from memory.services.ingestion.files import FileUpload, start_file
 from memory.services.projection import fit
 from memory.services.recall import probe
 from memory.services.tenancy import users
@@ -45,6 +48,10 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
     event = AuditLog.objects.filter(namespace_id=world.harbour.namespace_id).latest("pk")
     of_one = {"pipeline_job": {"id": job.pk}, "audit_event": {"id": event.pk}, "audit_new": {"than": event.pk}}
     fit.project(world.harbour, now=NOW)
+    upload = FileUpload("tides.md", [b"# Tides\n\nThe tide turns at noon."], keep_original=True)
+    given = start_file(world.harbour, upload, now=timezone.now())
+    file_run.carry_out(namespace_id=given.namespace_id, file_id=given.id, now=timezone.now)
+    given.refresh_from_db()
     named = {
         "entity_id": Entity.objects.across_namespaces().get(name="Tove").id,
         "run_id": run.pk,
@@ -60,6 +67,19 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,
+        "document_key": given.document_key,
+        "file_id": given.id,
+        "cache_id": ActivationCache.objects.create(
+            namespace_id=world.harbour.namespace_id,
+            engine="llamacpp",
+            model="llamacpp/m",
+            model_sha256="0" * 64,
+            form="answer",
+            prefix_sha256="1" * 64,
+            folder_id=uuid.uuid4(),
+            file="memos-0.slot",
+            created_at=NOW,
+        ).pk,
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memory.models import AuditLog, Condensation, Entity, Job, Memory, Session
 from memory.services.ingestion.quarantine import QuarantinedItem
+from memory.services.jobs.queue import CONDENSE, enqueue
 from memory.services.summaries.condense import condense_session
 from ops.pages.condensations import Saved, word_changes
 from tests.ops.conftest import HOSTILE, NOW, turns
@@ -108,6 +109,28 @@ def test_a_job_is_shown_closely_with_what_it_made(world, staff):
     assert "<html" in page
     assert "<html" not in part
     assert staff.get(f"{URL}job/", {"id": "nonsense"}).status_code == 404
+
+
+def test_it_says_who_waits_and_how_far_the_background_is_behind(world, staff, grant_console):
+    Job.objects.across_namespaces().delete()
+    bakery = Memory.objects.across_namespaces().get(pk=world.elsewhere).namespace_id
+    for namespace_id, count in ((world.harbour.namespace_id, 3), (bakery, 1)):
+        for number in range(count):
+            enqueue(CONDENSE, namespace_id, f"s{number}")
+    Memory.objects.across_namespaces().update(created_at=timezone.now() - timedelta(minutes=9))
+
+    def waiting(client: Client) -> dict[str, str]:
+        rows = re.findall(r"<tr><td data-label=.*?</tr>", client.get(URL).content.decode(), re.S)
+        texts = [re.sub(r"<[^>]+>", " ", row).split() for row in rows]
+        return {words[0]: " ".join(words[1:]) for words in texts}
+
+    shown = waiting(staff)
+    assert shown["Normal"].startswith("Summaries, facts, vectors 4 0 ")
+    assert (shown["harbour"][:3], shown["bakery"][:3]) == ("3 0", "1 0")
+    assert "late" in shown["Compared"]
+    baker = waiting(grant_console("bakery"))
+    assert baker["Normal"].startswith("Summaries, facts, vectors 1 0 ")
+    assert "harbour" not in baker
 
 
 def test_a_silent_worker_is_named(world, staff):

@@ -22,9 +22,10 @@ MODEL = "smollm2"
 
 @dataclass(frozen=True)
 class Llama:
-    """A running server; `url` is its OpenAI-compatible address."""
+    """A running server; `url` is its OpenAI-compatible address, `folder` where it saves slots."""
 
     url: str
+    folder: Path
 
     def serve(self, settings: Any) -> None:
         """Lets it be the chat model of the settings, for every purpose."""
@@ -37,11 +38,12 @@ class Llama:
 
 
 @pytest.fixture(scope="session")
-def llama() -> Iterator[Llama]:
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Llama]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "tests.providers.llama_server", str(port)]
+    folder = tmp_path_factory.mktemp("slots")
+    command = [sys.executable, "-m", "tests.providers.llama_server", str(port), str(folder)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
@@ -49,6 +51,6 @@ def llama() -> Iterator[Llama]:
         assert server.stdin is not None
         ready = server.stdout.readline()
         assert ready, f"the server of the small model ended with {server.wait()}: run make install-dev"
-        yield Llama(f"http://127.0.0.1:{port}/v1")
+        yield Llama(f"http://127.0.0.1:{port}/v1", folder)
         server.stdin.close()
         server.wait(30)

@@ -24,18 +24,19 @@ class SteppedModel:
         self._has_begun = threading.Semaphore(0)
 
     def split(self, texts: Sequence[str]) -> list[TextRun]:
-        runs = [TextRun([number], {}) for number in range(len(texts))]
+        # One token a character.
+        runs = [TextRun([number], {"input_ids": np.zeros((1, len(text)))}) for number, text in enumerate(texts)]
         self._texts |= {id(run): text for run, text in zip(runs, texts, strict=True)}
         return runs
 
-    def embed(self, run: TextRun) -> np.ndarray:
-        text = self._texts[id(run)]
-        self.begun.append(text)
+    def embed_together(self, runs: Sequence[TextRun]) -> list[np.ndarray]:
+        texts = [self._texts[id(run)] for run in runs]
+        self.begun.append(" + ".join(texts))
         self._has_begun.release()
         self._may_end.acquire()
-        if text == "bad":
+        if "bad" in texts:
             raise ValueError("this text cannot be embedded")
-        return np.full((1, 384), float(len(text)), np.float32)
+        return [np.full((1, 384), float(len(text)), np.float32) for text in texts]
 
     def wait_begun(self) -> None:
         assert self._has_begun.acquire(timeout=20)
@@ -103,3 +104,33 @@ def test_a_text_that_fails_fails_its_caller_only(model):
     assert queue.embed(model, ["good", "better"])[:, 0].tolist() == [4.0, 6.0]
     assert queue.embed(model, []).shape == (0, 384)
     assert queue._requests == []
+
+
+def test_questions_that_wait_go_together_and_a_bad_one_fails_alone(model):
+    queue = EmbeddingQueue(2)
+    answers: dict[str, object] = {}
+
+    def ask(text: str) -> None:
+        try:
+            answers[text] = queue.embed(model, [text])[0, 0]
+        except ValueError as error:
+            answers[text] = str(error)
+
+    threads = [threading.Thread(target=ask, args=("first",))]
+    threads[0].start()
+    model.wait_begun()
+    long = "a text that is too long to go with others" * 10
+    for text in ("good", "bad", "better", long):
+        threads.append(threading.Thread(target=ask, args=(text,)))
+        threads[-1].start()
+        while len(queue._requests) < len(threads):
+            time.sleep(0.001)
+    model.wait_begun()
+    assert model.begun == ["first", long]
+    model.let(6)
+    for thread in threads:
+        thread.join()
+    assert model.begun[2:] == ["good + bad + better", "good", "bad", "better"]
+    assert answers == {
+        "first": 5.0, "good": 4.0, "bad": "this text cannot be embedded", "better": 6.0, long: float(len(long))
+    }  # fmt: skip

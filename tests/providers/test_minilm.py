@@ -21,7 +21,7 @@ from memory.providers.embedding.minilm import DEFAULT_MODEL, MiniLMEmbedding
 from memory.providers.embedding.registry import provider_for
 from memory.providers.minilm import graph
 from memory.providers.minilm import model as model_files
-from memory.providers.minilm.model import ensure_graph
+from memory.providers.minilm.model import MiniLM, ensure_graph
 from memory.providers.minilm.weights import HIDDEN, WeightsError, graph_filename, words_filename
 from memory.services.diagnosis import diagnose
 from memory.services.index import embedding
@@ -102,6 +102,15 @@ def test_a_texts_vector_does_not_depend_on_its_batch(model):
     backwards = model.embed(SENTENCES[::-1])[::-1]
     assert np.allclose(together[: len(SENTENCES)], alone, atol=1e-3)
     assert np.allclose(together[: len(SENTENCES)], backwards, atol=1e-3)
+
+
+def test_texts_that_go_together_have_the_vectors_of_each_alone(model_dir):
+    minilm = MiniLM("int8", model_dir)
+    runs = [
+        minilm.split([text])[0] for text in ("Tea.", "Where does Ada keep her telescope and the red ledger?", "王芳")
+    ]
+    for run, vectors in zip(runs, minilm.embed_together(runs), strict=True):
+        np.testing.assert_allclose(vectors, minilm.embed(run), atol=1e-6)
 
 
 def test_any_text_has_a_vector(model):

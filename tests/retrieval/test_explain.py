@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
+from memory.retrieval.found_memory import FoundMemory
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
 from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import list_dropped
-from memory.retrieval.near_duplicates import SpokenHit
+from memory.retrieval.near_duplicates import Words
 from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.recall.search import Ask, questions
@@ -166,7 +167,7 @@ def candidate(identity: uuid.UUID, score: float) -> Candidate:
 
 def test_what_is_left_out_says_what_it_would_have_needed():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7), candidate(D, 0.2)]
-    said = [SpokenHit("Ann", "red green"), SpokenHit("Ann", "red green."), SpokenHit("Ann", "ship dock")]
+    said = [Words("Ann", "red green"), Words("Ann", "red green."), Words("Ann", "ship dock")]
 
     restated, outranked = list_dropped(listed, said, again={1: 0}, shown={0: listed[0], 2: listed[2]}, variety=0.0)
 
@@ -178,14 +179,14 @@ def test_what_is_left_out_says_what_it_would_have_needed():
 
 def test_a_restatement_of_what_did_not_come_back_says_so():
     listed = [candidate(A, 0.9), candidate(B, 0.8), candidate(C, 0.7)]
-    said = [SpokenHit("Ann", "red"), SpokenHit("Ann", "ship"), SpokenHit("Ann", "ship!")]
+    said = [Words("Ann", "red"), Words("Ann", "ship"), Words("Ann", "ship!")]
     _, restated = list_dropped(listed, said, again={2: 1}, shown={0: listed[0]}, variety=0.0)
     assert restated.reason == f"It says again what {B} says, which did not come back either."
 
 
 def test_too_like_a_hit_is_told_from_a_low_score():
     listed = [candidate(A, 0.9), candidate(B, 0.85), candidate(C, 0.84), candidate(D, 0.5)]
-    said = [SpokenHit("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
+    said = [Words("Ann", text) for text in ("red green one", "red green two", "ship dock", "sea")]
 
     alike, low = list_dropped(listed, said, again={}, shown={0: listed[0], 2: listed[2]}, variety=0.1)
 
@@ -223,9 +224,8 @@ def test_differences_sum_to_that_of_the_scores_largest_first():
 
 
 def hit(found: dict[str, Contribution], **options: Any) -> Hit:
-    return Hit(
-        A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1, 0.0, 1, Candidate(A, found), **options
-    )  # fmt: skip
+    memory = FoundMemory(A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1)
+    return Hit(memory, Candidate(A, found), rank=1, **options)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memory.retrieval.near_duplicates import SpokenHit, Words, diversify, near_duplicates, nearest
+from memory.retrieval.near_duplicates import Words, diversify, near_duplicates, nearest
 
 
 def same(one: str, other: str) -> bool:
-    return near_duplicates([SpokenHit("Ann", one), SpokenHit("Ann", other)]) == {1: 0}
+    return near_duplicates([Words("Ann", one), Words("Ann", other)]) == {1: 0}
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_another_number_name_negation_or_time_is_another_statement(one, other):
 
 
 def test_what_another_speaker_says_is_another_statement():
-    assert near_duplicates([SpokenHit("Ann", "I moved to Lisbon."), SpokenHit("Bob", "I moved to Lisbon.")]) == {}
+    assert near_duplicates([Words("Ann", "I moved to Lisbon."), Words("Bob", "I moved to Lisbon.")]) == {}
 
 
 def test_each_restatement_names_the_first_that_said_it():
-    hits = [SpokenHit("Ann", text) for text in ("Tea is good.", "The ship sank.", "Tea is good!", "Tea: is good.")]
+    hits = [Words("Ann", text) for text in ("Tea is good.", "The ship sank.", "Tea is good!", "Tea: is good.")]
     assert near_duplicates(hits) == {2: 0, 3: 0}
     assert near_duplicates([]) == {}
 
 
 def test_spread_takes_the_best_that_is_unlike_those_taken():
     # Jaccard: 0 and 1 share three of five words, 2 shares none with either.
-    hits = [SpokenHit("Ann", text) for text in ("red green blue one", "red green blue two", "ship dock sea port")]
+    hits = [Words("Ann", text) for text in ("red green blue one", "red green blue two", "ship dock sea port")]
 
     chosen = diversify(hits, [1.0, 0.95, 0.9], wanted=3, weight=0.1)
 
@@ -78,7 +78,7 @@ def test_spread_takes_the_best_that_is_unlike_those_taken():
 
 
 def test_spread_without_weight_keeps_the_order_and_the_earlier_of_equals():
-    hits = [SpokenHit("Ann", "red green"), SpokenHit("Ann", "red green"), SpokenHit("Ann", "blue")]
+    hits = [Words("Ann", "red green"), Words("Ann", "red green"), Words("Ann", "blue")]
     assert diversify(hits, [0.5, 0.5, 0.5], wanted=2, weight=0.0) == [(0, 0.0), (1, 0.0)]
     assert diversify([], [], wanted=2, weight=0.1) == []
 
@@ -86,12 +86,12 @@ def test_spread_without_weight_keeps_the_order_and_the_earlier_of_equals():
 def test_scores_less_costs_never_rise():
     texts = ["a b c", "a b d", "e f g", "a f h", "b c d", "e f"]
     scores = [1.0, 0.99, 0.97, 0.96, 0.95, 0.94]
-    chosen = diversify([SpokenHit("Ann", text) for text in texts], scores, wanted=6, weight=0.3)
+    chosen = diversify([Words("Ann", text) for text in texts], scores, wanted=6, weight=0.3)
     finals = [scores[place] - cost for place, cost in chosen]
     assert finals == sorted(finals, reverse=True)
 
 
 def test_the_nearest_is_the_one_with_most_words_in_common():
-    said = SpokenHit("Ann", "red green blue")
-    others = [SpokenHit("Bob", "ship"), SpokenHit("Ann", "red green"), SpokenHit("Ann", "red")]
-    assert nearest(said, [Words(other) for other in others]) == (1, pytest.approx(2 / 3))
+    said = Words("Ann", "red green blue")
+    others = [Words("Bob", "ship"), Words("Ann", "red green"), Words("Ann", "red")]
+    assert nearest(said, others) == (1, pytest.approx(2 / 3))

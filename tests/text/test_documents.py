@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.text.documents import CHUNK_TOKENS, HEADING_SEPARATOR, MAX_HEADING_CHARS, chunks
+from memory.text.documents import CHUNK_TOKENS, HEADING_SEPARATOR, MAX_HEADING_CHARS, Chunk, chunks
 from memory.text.passages import estimate_tokens
 
 BODY = "Words of this section stand here, and they fill the line. " * 20
@@ -86,7 +86,7 @@ def test_plain_text_has_no_headings():
 def test_white_space_has_no_chunks_and_headings_alone_have_one():
     assert chunks("\n \n" * 100, markdown=True) == []
     assert chunks("", markdown=False) == []
-    assert chunks("# A", markdown=True) == [(0, 3, "A")]
+    assert chunks("# A", markdown=True) == [Chunk(0, 3, "A")]
     assert len(chunks("# A\n\n## B\n", markdown=True)) == 1
 
 
@@ -96,8 +96,29 @@ def test_chunks_lose_nothing_and_stay_near_their_length():
     found = chunks(text, markdown=True)
 
     seen = 0
-    for start, end, _ in found:
+    for start, end, *_ in found:
         assert not text[seen:start].strip()
         assert estimate_tokens(text[start:end]) <= CHUNK_TOKENS + MAX_HEADING_CHARS // 4
         seen = max(seen, end)
     assert not text[seen:].strip()
+
+
+def test_pages_end_at_form_feeds():
+    text = "# One\n\n" + "First words of it. " * 60 + "\n\n\f\n\n# Two\n\n" + "Second words of it. " * 60
+    found = chunks(text, markdown=True)
+
+    assert {chunk.page for chunk in found if chunk.heading == "One"} == {1}
+    assert {(chunk.page, chunk.last_page) for chunk in found if chunk.heading == "Two"} == {(2, 2)}
+    assert chunks("Plain.", markdown=True)[0].to_dict() == {"start": 0, "end": 6, "heading": ""}
+
+
+def test_chunks_within_a_table_know_its_columns():
+    rows = "".join(f"| Firm {row} | {row * 7} |\n" for row in range(200))
+    text = f"# Accounts\n\n| Name | Total |\n|:---|---:|\n{rows}\nAfter the table.\n"
+    found = chunks(text, markdown=True)
+
+    assert found[0].table == ""
+    assert {chunk.table for chunk in found[1:-1]} == {"Name | Total"}
+    assert found[1].context == "Accounts > Name | Total"
+    assert chunks("| a | b |\n\nText.", markdown=True)[0].table == ""
+    assert chunks("Text | with\n--- | ---\nbars", markdown=False)[0].table == ""

@@ -93,6 +93,9 @@ class CitationSerializer(serializers.Serializer):
     quote = serializers.CharField(allow_blank=True, help_text="Word for word as in the memory")
     speaker = serializers.CharField(allow_blank=True, help_text="Who said it; empty where that is not known")
     occurred_at = serializers.DateTimeField(help_text="When it was said")
+    place = serializers.CharField(
+        allow_blank=True, help_text="Of a document's chunk: its page and headings, as `page 3, Invoices > Totals`"
+    )
     marked = serializers.BooleanField(
         help_text="Whether it is to be read as a quotation: it may try to steer its reader, or a newer memory says "
         "it in the place of what is quoted before it"

@@ -128,6 +128,9 @@ class DocumentListSerializer(serializers.Serializer):
 
 
 class DocumentWholeSerializer(DocumentRowSerializer):
+    file_id = serializers.UUIDField(
+        allow_null=True, help_text="Of the file that this version was read from: GET /v1/document-files/{file_id}"
+    )
     pending_embeddings = serializers.IntegerField(help_text="Chunks that wait for their vector")
 
 
@@ -137,6 +140,11 @@ class DocumentChunkSerializer(serializers.Serializer):
     start = serializers.IntegerField(help_text="The chunk is text[start:end] of the document, in characters")
     end = serializers.IntegerField()
     heading = serializers.CharField(allow_blank=True, help_text="The headings above it, outermost first")
+    page = serializers.IntegerField(allow_null=True, help_text="Its first page or slide; null where there are none")
+    last_page = serializers.IntegerField(allow_null=True)
+    table = serializers.CharField(
+        allow_blank=True, help_text="The columns of the table that it begins in the middle of"
+    )
     text = serializers.CharField()
     tokens = serializers.IntegerField()
     state = serializers.ChoiceField(MemoryState.choices)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from memory.api.fields import StrictCharField
-from memory.enums import JobState
+from memory.enums import JobPriority, JobState
 from memory.services.jobs.manage import MAX_REASON_CHARS
 
 
@@ -42,6 +42,7 @@ class JobSerializer(serializers.Serializer):
     namespace = serializers.CharField(allow_null=True, help_text="Null for a job of the whole system")
     schedule = serializers.CharField(allow_null=True, help_text="What the clock runs it as")
     subject = serializers.ListField(child=serializers.CharField(), help_text="Ids and names, never text")
+    priority = serializers.ChoiceField(JobPriority.labels, help_text="interactive goes first, bulk last")
     state = serializers.ChoiceField(JobState.choices)
     attempts = serializers.IntegerField(help_text="Begun so far; of a schedule: failures in a row")
     progress = JobProgressSerializer(allow_null=True, help_text="Null where the task does not know")

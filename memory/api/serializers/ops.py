@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from memory.api.fields import ClampedIntegerField
 from memory.api.serializers.jobs import JobErrorSerializer
-from memory.enums import AuditEvent, PackSection, SummaryTrigger
+from memory.enums import AuditEvent, JobPriority, PackSection, SummaryTrigger
 
 
 class ListingSerializer(serializers.Serializer):
@@ -84,8 +84,38 @@ class ScheduleSerializer(serializers.Serializer):
     late = serializers.BooleanField(help_text="The last run is more than three periods ago")
 
 
+class OpenJobsSerializer(serializers.Serializer):
+    queued = serializers.IntegerField()
+    running = serializers.IntegerField()
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="Since when the one waits that waits longest")
+
+
+class PriorityQueueSerializer(OpenJobsSerializer):
+    priority = serializers.ChoiceField(JobPriority.labels)
+
+
+class NamespaceQueueSerializer(OpenJobsSerializer):
+    namespace = serializers.CharField(allow_null=True, help_text="Null for jobs of the whole system")
+
+
+class LagSerializer(serializers.Serializer):
+    """How long the oldest turn waits that was not dealt with; 0 where none waits."""
+
+    entities_seconds = serializers.FloatField(help_text="To be read for names and relations")
+    settling_seconds = serializers.FloatField(help_text="To be compared with earlier memories")
+
+
+class WaitingSerializer(serializers.Serializer):
+    """Of the namespaces that the key reaches."""
+
+    priorities = PriorityQueueSerializer(many=True)
+    namespaces = NamespaceQueueSerializer(many=True, help_text="The 20 with the most jobs")
+    lag = LagSerializer()
+
+
 class PipelineSerializer(serializers.Serializer):
     queues = QueueSerializer(many=True)
+    waiting = WaitingSerializer()
     schedules = ScheduleSerializer(many=True, help_text="For a key of all namespaces; empty for others")
     recent_condensations = CondensationSerializer(many=True)
 

@@ -42,6 +42,9 @@ class RecalledSerializer(serializers.Serializer):
         [HOT, COLD], help_text="hot: of working memory, newest first; cold: of long-term memory, nearest first"
     )
     score = serializers.FloatField(help_text="1 for hot, 1 - cosine distance for cold")
+    why = serializers.CharField(
+        help_text="How it came in: new, asked for again and again (by which session, how often), or nearest by meaning"
+    )
 
 
 class RecallSerializer(serializers.Serializer):

@@ -244,6 +244,7 @@ def _citation(quote: Quote) -> dict[str, object]:
         "quote": quote.text,
         "speaker": quote.speaker,
         "occurred_at": quote.occurred_at.isoformat(),
+        "place": quote.place,
         "marked": quote.marked,
         "at": quote.at,
         "supported": quote.supported,

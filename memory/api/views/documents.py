@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+import uuid
 from dataclasses import asdict
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api.parsers import StrictJSONParser
 from memory.api.schema import IDEMPOTENCY_KEY
+from memory.api.serializers.document_files import (
+    DocumentFileFormSerializer,
+    DocumentFileListingSerializer,
+    DocumentFileListSerializer,
+    DocumentFileSerializer,
+    ReparseSerializer,
+)
 from memory.api.serializers.documents import (
     DocumentDeletedSerializer,
     DocumentDetailSerializer,
@@ -20,7 +31,8 @@ from memory.api.serializers.documents import (
 )
 from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope
-from memory.services.ingestion import document_listing, documents
+from memory.services.ingestion import document_listing, documents, file_listing, files
+from memory.types import ListFilter
 
 # The serializers have it to check it; it is no parameter of the query.
 _IN_THE_PATH = OpenApiParameter("document_id", location=OpenApiParameter.QUERY, exclude=True)
@@ -34,18 +46,27 @@ class DocumentViewSet(MemosViewSet):
         "list": AccessScope.READ,
         "retrieve": AccessScope.READ,
         "destroy": AccessScope.WRITE,
+        "reparse": AccessScope.WRITE,
+        "retrieve_reparse": AccessScope.READ,
+        "destroy_reparse": AccessScope.WRITE,
     }
+    parser_classes = [StrictJSONParser, MultiPartParser]
     # A document is deleted for good: by those whose it is.
     shared_actions = frozenset({"create", "list", "retrieve"})
 
     @extend_schema(
         operation_id="put_document",
-        summary="Remember a document, or its new version",
-        request=DocumentSerializer,
-        responses={200: StoredDocumentSerializer},
+        summary="Remember a document, or its new version: a text at once, a file in the background",
+        request={"application/json": DocumentSerializer, "multipart/form-data": DocumentFileFormSerializer},
+        responses={200: StoredDocumentSerializer, 202: DocumentFileSerializer},
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
+        if (request.content_type or "").startswith("multipart/"):
+            values = self.valid(DocumentFileFormSerializer, request.data)
+            upload = DocumentFileFormSerializer.to_upload(values)
+            row = files.start_file(self.scope(values["namespace"]), upload, now=timezone.now())
+            return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
         values = self.valid(DocumentSerializer, request.data)
         stored = documents.put_document(
             self.scope(values["namespace"]),
@@ -100,3 +121,56 @@ class DocumentViewSet(MemosViewSet):
             self.scope(values["namespace"], create=False), document_id=values["document_id"], now=timezone.now()
         )
         return Response({"document_id": document_id, "deleted": removed is not None, "chunks": removed or 0})
+
+    @extend_schema(
+        operation_id="reparse_document",
+        summary="Read the original of a document anew, in the background",
+        request=ReparseSerializer,
+        responses={202: DocumentFileSerializer},
+    )
+    def reparse(self, request: Request, document_id: str) -> Response:
+        body = request.data if isinstance(request.data, dict) else {}
+        values = self.valid(ReparseSerializer, {**body, "document_id": document_id})
+        scope = self.scope(values["namespace"], create=False)
+        row = files.reparse_document(scope, document_id=values["document_id"], now=timezone.now())
+        return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(exclude=True)
+    def retrieve_reparse(self, request: Request, document_id: str) -> Response:
+        """The document whose own name ends like the route."""
+        return self.retrieve(request, f"{document_id}/reparse")
+
+    @extend_schema(exclude=True)
+    def destroy_reparse(self, request: Request, document_id: str) -> Response:
+        """As `retrieve_reparse`."""
+        return self.destroy(request, f"{document_id}/reparse")
+
+
+class DocumentFileViewSet(MemosViewSet):
+    """Files that documents are read from: how far each is, and what came of it."""
+
+    required_scope = {"list": AccessScope.READ, "retrieve": AccessScope.READ}
+
+    @extend_schema(
+        operation_id="list_document_files",
+        summary="Files that were given as documents, the newest first",
+        parameters=[DocumentFileListingSerializer],
+        responses={200: DocumentFileListSerializer},
+    )
+    def list(self, request: Request) -> Response:
+        values = self.valid(DocumentFileListingSerializer, request.query_params)
+        rows, cursor = file_listing.list_files(
+            self.access,
+            wanted=ListFilter(values["namespace"] or None, None, values["limit"]),
+            document_id=values["document_id"] or None,
+            cursor=values["cursor"],
+        )
+        return Response({"files": rows, "next_cursor": str(cursor) if cursor else None})
+
+    @extend_schema(
+        operation_id="get_document_file",
+        summary="How far a file is, and what came of it",
+        responses={200: DocumentFileSerializer},
+    )
+    def retrieve(self, request: Request, file_id: uuid.UUID) -> Response:
+        return Response(file_listing.to_dict(file_listing.find_file(self.access, file_id=file_id)))

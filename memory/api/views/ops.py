@@ -18,6 +18,7 @@ from memory.api.serializers.ops import (
 from memory.api.views.base import MemosViewSet, may_lag
 from memory.enums import AccessScope
 from memory.services.jobs import schedules as schedule_runs
+from memory.services.jobs import waiting
 from memory.services.monitoring import listing, stats
 from memory.types import ListFilter
 
@@ -42,8 +43,15 @@ class OpsViewSet(MemosViewSet):
     @may_lag
     def pipeline(self, request: Request) -> Response:
         recent = listing.condensations(self.access, wanted=ListFilter(None, None, RECENT))
-        schedules = schedule_runs.list_schedules(self.access, now=timezone.now())
-        return Response({"queues": stats.queues(), "schedules": schedules, "recent_condensations": recent})
+        now = timezone.now()
+        return Response(
+            {
+                "queues": stats.queues(),
+                "waiting": waiting.to_dict(waiting.queue_status(self.access, now=now)),
+                "schedules": schedule_runs.list_schedules(self.access, now=now),
+                "recent_condensations": recent,
+            }
+        )
 
     @extend_schema(
         operation_id="ops_audit",

@@ -27,6 +27,7 @@ from memory.providers.chat.replies import (
     token_usage,
 )
 from memory.providers.chat.schemas import read_json, validator_of
+from memory.providers.chat.slot_plan import PreparedSlot, SlotPlan, prepare_slot
 from memory.text.json_values import characters_of
 from memory.text.tokens import count_tokens
 
@@ -69,40 +70,50 @@ class ChatModel:
         return self._complete(messages, max_tokens, schema, self.timeout)
 
     @contextmanager
-    def stream(self, messages: Sequence[Message], *, max_tokens: int) -> Iterator[ChatStream]:
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, slot_plan: SlotPlan | None = None
+    ) -> Iterator[ChatStream]:
         """The answer as it comes. Leaving the block early ends the call at the provider.
 
-        What a stream raises, it raises also while one reads the pieces.
+        What `slot_plan` prepares is a part of the time to the first token. What a stream raises, it raises also while
+        one reads the pieces.
         """
         request = self._request(messages, max_tokens, None)
         with guard_of(self.label, self.endpoint.base_url).admit():
             planned = self._plan(messages, max_tokens)
             started = time.monotonic()
-            try:
-                with self._explain_failures(planned):
-                    chunks = self.client.chat.completions.create(
-                        **request, stream=True, stream_options={"include_usage": True}
-                    )
-            except LLMUnavailable as error:
-                self._end(planned, ModelCallStatus.FAILED, started, error=error)
-                raise
-            stream = ChatStream(
-                iter(chunks),
-                endpoint=self.endpoint,
-                preset=self._preset,
-                started=started,
-                explained=self._explain_failures(planned),
-            )
-            status, fault = ModelCallStatus.CANCELLED, None
-            try:
-                yield stream
-                status = ModelCallStatus.OK if stream.finish else ModelCallStatus.CANCELLED
-            except LLMUnavailable as error:
-                status, fault = ModelCallStatus.FAILED, error
-                raise
-            finally:
-                chunks.close()
-                self._end(planned, status, started, stream=stream, error=fault)
+            with prepare_slot(slot_plan) as slot:
+                yield from self._stream(request, planned, started, slot)
+
+    def _stream(
+        self, request: dict[str, Any], planned: PlannedCall, started: float, slot: PreparedSlot
+    ) -> Iterator[ChatStream]:
+        try:
+            with self._explain_failures(planned):
+                chunks = self.client.chat.completions.create(
+                    **request, stream=True, stream_options={"include_usage": True}, extra_body=slot.fields
+                )
+        except LLMUnavailable as error:
+            self._end(planned, ModelCallStatus.FAILED, started, error=error)
+            raise
+        stream = ChatStream(
+            iter(chunks),
+            endpoint=self.endpoint,
+            preset=self._preset,
+            started=started,
+            explained=self._explain_failures(planned),
+        )
+        status, fault = ModelCallStatus.CANCELLED, None
+        try:
+            yield stream
+            status = ModelCallStatus.OK if stream.finish else ModelCallStatus.CANCELLED
+        except LLMUnavailable as error:
+            status, fault = ModelCallStatus.FAILED, error
+            raise
+        finally:
+            chunks.close()
+            slot.cached = stream.usage.cached
+            self._end(planned, status, started, stream=stream, error=fault, slot=slot)
 
     def complete_json(self, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int) -> JsonReply:
         """The JSON object that the model answers, valid by `schema`. Asks once more, with what was wrong, if it is not.
@@ -232,6 +243,7 @@ class ChatModel:
         usage: TokenUsage | None = None,
         stream: ChatStream | None = None,
         error: LLMUnavailable | None = None,
+        slot: PreparedSlot | None = None,
     ) -> None:
         ended = EndedCall(
             planned,
@@ -241,5 +253,6 @@ class ChatModel:
             stream.ttft_ms if stream else None,
             estimate_completion(stream.pieces, stream.usage) if stream else None,
             timed_out=isinstance(error, LLMTimeout),
+            activation_tokens=slot.tokens if slot else None,
         )
         call_ended.send(sender=type(self), call=ended)

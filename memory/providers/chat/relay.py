@@ -18,6 +18,7 @@ from memory.providers.chat.faults import Endpoint, explain_failures, no_completi
 from memory.providers.chat.guard import guard_of
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.replies import estimate_completion, ms_since
+from memory.providers.chat.slot_plan import SlotPlan, prepare_slot
 from memory.text.completion_messages import text_of
 from memory.text.completion_stream import Completion, EventReader
 from memory.text.tokens import count_tokens
@@ -83,8 +84,9 @@ class RelayedAnswer:
 
 
 @contextmanager
-def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
-    """Sends `body`, with the model's own name in it. Leaving the block ends the call at the provider.
+def relay(model: ChatModel, body: Mapping[str, Any], *, slot_plan: SlotPlan | None = None) -> Iterator[RelayedAnswer]:
+    """Sends `body`, with the model's own name in it, to the slot of `slot_plan`. Leaving the block ends the call at the
+    provider.
 
     Raises PassedOnError for an error of the provider, LLMUnavailable when it does not answer, here or while the answer
     is read, and what a receiver of `call_planned` refuses the call with.
@@ -95,21 +97,27 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
         started = time.monotonic()
         status, timed_out = ModelCallStatus.FAILED, False
         answer: RelayedAnswer | None = None
+        given: int | None = None
         try:
             with (
+                prepare_slot(slot_plan) as slot,
                 explain_failures(model.endpoint, seconds=model.timeout, prompt_tokens=planned.prompt_tokens),
                 _passing_on(model),
                 model.client.chat.completions.with_streaming_response.create(
                     model=model.name,
                     messages=[],
                     stream=bool(body.get("stream")),
-                    extra_body={**body, "model": model.name},
+                    extra_body={**body, **slot.fields, "model": model.name},
                     # What comes is passed on as it is.
                     extra_headers={"Accept-Encoding": "identity"},
                 ) as response,
             ):
                 answer = RelayedAnswer(response.http_response, model.endpoint, started=started)
-                yield answer
+                given = slot.tokens
+                try:
+                    yield answer
+                finally:
+                    slot.cached = _usage(answer.completion.usage).cached
                 status = ModelCallStatus.OK if answer.is_complete else ModelCallStatus.CANCELLED
         except GeneratorExit:
             status = ModelCallStatus.CANCELLED
@@ -119,7 +127,7 @@ def relay(model: ChatModel, body: Mapping[str, Any]) -> Iterator[RelayedAnswer]:
             raise
         finally:
             ended = _build_ended_call(planned, status, answer, ms_since(started))
-            call_ended.send(sender=ChatModel, call=replace(ended, timed_out=timed_out))
+            call_ended.send(sender=ChatModel, call=replace(ended, timed_out=timed_out, activation_tokens=given))
 
 
 @contextmanager

@@ -61,6 +61,14 @@ class MiniLM:
         vectors: np.ndarray = self._session.run(None, {**run.inputs, "words": self._words})[0]
         return vectors
 
+    def embed_together(self, runs: Sequence[TextRun]) -> list[np.ndarray]:
+        """As `embed`, of each of `runs`, which go through the model as one."""
+        if len(runs) == 1:
+            return [self.embed(runs[0])]
+        vectors = self.embed(_join(runs))
+        ends = np.cumsum([len(run.rows) for run in runs])
+        return np.split(vectors, ends[:-1])
+
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(find_package() / "tokenizer.json"))
@@ -108,6 +116,20 @@ class TextRun:
     def __init__(self, rows: list[int], inputs: dict[str, np.ndarray]) -> None:
         self.rows = rows
         self.inputs = inputs
+
+    @property
+    def width(self) -> int:
+        """Tokens of its longest text."""
+        return int(self.inputs["input_ids"].shape[1])
+
+
+def _join(runs: Sequence[TextRun]) -> TextRun:
+    width = max(run.width for run in runs)
+    inputs = {
+        name: np.concatenate([np.pad(run.inputs[name], ((0, 0), (0, width - run.width))) for run in runs])
+        for name in runs[0].inputs
+    }
+    return TextRun(list(range(sum(len(run.rows) for run in runs))), inputs)
 
 
 def ensure_graph(model_dir: Path, precision: str) -> Path:

@@ -11,6 +11,7 @@ import simsimd
 
 from memory.retrieval.arms import WordHits
 from memory.retrieval.arms.bm25 import K1, B, term_idf
+from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.columns.names import NameIndex
 from memory.retrieval.columns.terms import TermIndex
 
@@ -92,6 +93,7 @@ class Columns:
         self._speakers: dict[str, int] = {}
         self.terms = TermIndex()
         self.names = NameIndex()
+        self.kept = KeptMemories()
         self._places: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def __len__(self) -> int:
@@ -109,7 +111,9 @@ class Columns:
         arrays = sum(column.nbytes for column in self._arrays.values())
         vectors = self._vectors.nbytes + self._more_vectors.nbytes + self._more_rows.nbytes
         named = _NAME_BYTES * (len(self._sessions) + len(self._speakers))
-        return arrays + vectors + _ROW_BYTES * self._size + named + self.terms.bytes + self.names.bytes
+        return (
+            arrays + vectors + _ROW_BYTES * self._size + named + self.terms.bytes + self.names.bytes + self.kept.bytes
+        )
 
     @property
     def are_worn(self) -> bool:
@@ -135,6 +139,7 @@ class Columns:
 
     def remove(self, identity: str) -> None:
         """A memory that is gone or cannot be searched any longer, if it was here."""
+        self.kept.forget(identity)
         row = self._row_of.pop(identity, None)
         if row is None:
             return

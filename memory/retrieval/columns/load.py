@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,20 +19,21 @@ from memory.retrieval.columns.terms import TermIndex
 from memory.retrieval.places import QUESTION_TOKENS
 
 # What transactions that the snapshot `seen` did not see have changed; rows before `oldest` it did see.
-_CHANGES = """
-SELECT pg_current_snapshot()::text, s.memories, s.mean_length, c.memory_ids, c.alias_ids
-FROM (
-    SELECT greatest(sum(memories), 1)::float8 AS memories,
-           greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
-    FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
-) AS s, (
-    SELECT array_agg(DISTINCT subject::text) FILTER (WHERE NOT of_alias) AS memory_ids,
-           array_agg(DISTINCT subject::text) FILTER (WHERE of_alias) AS alias_ids
-    FROM memory_indexchange
-    WHERE namespace_id = %(namespace_id)s AND transaction >= %(oldest)s
-      AND NOT pg_visible_in_snapshot(transaction::text::xid8, %(seen)s::pg_snapshot)
-) AS c
-"""
+CHANGES = """(
+    SELECT pg_current_snapshot()::text AS snapshot, s.memories, s.mean_length, c.memory_ids, c.alias_ids
+    FROM (
+        SELECT greatest(sum(memories), 1)::float8 AS memories,
+               greatest(sum(terms)::float8 / greatest(sum(memories), 1), 1) AS mean_length
+        FROM memory_namespacestat WHERE namespace_id = %(namespace_id)s
+    ) AS s, (
+        SELECT array_agg(DISTINCT subject::text) FILTER (WHERE NOT of_alias) AS memory_ids,
+               array_agg(DISTINCT subject::text) FILTER (WHERE of_alias) AS alias_ids
+        FROM memory_indexchange
+        WHERE namespace_id = %(namespace_id)s AND transaction >= %(oldest)s
+          AND NOT pg_visible_in_snapshot(transaction::text::xid8, %(seen)s::pg_snapshot)
+    ) AS c
+)"""
+_CHANGES = f"SELECT * FROM {CHANGES} AS changes"  # noqa: S608 - the text above
 
 _MEMORIES = """
 SELECT m.id::text, m.session::text, m.turn, m.speaker::text, m.role = %(agent)s,
@@ -88,12 +90,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed between two snapshots: ids of memories and of names of entities. `seen`: the later one."""
+    """What changed between two snapshots: ids of memories and of names of entities. `seen`: the later one, not before
+    `started` (monotonic seconds)."""
 
     seen: Snapshot
     statistics: TermStatistics
     memory_ids: list[str]
     alias_ids: list[str]
+    started: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,22 @@ class Changed:
 
 def read_changes(namespace_id: int, seen: Snapshot) -> Changes:
     """What changed since `seen`."""
-    parameters = {"namespace_id": namespace_id, "seen": seen.text, "oldest": seen.oldest}
-    [(snapshot, memories, mean_length, memory_ids, alias_ids)] = fetch(_CHANGES, parameters, prepared=True, by_key=True)
-    return Changes(Snapshot(snapshot), TermStatistics(memories, mean_length), memory_ids or [], alias_ids or [])
+    started = time.monotonic()
+    [row] = fetch(_CHANGES, parameters_of_changes(seen) | {"namespace_id": namespace_id}, prepared=True, by_key=True)
+    return changes_of(row, started)
+
+
+def parameters_of_changes(seen: Snapshot) -> dict[str, Any]:
+    """What CHANGES takes besides `namespace_id`."""
+    return {"seen": seen.text, "oldest": seen.oldest}
+
+
+def changes_of(row: Sequence[Any], started: float) -> Changes:
+    """A row of CHANGES, in the order of its columns, asked for at `started` (monotonic seconds)."""
+    snapshot, memories, mean_length, memory_ids, alias_ids = row
+    return Changes(
+        Snapshot(snapshot), TermStatistics(memories, mean_length), memory_ids or [], alias_ids or [], started
+    )
 
 
 def read_all(namespace_id: int, model_id: int, dimensions: int) -> tuple[Columns, Snapshot]:

@@ -85,17 +85,21 @@ class ColumnStore:
         self._held.clear()
 
     @contextmanager
-    def current(self, scope: Scope, question: Question) -> Iterator[tuple[Columns, TermStatistics] | None]:
-        """The namespace's columns as of now, for the caller alone while inside; None where SQL is to answer."""
+    def current(
+        self, scope: Scope, question: Question, changes: Changes | None
+    ) -> Iterator[tuple[Columns, TermStatistics] | None]:
+        """The namespace's columns as of now, for the caller alone while inside; None where SQL is to answer.
+
+        As of when `changes` were read, if they are given: what changed since a snapshot that the columns have seen.
+        """
         key = (scope.namespace_id, question.model_id)
         held = self._get(key)
         if held is None:
             self._load(key, scope, question)
             yield None
             return
-        seen = held.seen
-        started = time.monotonic()
-        changes = read_changes(scope.namespace_id, seen)
+        if changes is None:
+            changes = read_changes(scope.namespace_id, held.seen)
         dimensions = len(question.vector)
         if dimensions != held.dimensions or len(changes.memory_ids) + len(changes.alias_ids) > MOST_CHANGES:
             self.forget(key)
@@ -103,11 +107,11 @@ class ColumnStore:
             yield None
             return
         with held.lock:
-            if held.is_gone or not _take_in(held, key, changes, started):
+            if held.is_gone or not _take_in(held, key, changes):
                 self.forget(key)
                 yield None
                 return
-            held.asked = started
+            held.asked = time.monotonic()
             yield held.columns, changes.statistics
 
     def want(self, scope: Scope, question: Question) -> None:
@@ -116,10 +120,11 @@ class ColumnStore:
         if self._get(key) is None:
             self._load(key, scope, question)
 
-    def holds(self, key: _Key) -> bool:
-        """Whether the namespace is loaded."""
+    def last_seen(self, key: _Key) -> Snapshot | None:
+        """What of the namespace's history is known here; None if it is not held."""
         with self._lock:
-            return key in self._held
+            held = self._held.get(key)
+            return held.seen if held is not None else None
 
     def forget(self, key: _Key) -> None:
         """The namespace is held no longer."""
@@ -222,13 +227,12 @@ class ColumnStore:
         with reach.across_namespaces():
             moment = read_clock()
             for key, one in held.items():
-                started = time.monotonic()
                 changes = read_changes(key[0], one.seen)
                 if len(changes.memory_ids) + len(changes.alias_ids) > MOST_CHANGES:
                     self.forget(key)
                     continue
                 with one.lock:
-                    if not _take_in(one, key, changes, started):
+                    if not _take_in(one, key, changes):
                         self.forget(key)
             self._make_room()
         with self._lock:
@@ -236,7 +240,7 @@ class ColumnStore:
         index_holders.confirm(self._holder, {namespace_id for namespace_id, _ in held} - loading, moment)
 
 
-def _take_in(held: _Held, key: _Key, changes: Changes, started: float) -> bool:
+def _take_in(held: _Held, key: _Key, changes: Changes) -> bool:
     """Brings the columns up to date; False if they had better be read again: what is erased leaves no trace."""
     if changes.memory_ids or changes.alias_ids:
         changed = read_changed(*key, held.dimensions, changes)
@@ -252,7 +256,7 @@ def _take_in(held: _Held, key: _Key, changes: Changes, started: float) -> bool:
             held.columns.names.put(alias, name_key, entity)
     if changes.seen.is_after(held.seen):
         held.seen = changes.seen
-    held.confirmed = max(held.confirmed, started)
+    held.confirmed = max(held.confirmed, changes.started)
     return not held.columns.are_worn
 
 
@@ -274,14 +278,18 @@ def close_store() -> None:
         store.close()
 
 
-def is_held(scope: Scope, model_id: int) -> bool:
-    """Whether this process holds the namespace."""
-    return _store is not None and _store.holds((scope.namespace_id, model_id))
+def last_seen(scope: Scope, model_id: int) -> Snapshot | None:
+    """What this process knows of the namespace's history; None if it does not hold it."""
+    return None if _store is None else _store.last_seen((scope.namespace_id, model_id))
 
 
 @contextmanager
-def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, TermStatistics] | None]:
+def columns_for(
+    scope: Scope, question: Question, changes: Changes | None = None
+) -> Iterator[tuple[Columns, TermStatistics] | None]:
     """The namespace's columns, which answer the question as SQL would; None where they are not here or cannot.
+
+    `changes`: what changed since `last_seen`, if the caller has read that already.
 
     Not within a transaction: what it has written, others must not see.
     """
@@ -293,5 +301,5 @@ def columns_for(scope: Scope, question: Question) -> Iterator[tuple[Columns, Ter
         _store.want(scope, question)
         yield None
         return
-    with _store.current(scope, question) as found:
+    with _store.current(scope, question, changes) as found:
         yield found

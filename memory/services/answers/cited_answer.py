@@ -20,6 +20,7 @@ class Quote:
 
     `n`: the number behind it in the answer, where it stands at `at` (in characters; None where it is not written).
     `marked`: the answer puts it in quotation marks. `supported`: whether it says what the answer cites it for.
+    `place`: where in its document a chunk stands; empty for what is no chunk.
     """
 
     n: int
@@ -30,6 +31,7 @@ class Quote:
     marked: bool
     at: int | None = None
     supported: bool = True
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,13 +114,14 @@ def _likeness(question: str, candidates: Sequence[Excerpt]) -> list[float] | Non
 
 def _quotes(composed: Composed, hits: Sequence[Hit]) -> list[Quote]:
     """What the answer quotes, in its order, each with the place of the number behind it."""
-    speakers = {hit.id: hit.speaker for hit in hits}
+    whose = {hit.id: (hit.speaker, hit.place) for hit in hits}
     quotes: list[Quote] = []
     done = 0
     for one in composed.citations:
         words = " ".join(one.quote.split())
         done = max(done, composed.text.find(words, done) + len(words))
         at = composed.text.find(f"[{one.n}]", done)
-        speaker = speakers.get(one.memory_id, "")
-        quotes.append(Quote(one.n, one.memory_id, one.quote, speaker, one.said, one.marked, at if at >= 0 else None))
+        speaker, place = whose.get(one.memory_id, ("", ""))
+        stands = at if at >= 0 else None
+        quotes.append(Quote(one.n, one.memory_id, one.quote, speaker, one.said, one.marked, stands, place=place))
     return quotes

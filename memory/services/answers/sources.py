@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
-from memory.enums import CutReason, NoAnswer, PackSection
+from memory.enums import CutReason, NoAnswer, PackSection, PromptForm
 from memory.providers.chat.model import ChatModel
 from memory.retrieval.hits import Hit
+from memory.services.activation.prefix import count_pack_tokens
 from memory.services.recall.query import QueryAnswer, query
 from memory.services.recall.search import Ask
 from memory.services.tenancy.policy import in_force
@@ -50,6 +49,8 @@ class AnswerSource:
 class AnswerSources:
     """All that a question brought back. `no_answer` says why it is not to be answered; None where it is."""
 
+    scope: Scope
+    session: str
     ask: Ask
     terms: AnswerTerms
     found: QueryAnswer
@@ -73,13 +74,13 @@ def find_sources(scope: Scope, ask: Ask, *, session: str, terms: AnswerTerms) ->
 
     For a model the pack's text has at most MEMOS_ANSWER_SOURCE_TOKENS. Raises EmbeddingUnavailable, SearchTimedOut.
     """
-    room = settings.MEMOS_ANSWER_SOURCE_TOKENS if terms.model else None
+    room = count_pack_tokens(PromptForm.ANSWER) if terms.model else None
     found = query(scope, ask, session=session, max_tokens=room)
     hits = found.retrieval.hits
     no_answer = None
     if not (found.answerable if terms.model else _is_quotable(scope, hits)):
         no_answer = NoAnswer.BELOW_FLOOR if hits else NoAnswer.NOTHING_FOUND
-    return AnswerSources(ask, terms, found, _number(found), no_answer)
+    return AnswerSources(scope, session, ask, terms, found, _number(found), no_answer)
 
 
 def _is_quotable(scope: Scope, hits: Sequence[Hit]) -> bool:

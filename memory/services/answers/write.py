@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import AnswerMode, Degradation, NoAnswer
+from memory.enums import AnswerMode, Degradation, NoAnswer, PromptForm
 from memory.errors import LLMUnavailable
 from memory.providers.calls import TokenUsage
 from memory.providers.chat.model import ChatModel, ChatStream
 from memory.retrieval.hits import Hit
+from memory.services.activation.use import CachedPrefix, find_prefix_cache
 from memory.services.answers.cited_answer import CitedAnswer, Quote
 from memory.services.answers.extract import nothing_fits, without_answer
 from memory.services.answers.prompt import write_prompt
@@ -38,7 +39,8 @@ def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | Ci
         return
     marker_filter = MarkerFilter({one.n for one in sources.sources})
     pieces: list[str] = []
-    with model.stream(write_prompt(sources), max_tokens=sources.terms.max_tokens) as stream:
+    slot_plan = _find_cache(sources, model)
+    with model.stream(write_prompt(sources), max_tokens=sources.terms.max_tokens, slot_plan=slot_plan) as stream:
         for said in stream:
             if piece := marker_filter.feed(said):
                 pieces.append(piece)
@@ -47,6 +49,19 @@ def write_answer(sources: AnswerSources, model: ChatModel) -> Generator[str | Ci
     if not text:
         raise LLMUnavailable(f"{model.name} answered nothing")
     yield _check_answer(sources, model, text, stream)
+
+
+def _find_cache(sources: AnswerSources, model: ChatModel) -> CachedPrefix | None:
+    """The activation cache of the pack's prefix, if there is one for the model."""
+    if not sources.found.rendered.prefix:
+        return None
+    return find_prefix_cache(
+        sources.scope,
+        model,
+        form=PromptForm.ANSWER,
+        prefix_sha256=sources.found.rendered.prefix_sha256,
+        session=sources.session,
+    )
 
 
 def _check_answer(sources: AnswerSources, model: ChatModel, text: str, ended: ChatStream) -> CitedAnswer:
@@ -136,4 +151,4 @@ def _turn(hit: Hit) -> Turn:
 
 
 def _quote(hit: Hit, number: int, text: str, at: int | None, supported: bool) -> Quote:
-    return Quote(number, hit.id, text, hit.speaker, hit.occurred_at, hit.suspected, at, supported)
+    return Quote(number, hit.id, text, hit.speaker, hit.occurred_at, hit.suspected, at, supported, hit.place)

@@ -10,6 +10,7 @@ from django_q.models import OrmQ
 
 from memory.models import Job
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
+from memory.services.jobs.lag import EXPECTED, measure_lag
 from memory.services.jobs.schedules import LATE_PERIODS, schedule_states
 from memory.services.monitoring import stats
 from memory.services.webhooks.log import count_webhooks
@@ -30,6 +31,22 @@ def queue(*, now: datetime) -> Finding:
         what = f"{overdue} jobs wait for more than {patience.total_seconds():.0f} s"
         return Finding(WARN, "queue", what, f"no worker, or too few (MEMOS_JOB_WORKERS); {START_WORKER}")
     return Finding(OK, "queue", f"{OrmQ.objects.count()} jobs, none overdue")
+
+
+def lag(*, now: datetime) -> Finding:
+    """How long new turns wait for what is made of them in the background."""
+    found = measure_lag(system_access("doctor"), now=now)
+    what = f"read for names after {found.entities.total_seconds():.0f} s, "
+    what += f"compared with earlier ones after {found.settling.total_seconds():.0f} s"
+    if found.longest <= EXPECTED:
+        return Finding(OK, "new turns", what)
+    return Finding(
+        WARN,
+        "new turns",
+        f"{what}: more than {EXPECTED.total_seconds():.0f} s",
+        f"no worker, or one that is too busy (MEMOS_JOB_WORKERS); {START_WORKER}; a budget of model calls that is "
+        "spent keeps turns waiting, too",
+    )
 
 
 def failures() -> Finding:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import psycopg
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 
 from memory import audit, caller
 from memory.enums import AuditEvent, MemoryState, ModelPurpose
@@ -19,6 +20,7 @@ from memory.models import EntityPending, EntityWatermark, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.providers.entity_reader import read_entities
 from memory.services.entities.mentions import MemoryToRead, reading_of, store
+from memory.services.jobs import lag, runner
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
@@ -26,9 +28,9 @@ log = logging.getLogger("memos.entities")
 
 WORKER = "worker"
 # Memories of one transaction, which holds the namespace's names meanwhile.
-BATCH = 100
+BATCH = 25
 # Sessions, documents and single memories that are listed at a time.
-_LISTED = 200
+_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def index_pending(*, now: datetime, seconds: float = float("inf")) -> int:
             read = 0
             for work in works:
                 read += _index(work, now=now)
-                if time.monotonic() > deadline:
+                waits = runner.give_way(lag=lambda: lag.entity_lag(now=timezone.now()))
+                if waits or time.monotonic() > deadline:
                     return total + read
             total += read
             if not read:
@@ -149,7 +152,8 @@ def forget_unmentioned_everywhere() -> int:
 
 
 # Turns of a session are numbered without gaps and in commit order, so that none comes in behind the watermark. A
-# document's chunks are replaced together: its version says whether they were read.
+# document's chunks are replaced together: its version says whether they were read. Namespaces take turns: the first
+# session of each, then the second.
 _WORKS = """
 (
     SELECT s.namespace_id, n.name, s.name, coalesce(w.turn, 0)
@@ -157,14 +161,15 @@ _WORKS = """
     JOIN memory_namespace n ON n.id = s.namespace_id
     LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
     WHERE s.message_count > coalesce(w.turn, 0) AND s.namespace_id = coalesce(%(only)s, s.namespace_id)
-    ORDER BY s.last_message_at LIMIT %(listed)s
+    ORDER BY row_number() OVER (PARTITION BY s.namespace_id ORDER BY s.last_message_at), s.last_message_at
+    LIMIT %(listed)s
 ) UNION ALL (
     SELECT d.namespace_id, n.name, %(prefix)s || d.id, d.version
     FROM memory_document d
     JOIN memory_namespace n ON n.id = d.namespace_id
     LEFT JOIN memory_entitywatermark w ON w.namespace_id = d.namespace_id AND w.session = %(prefix)s || d.id
     WHERE d.version <> coalesce(w.turn, 0) AND d.namespace_id = coalesce(%(only)s, d.namespace_id)
-    LIMIT %(listed)s
+    ORDER BY row_number() OVER (PARTITION BY d.namespace_id ORDER BY d.id) LIMIT %(listed)s
 ) UNION ALL (
     SELECT p.namespace_id, n.name, '', 0
     FROM (SELECT DISTINCT namespace_id FROM memory_entitypending LIMIT %(listed)s) p

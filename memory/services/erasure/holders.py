@@ -21,6 +21,7 @@ from django_q.models import Failure, OrmQ
 from memory.enums import ErasureTarget
 from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
+from memory.services.activation.erased import list_held
 from memory.services.entities import extract
 from memory.services.index import entries, ivf_lists
 from memory.services.index import erased as index_rows
@@ -55,6 +56,9 @@ class Erased:
         return {identity.bytes for identity in rows.values_list("memory_id", flat=True).iterator()}
 
 
+# The table of activation caches.
+CACHES = "memory_activationcache"
+
 Count = Callable[[Erased], int]
 # A sweep that clears more than its own table says how much of each.
 Sweep = Callable[[Erased], "int | Counter[str]"]
@@ -67,7 +71,7 @@ class Holder:
 
     `clear` removes what it holds of some memories, inside the transaction that deletes these; the memories' own rows
     are there until their holder's turn. `sweep` removes all of an erasure, once, after the last memory is gone, and
-    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `erasing`,
+    the rest of what `clear` may have missed. Both say how much that was. One that has neither is cleared by `run`,
     with the sessions.
     """
 
@@ -287,6 +291,13 @@ def _forget_names(erased: Erased) -> Counter[str]:
     return Counter({"memory_entityalias": names, "memory_entity": nameless})
 
 
+def list_held_caches(erased: Erased) -> list[uuid.UUID]:
+    """The activation caches that hold something of it."""
+    return list_held(
+        erased.scope, erasure_id=erased.id, whole=erased.whole_namespace, asked_at=erased.asked_at
+    )  # fmt: skip
+
+
 def _of_two_memories(table: str, columns: tuple[str, str]) -> Holder:
     """A table whose rows name two memories, and whose reasons may tell of both."""
     erased = " OR ".join(_is_erased(f"t.{column}") for column in columns)
@@ -392,6 +403,23 @@ _IMPORTS = (
     "memory_memoryimport i WHERE i.namespace_id = %(namespace_id)s AND %(whole)s AND i.created_at <= %(asked_at)s"
 )
 
+# Files that became a document that is erased whole, or wait to be read, or what the quarantine keeps of them.
+_DOCUMENT_FILES = f"""
+memory_documentfile f WHERE f.namespace_id = %(namespace_id)s AND (
+    %(whole)s AND f.created_at <= %(asked_at)s
+    OR f.session = %(session)s AND %(session)s <> '' AND f.created_at <= %(asked_at)s
+    OR f.quarantine_id IS NOT NULL AND {_is_erased("f.quarantine_id")}
+    OR f.document_key IN (SELECT d.id FROM {_DOCUMENTS}))
+"""
+# The original of a document has what each of its chunks says: it goes with the first of them.
+_ORIGINALS = f"""
+memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id IN (
+    SELECT f.id FROM {_DOCUMENT_FILES}
+    UNION SELECT f.id FROM memory_documentfile f JOIN memory_erasedsession s
+        ON s.namespace_id = f.namespace_id AND s.session = 'document:' || f.document_key AND s.first_turn < 0
+    WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
+"""
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
@@ -440,6 +468,16 @@ HOLDERS: tuple[Holder, ...] = (
             f"AND t.id IN (SELECT e.memory_id FROM {_ERASED})"
         ),
         _clear_memories,
+    ),
+    Holder(
+        "memory_documentfilepart",
+        _count_with(f"SELECT count(*) FROM {_ORIGINALS}"),
+        sweep=_count_with(f"DELETE FROM {_ORIGINALS}"),
+    ),
+    Holder(
+        "memory_documentfile",
+        _count_with(f"SELECT count(*) FROM {_DOCUMENT_FILES}"),
+        sweep=_delete_in_order("memory_documentfile", "f", _DOCUMENT_FILES),
     ),
     Holder(
         "memory_document",
@@ -500,6 +538,8 @@ HOLDERS: tuple[Holder, ...] = (
         _count_with(f"SELECT count(*) FROM {_IMPORTS}"),
         sweep=_count_with(f"DELETE FROM {_IMPORTS}"),
     ),
+    # The file goes before the row, which may have to wait for another machine: `run` clears it.
+    Holder(CACHES, lambda erased: len(list_held_caches(erased))),
     Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),

@@ -9,6 +9,8 @@ What keeps it right beside everything else that runs:
 - A hold is asked for with a batch's memories locked. Before the first batch it refuses the erasure; after that, what
   came under a hold is taken out of it and kept, and the receipt says how much that is.
 - Before packs are swept, the statements that store packs have ended which began before the ids were written.
+- An activation cache holds what its memories say: its file is deleted, then its row; while a worker is at it, or only
+  another machine has its folder, the erasure waits.
 - The ledger outside of the database (`memory.ledger`) knows of it before the first row goes, and of its end before the
   receipt says so; while it cannot be written, the erasure waits.
 """
@@ -36,10 +38,11 @@ from memory.ledger import LedgerUnavailable
 from memory.models import Document, DocumentChunk, ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory
 from memory.models.locks import Lock, lock_in_transaction, try_lock
 from memory.models.sql import read_clock
+from memory.services.activation.erased import drop_held
 from memory.services.erasure import proof as erasure_proof
 from memory.services.erasure import sessions
 from memory.services.erasure.facts import late_facts
-from memory.services.erasure.holders import HOLDERS, Erased, Sweep
+from memory.services.erasure.holders import CACHES, HOLDERS, Erased, Sweep
 from memory.services.erasure.requests import JOB_SECONDS, OPEN, refuse_held
 from memory.services.erasure.sessions import CONSOLE, WINDOW, WORKING
 from memory.services.index import ivf_lists
@@ -140,7 +143,7 @@ class _Run:
             row = _row(erasure).get()
             _row(erasure).update(summaries=row.summaries + made)
             self._in_time()
-        waits.append(self._clear_windows())
+        waits += [self._clear_windows(), self._drop_caches()]
         waiting = " ".join(filter(None, waits))
         if not waiting:
             # Web processes hold the index of namespaces in memory.
@@ -219,6 +222,26 @@ class _Run:
         except WindowUnavailable:
             return REDIS_AWAY
         return ""
+
+    def _drop_caches(self) -> str:
+        """Takes away the activation caches that hold something of it; returns what that waits for."""
+        erased, waits = self._erased, []
+
+        def drop(row: Erasure) -> Counter[str]:
+            done = drop_held(
+                erased.scope, erasure_id=erased.id, whole=erased.whole_namespace, asked_at=erased.asked_at,
+                now=self._now(),
+            )  # fmt: skip
+            waits.append(done.waits)
+            return Counter({CACHES: done.dropped})
+
+        try:
+            self._step(drop)
+        except (Conflict, OSError) as error:
+            return (
+                f"The folder of activation caches cannot be written ({type(error).__name__}): see MEMOS_ACTIVATION_DIR."
+            )
+        return waits[-1]
 
     def _keep_search(self, *, searched: int, before: int, after: int) -> None:
         """Adds what this run's searches found; a run after a kill asks about the memories that it clears itself."""

@@ -16,7 +16,7 @@ from memory.models import ErasedMemory, ErasedSession
 from memory.models.scoped import ScopedQuerySet
 from memory.services.erasure.holders import Erased
 from memory.services.summaries import condense
-from memory.stores import probes, window, working
+from memory.stores import asked, probes, window, working
 
 # Sessions that one transaction deals with.
 AT_ONCE = 100
@@ -116,9 +116,18 @@ def count_working_memory(erased: Erased) -> int:
 
 def clear_working_memory(erased: Erased) -> int:
     """Takes erased memories out of working memory; returns how many. Raises WindowUnavailable."""
+    namespace_id = erased.scope.namespace_id
     named = _in_working_memory(erased)
+    gone = ErasedMemory.objects.in_scope(erased.scope).filter(erasure_id=erased.id)
     try:
-        return working.drop(erased.scope.namespace_id, named)
+        # How often they were asked for, and what is kept in mind because an erased session asked for it.
+        ids = list(gone.values_list("memory_id", flat=True))
+        for start in range(0, len(ids), 10_000):
+            asked.drop(namespace_id, ids[start : start + 10_000])
+        by_session = {one: asking.session for one, asking in working.askings(namespace_id).items()}
+        sessions = set(_of(erased).filter(session__in=by_session.values()).values_list("session", flat=True))
+        working.drop(namespace_id, [one for one, session in by_session.items() if session in sessions])
+        return working.drop(namespace_id, named)
     except RedisAway as error:
         raise WindowUnavailable("Working memory (Redis) does not answer.") from error
 

@@ -9,9 +9,11 @@ from typing import Any
 import orjson
 
 from memory import deadline
+from memory.enums import PromptForm
 from memory.errors import LLMUnavailable
 from memory.providers.chat.model import ChatModel
 from memory.providers.chat.relay import RelayedAnswer, relay
+from memory.services.activation.use import CachedPrefix, find_prefix_cache
 from memory.services.gateway.turns import ChatTurn, GivenMemory, RememberedChat, messages_with, remember
 from memory.text.completion_stream import Completion
 
@@ -41,7 +43,7 @@ def complete(asked: ChatCompletion) -> tuple[bytes, str]:
     # The model has a time limit of its own.
     with deadline.without_limit():
         try:
-            with relay(asked.model, asked.request) as answer:
+            with relay(asked.model, asked.request, slot_plan=_find_cache(asked)) as answer:
                 content = answer.read()
         except LLMUnavailable:
             _remember(asked)
@@ -59,7 +61,7 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
     """
     answer: RelayedAnswer | None = None
     try:
-        with relay(asked.model, asked.request) as answer:
+        with relay(asked.model, asked.request, slot_plan=_find_cache(asked)) as answer:
             yield b""
             yield from answer.events()
     except BaseException:
@@ -69,6 +71,20 @@ def stream(asked: ChatCompletion) -> Generator[bytes]:
     remembered = _remember(asked, answer)
     yield b"data: " + orjson.dumps(_last_chunk(answer.completion, asked, remembered)) + b"\n\n"
     yield _DONE
+
+
+def _find_cache(asked: ChatCompletion) -> CachedPrefix | None:
+    """The activation cache of what is told first, if there is one for the model and the caller names no slot."""
+    given = asked.given
+    if given is None or not given.prefix or "id_slot" in asked.body:
+        return None
+    return find_prefix_cache(
+        asked.turn.scope,
+        asked.model,
+        form=PromptForm.COMPLETION,
+        prefix_sha256=given.prefix_sha256,
+        session=asked.turn.session,
+    )
 
 
 def _remember(asked: ChatCompletion, answer: RelayedAnswer | None = None) -> RememberedChat:

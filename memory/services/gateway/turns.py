@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.db import DatabaseError
 
-from memory.enums import Degradation, PackSection, Role
+from memory.enums import Degradation, PackSection, PromptForm, Role
 from memory.errors import MemosError
+from memory.services.activation.prefix import count_pack_tokens
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall.protocol import MAX_TURN_CHARS
 from memory.services.recall.query import QueryAnswer, query
@@ -30,8 +30,6 @@ log = logging.getLogger("memos.gateway")
 TOP_K = 8
 # The search reads so much of a message: its end, where a long one mostly asks.
 QUESTION_CHARS = 2_000
-# Tokens of what is told where MEMOS_PACK_MAX_TOKENS sets no limit: the rest of a model's context is the caller's.
-USUAL_TOKENS = 4_000
 # In `degraded`: the turn is too long for one memory; it could not be stored.
 TOO_LONG = Degradation.TURN_TOO_LONG.value
 NOT_REMEMBERED = Degradation.TURN_NOT_REMEMBERED.value
@@ -99,7 +97,7 @@ def recall(turn: ChatTurn) -> GivenMemory | None:
         turn.scope,
         Ask(question[-QUESTION_CHARS:], TOP_K, turn.clock(), min_relevance=floor),
         session=turn.session,
-        max_tokens=settings.MEMOS_PACK_MAX_TOKENS or USUAL_TOKENS,
+        max_tokens=count_pack_tokens(PromptForm.COMPLETION),
         known={text_of(message).strip() for message in turn.messages},
     )
     prefix, numbers = found.rendered.prefix, _numbers(found)

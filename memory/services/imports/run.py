@@ -25,6 +25,8 @@ from memory.services.imports.take_in import ImportCounts, in_batches, take_in
 from memory.services.jobs import queue, runner
 from memory.types import Scope
 
+SLICE_SECONDS = 30.0
+
 _COUNTS = ("new", "present", "gone", "quarantined", "rejected")
 _MAX_PROBLEM_CHARS = 500
 _FILE_GONE = "The file is there no longer: an erasure has taken it away. Send it again."
@@ -88,7 +90,8 @@ class _Progress:
             self._degraded |= counts.degraded
             self.dealt_with += len(batch)
             runner.report(self.dealt_with, max(self.dealt_with, row.turns))
-            if time.monotonic() > deadline:
+            # Looking for the place again costs seconds where a file is large.
+            if runner.give_way(at_least=SLICE_SECONDS) or time.monotonic() > deadline:
                 return False
         return True
 

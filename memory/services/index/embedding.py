@@ -31,6 +31,7 @@ from memory.postgresql import reach
 from memory.providers.embedding.registry import EmbeddingProvider, provider_for, read_configured_model
 from memory.services.index import marks
 from memory.services.index.searchable_text import Span, spans_out_of_search
+from memory.services.jobs import runner
 from memory.stores import model_calls
 from memory.text.passages import passages
 from memory.text.question_frames import take_out
@@ -222,7 +223,7 @@ def embed_pending(*, limit: int = 10_000, seconds: float = float("inf")) -> int:
         made = 0
         for batch in _fill(active_model(), waiting, limit=limit, may_wait=True) if only else ():
             made += batch
-            if time.monotonic() > deadline:
+            if runner.give_way() or time.monotonic() > deadline:
                 break
         return made
 

@@ -151,6 +151,13 @@ def _together(judgement: Judgement, verdict: FieldsVerdict) -> Judgement:
     )
 
 
+def refuse_document_fields(scope: Scope, *, ids: Mapping[str, str], fields: Mapping[str, Any]) -> None:
+    """Raises InvalidInput for names of a document that the gate does not let in, before anything of it is kept."""
+    gate = in_force(scope.namespace_id).gate
+    refuse_ids(ids, gate=gate)
+    refuse(judge_fields({**fields, "metadata": without_verdict(fields["metadata"])}, policy=gate))
+
+
 def judge_document(scope: Scope, document: NewDocument) -> JudgedDocument:
     """As `judge_turn`, for a document: as a whole, with its title, source and metadata. Given on purpose, it is never
     worth too little; in everything else the rules are those of a user's words.

@@ -11,6 +11,8 @@ from django.db.models import Count
 from memory.errors import NotFound
 from memory.models import Document, DocumentChunk, Memory
 from memory.models.paging import page_of
+from memory.services.ingestion.documents import METADATA_KEY
+from memory.services.ingestion.file_listing import file_in_force
 from memory.types import Scope
 
 
@@ -41,15 +43,17 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
     chunks, following = page_of(page, limit)
     memories = Memory.objects.in_scope(scope).filter(pk__in=of_document.values("memory_id"))
     pending = memories.awaiting_vector().count()
+    file = file_in_force(scope, row)
+    whole = {"file_id": str(file.id) if file else None, "pending_embeddings": pending}
     return {
-        "document": {**_to_dict(row, of_document.count()), "pending_embeddings": pending},
+        "document": {**_to_dict(row, of_document.count()), **whole},
         "chunks": [
             {
                 "memory_id": str(chunk.memory_id),
                 "index": chunk.index,
                 "start": chunk.start,
                 "end": chunk.end,
-                "heading": chunk.memory.context,
+                **_place_of(chunk.memory),
                 "text": chunk.memory.text,
                 "tokens": chunk.memory.tokens,
                 "state": chunk.memory.state,
@@ -57,6 +61,19 @@ def get_document(scope: Scope, *, document_id: str, cursor: int, limit: int) -> 
             for chunk in chunks
         ],
         "next_cursor": following.index if following else None,
+    }
+
+
+def _place_of(memory: Memory) -> dict[str, Any]:
+    """Where a chunk stands, as its metadata have it."""
+    place = memory.metadata.get(METADATA_KEY)
+    if not isinstance(place, dict):
+        place = {}
+    return {
+        "heading": place.get("heading", memory.context),
+        "page": place.get("page"),
+        "last_page": place.get("last_page"),
+        "table": place.get("table", ""),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from memory.enums import AuditEvent, DocumentFormat, GateDecision, Review, Role
 from memory.errors import InvalidInput
 from memory.gate.judgement import Judgement
 from memory.governance.importance import importance
-from memory.models import Document, DocumentChunk, EmbeddingModel, Memory
+from memory.models import Document, DocumentChunk, DocumentFile, DocumentFilePart, EmbeddingModel, Memory
 from memory.models.keys import new_id
 from memory.models.memory import content_hash
 from memory.models.sql import fetch
@@ -50,13 +50,21 @@ METADATA_KEY = "document"
 
 
 def put_document(
-    scope: Scope, *, document: NewDocument, now: datetime, idempotency: Idempotency | None = None
+    scope: Scope,
+    *,
+    document: NewDocument,
+    now: datetime,
+    idempotency: Idempotency | None = None,
+    before: Callable[[], None] = lambda: None,
+    beside: Callable[[StoredDocument], None] = lambda stored: None,
 ) -> StoredDocument:
     """Remembers a document as chunks; given again under the same id it replaces the former version, in one transaction.
 
     Each chunk is a memory: an exact slice of the text that the gate lets in, embedded and indexed with the title and
     the headings above it. More than INLINE_CHUNKS, or the provider away: they are found by words at once and `degraded`
-    says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force.
+    says that the worker embeds them. What the gate or a quota keeps out leaves the former version in force. `before`
+    and `beside` are called inside the transaction, before the document is written (the quota is locked by then) and
+    after it.
 
     Raises InvalidInput for a text of white space, IdempotencyConflict, and Conflict when a chunk of the former version
     is under a legal hold.
@@ -75,6 +83,7 @@ def put_document(
             granted = _room_for(scope, ready, now=now)
             if granted is not None:
                 checked = replace(checked, judgement=over_quota(checked.judgement, granted))
+        before()
         if ready is not None and checked.judgement.decision.lets_in:
             stored = insert_document(scope, ready, judgement=checked.judgement, now=now)
         else:
@@ -90,6 +99,7 @@ def put_document(
                 degraded=stored.degraded,
                 memory_ids=[str(identity) for identity in ids],
             )
+        beside(stored)
     return stored
 
 
@@ -128,6 +138,7 @@ def insert_document(
     document = ready.document
     row = _upsert(scope, document, now=now)
     replaced = index.remove_chunks(scope, documents=[row.id], now=now)
+    _drop_originals(scope, row)
     _insert(
         row, ready.memories, ready.entries, ready.places, ready.embedded, suspected=_find_suspected(ready, judgement)
     )
@@ -217,17 +228,26 @@ def _keep_out(scope: Scope, checked: JudgedDocument, *, now: datetime) -> Stored
     )
 
 
+def _drop_originals(scope: Scope, row: Document) -> None:
+    """Deletes the kept originals of former versions; a file that is being read keeps its bytes until it is over."""
+    former = DocumentFile.objects.in_scope(scope).filter(document_key=row.id, finished_at__isnull=False)
+    DocumentFilePart.objects.in_scope(scope).filter(file_id__in=former.values("id")).delete()
+
+
 def delete_document(scope: Scope, *, document_id: str, now: datetime) -> int | None:
-    """Deletes a document, its chunks and all that hangs on them; returns how many chunks, None if there is none.
+    """Deletes a document, its chunks, its files and all that hangs on them; returns how many chunks, None if there is
+    neither the document nor a file that waits to become it.
 
     Raises Conflict when a chunk is under a legal hold.
     """
     with transaction.atomic():
         found = Document.objects.in_scope(scope).filter(document_id=document_id)
         row = found.select_for_update().first()
+        files = DocumentFile.objects.in_scope(scope).filter(document_id=document_id)
         if row is None:
-            return None
+            return 0 if files.delete()[0] else None
         removed = index.remove_chunks(scope, documents=[row.id], now=now)
+        files.delete()
         found.delete()
         audit.record(
             scope,
@@ -250,7 +270,7 @@ def _chunk_memory(scope: Scope, document: NewDocument, place: Chunk, *, now: dat
         role=Role.SYSTEM,
         speaker=document.title[:MAX_SPEAKER_CHARS],
         text=text,
-        context=place.heading,
+        context=place.context,
         occurred_at=document.occurred_at or now,
         created_at=now,
         content_hash=content_hash(text),
@@ -313,7 +333,7 @@ def _insert(
         memory.turn = position - len(memories)
         memory.terms, memory.length = list(entry.frequencies), entry.length
         memory.importance = importance(memory.text, memory.role, memory.terms, suspected=memory.pk in suspected).value
-        memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place._asdict()}}
+        memory.metadata = {**row.metadata, METADATA_KEY: {**own, "index": position, **place.to_dict()}}
         memory.embedded = made
         memory.review = Review.SUSPECTED if memory.pk in suspected else ""
     Memory.objects.bulk_create(memories, batch_size=500)

@@ -15,7 +15,7 @@ from memory import audit
 from memory.enums import AuditEvent, QuarantineState
 from memory.errors import Conflict, InvalidInput, NotFound
 from memory.gate.judge import judge
-from memory.models import QuarantinedItem
+from memory.models import Document, DocumentFile, QuarantinedItem
 from memory.models.paging import narrow, page_of
 from memory.services.index.embedding import embed_or_none, passages_to_embed
 from memory.services.index.insert import LetIn, prepare_row, write
@@ -29,7 +29,7 @@ from memory.services.ingestion.ingest import finish
 from memory.services.tenancy import holds, quota
 from memory.services.tenancy.notes import clean_note
 from memory.services.tenancy.policy import in_force
-from memory.types import Access, ListFilter, NewDocument, NewMemory, Scope
+from memory.types import Access, ListFilter, NewDocument, NewMemory, Scope, StoredDocument
 
 MAX_NOTE_CHARS = 300
 EXCERPT_CHARS = 200
@@ -200,9 +200,22 @@ def _release_document(scope: Scope, found: QuarantinedItem, note: str, *, now: d
                 f"{stored.version - 1} now: discard the text, or put the document anew.",
                 detail={"document_id": stored.document_id},
             )
+        _tell_file(scope, locked, stored)
         details = {"document_id": stored.document_id, "version": stored.version, "chunks": stored.chunks}
         _decide(scope, locked, QuarantineState.RELEASED, note, details, now=now)
     return Reviewed(locked, stored.degraded)
+
+
+def _tell_file(scope: Scope, released: QuarantinedItem, stored: StoredDocument) -> None:
+    """Has the file that the document was read from, if it was, say what became of it."""
+    document = Document.objects.in_scope(scope).get(document_id=stored.document_id)
+    DocumentFile.objects.in_scope(scope).filter(quarantine_id=released.pk).update(
+        document_key=document.id,
+        document_version=stored.version,
+        chunks=stored.chunks,
+        refusal="",
+        problem="",
+    )
 
 
 def _get_item(access: Access, item_id: uuid.UUID) -> QuarantinedItem:

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from django_q.models import Failure, OrmQ
 
 from memory import audit
-from memory.enums import AccessScope, AuditEvent, JobState
+from memory.enums import AccessScope, AuditEvent, JobPriority, JobState
 from memory.errors import Conflict, Forbidden, InvalidInput, NotFound
 from memory.models import Job, Namespace
 from memory.models.job import OVER
@@ -227,6 +227,7 @@ def _to_dict(job: Job, namespace: Namespace | None) -> dict[str, Any]:
         "namespace": namespace.name if namespace else None,
         "schedule": job.schedule or None,
         "subject": [str(part) for part in subject],
+        "priority": JobPriority(job.priority).label,
         "state": str(job.state),
         "attempts": job.attempts,
         "progress": None if job.total is None else {"done": job.done, "total": job.total},

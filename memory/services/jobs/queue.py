@@ -10,16 +10,17 @@ from uuid import UUID
 import orjson
 from django.db import transaction
 from django.utils import timezone
-from django_q.brokers.orm import ORM
 from django_q.models import Failure, OrmQ
 from django_q.tasks import async_task
 
 from memory import tracing
-from memory.enums import JobState
+from memory.enums import JobPriority, JobState
 from memory.models import Job
 from memory.models.keys import new_id
 from memory.models.sql import fetch
 from memory.postgresql import reach
+from memory.services.jobs.broker import FairBroker
+from memory.services.jobs.lanes import key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,52 +29,60 @@ class Kind:
 
     `of_namespace`: its first argument is the id of the namespace that the job belongs to; without, the job is the
     system's. `once`: while a job with the same arguments waits no second one is queued; one that runs is run once more
-    when it has ended, for what was asked for meanwhile.
+    when it has ended, for what was asked for meanwhile. `priority`: interactive where a person waits for it, bulk for
+    what takes long and may.
     """
 
     name: str
     of_namespace: bool = True
     once: bool = True
+    priority: JobPriority = JobPriority.NORMAL
 
 
 CONDENSE = Kind("condense_session")
 EMBED_PENDING = Kind("embed_pending", of_namespace=False)
-EVALUATE = Kind("evaluate")
-ERASE = Kind("erase")
-SETTLE = Kind("settle_memory")
-PROJECT = Kind("project_memories")
+EVALUATE = Kind("evaluate", priority=JobPriority.BULK)
+ERASE = Kind("erase", priority=JobPriority.INTERACTIVE)
+SETTLE = Kind("settle_memory", priority=JobPriority.INTERACTIVE)
+PROJECT = Kind("project_memories", priority=JobPriority.INTERACTIVE)
 RENEW_SUMMARY = Kind("renew_summary")
-BACK_UP = Kind("back_up", of_namespace=False)
+BACK_UP = Kind("back_up", of_namespace=False, priority=JobPriority.BULK)
 EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
 CHANGE_MEMORIES = Kind("change_memories")
 IMPORT = Kind("import_memories")
+READ_FILE = Kind("read_document_file")
+CHANGE_MEMORIES = Kind("change_memories", priority=JobPriority.BULK)
+IMPORT = Kind("import_memories", priority=JobPriority.BULK)
+BUILD_ACTIVATION = Kind("build_activation")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.
 _ASK = """
-INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, state, attempts, again, error_type,
-                        error, reason, queued_at)
-VALUES (%(id)s, %(namespace_id)s, %(kind)s, %(arguments)s::jsonb, '', %(once)s, %(seconds)s, 'queued', 0, false, '',
-        '', '', %(now)s)
+INSERT INTO memory_job (id, namespace_id, kind, arguments, schedule, once, seconds, priority, state, attempts, again,
+                        error_type, error, reason, queued_at)
+VALUES (%(id)s, %(namespace_id)s, %(kind)s, %(arguments)s::jsonb, '', %(once)s, %(seconds)s, %(priority)s, 'queued', 0,
+        false, '', '', '', %(now)s)
 ON CONFLICT (namespace_id, kind, arguments) WHERE once AND state IN ('queued', 'running')
-DO UPDATE SET again = memory_job.state = 'running'
-RETURNING id, state, queue_message_id
+DO UPDATE SET again = memory_job.state = 'running', priority = least(memory_job.priority, excluded.priority)
+RETURNING id, state, queue_message_id, priority
 """
 
 
-def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> str:
+def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None, priority: JobPriority | None = None) -> str:
     """Queues a job of `kind` with ids and names as arguments; returns its id, or that of the one there is already.
 
-    It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. The moments of the queue are the machine's, which its workers
-    go by, not those of the change that asks.
+    It may take `seconds`, or MEMOS_JOB_TIMEOUT_SECONDS. Its priority is that of its kind where none is given; one that
+    waits already is moved forward by who asks with a higher one. The moments of the queue are the machine's, which its
+    workers go by, not those of the change that asks.
     """
+    wanted = kind.priority if priority is None else priority
     new = new_id()
     namespace_id = int(arguments[0]) if kind.of_namespace else 0
     with reach.within(namespace_id), transaction.atomic(savepoint=False):
-        [(job_id, state, queue_message_id)] = fetch(
+        [(job_id, state, queue_message_id, kept)] = fetch(
             _ASK,
             {
                 "id": new,
@@ -82,13 +91,22 @@ def enqueue(kind: Kind, *arguments: int | str, seconds: int | None = None) -> st
                 "arguments": orjson.dumps(arguments).decode(),
                 "once": kind.once,
                 "seconds": seconds,
+                "priority": wanted,
                 "now": timezone.now(),
             },
             prepared=False,
         )
-        waits = state == JobState.QUEUED
-        if job_id == new or (waits and not OrmQ.objects.filter(pk=queue_message_id).exists()):
-            send(job_id, namespace_id=namespace_id, kind=kind.name, arguments=arguments, seconds=seconds)
+        key = key_of(JobPriority(kept), namespace_id)
+        # One that waits is moved to the lane of its priority.
+        if job_id == new or (state == JobState.QUEUED and not OrmQ.objects.filter(pk=queue_message_id).update(key=key)):
+            send(
+                job_id,
+                namespace_id=namespace_id,
+                kind=kind.name,
+                arguments=arguments,
+                seconds=seconds,
+                priority=JobPriority(kept),
+            )
     return str(job_id)
 
 
@@ -99,10 +117,11 @@ def send(
     kind: str,
     arguments: Sequence[int | str],
     seconds: int | None,
+    priority: JobPriority,
     due: datetime | None = None,
 ) -> None:
     """Puts a job into django-q's queue, for a worker to take now or when it is `due`."""
-    broker = _Broker()
+    broker = FairBroker(key_of(priority, namespace_id))
     options = {"broker": broker} if seconds is None else {"broker": broker, "timeout": seconds}
     asked_by = {"traceparent": asking} if (asking := tracing.traceparent()) else {}
     async_task(_path(kind), *arguments, job=(namespace_id, str(job_id)), **asked_by, q_options=options)
@@ -132,13 +151,3 @@ def _names(func: str | None, arguments: tuple | None, namespace_id: int, session
 
 def _path(kind: str) -> str:
     return kind if "." in kind else f"memory.tasks.{kind}"
-
-
-class _Broker(ORM):
-    """django-q's queue in PostgreSQL; `message_id` is that of the message that it was given last."""
-
-    message_id = 0
-
-    def enqueue(self, task: str) -> int:
-        self.message_id = int(super().enqueue(task))
-        return self.message_id

@@ -6,14 +6,14 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory.models import AuditLog, Condensation, Erasure, EvaluationRun, Job, Memory, MemoryLink
+from memory.models import AuditLog, Condensation, DocumentFile, Erasure, EvaluationRun, Job, Memory, MemoryLink
 
 LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A row. `kind`: condensation, evaluation, erasure, link, fact; `what` says which, `session` where."""
+    """A row. `kind`: condensation, evaluation, erasure, link, fact, file; `what` says which, `session` where."""
 
     kind: str
     id: str
@@ -61,6 +61,9 @@ def results(job: Job) -> list[JobResult]:
     if job.kind == "erase":
         erasures = Erasure.objects.filter(namespace_id=job.namespace_id, id=identity)
         return [JobResult("erasure", str(one.id), str(one.status), one.created_at) for one in erasures]
+    if job.kind == "read_document_file":
+        files = DocumentFile.objects.filter(namespace_id=job.namespace_id, id=identity)
+        return [JobResult("file", str(one.id), one.refusal or one.type, one.created_at, one.session) for one in files]
     if job.kind == "settle_memory":
         links = MemoryLink.objects.filter(namespace_id=job.namespace_id, memory_id=identity)
         return [

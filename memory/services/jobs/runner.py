@@ -22,11 +22,12 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
 from memory import audit
-from memory.enums import AuditEvent, JobState
+from memory.enums import AuditEvent, JobPriority, JobState
 from memory.errors import MemosError
 from memory.models import Job, Namespace
 from memory.models.job import OPEN
 from memory.postgresql import reach
+from memory.services.jobs.pacing import Pace
 from memory.services.jobs.queue import Kind, enqueue, send
 from memory.services.replica.reads import note_write
 from memory.types import Scope
@@ -48,6 +49,7 @@ class JobAttempt:
     namespace_id: int
     job_id: uuid.UUID
     attempt: int
+    priority: JobPriority = JobPriority.NORMAL
 
 
 def begin(*, namespace_id: int, job_id: uuid.UUID, now: datetime) -> JobAttempt | None:
@@ -105,7 +107,9 @@ def carry_out(run: JobAttempt | None, work: Callable[[], Result], *, clock: Cloc
         return None
     with _Heart(run, clock) as heart:
         try:
+            heart.pace.begin()
             result = work()
+            heart.pace.end()
         except BaseException as error:
             heart.stop()
             _record(run, heart, clock, error)
@@ -128,6 +132,15 @@ def report(done: int, total: int) -> None:
         heart.progress = (done, total)
 
 
+def give_way(*, lag: Callable[[], timedelta] | None = None, at_least: float = 5.0) -> bool:
+    """Pauses the job of this thread for requests; whether it should end here for what waits (`pacing.Pace`).
+
+    To be called between two steps, outside of transactions. Outside of a job it does nothing and is False.
+    """
+    heart = _heart.get()
+    return heart is not None and heart.pace.give_way(lag=lag, at_least=at_least)
+
+
 def is_lost(job: Job, now: datetime) -> bool:
     """Whether a running job's heartbeat has stopped. One that lies ahead was made before the clock went back."""
     return job.heartbeat_at is None or abs(now - job.heartbeat_at) > 3 * beat_interval()
@@ -146,6 +159,7 @@ def send_again(job: Job, *, due: datetime | None = None) -> None:
         kind=job.kind,
         arguments=job.arguments,
         seconds=job.seconds,
+        priority=JobPriority(job.priority),
         due=due,
     )
 
@@ -177,7 +191,7 @@ def _claim(job: Job, now: datetime) -> JobAttempt:
     job.finished_at = job.done = job.total = None
     job.again = False
     job.save()
-    return JobAttempt(job.namespace_id, job.pk, job.attempts)
+    return JobAttempt(job.namespace_id, job.pk, job.attempts, JobPriority(job.priority))
 
 
 def _record(run: JobAttempt, heart: _Heart, clock: Clock, error: BaseException | None) -> None:
@@ -215,7 +229,8 @@ def _end(run: JobAttempt, heart: _Heart, now: datetime, error: BaseException | N
             if isinstance(error, Exception):
                 send_again(job, due=now + timedelta(seconds=settings.MEMOS_JOB_RETRY_SECONDS))
         elif asked_again:
-            kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once)
+            priority = JobPriority(job.priority)
+            kind = Kind(job.kind, of_namespace=job.namespace_id != 0, once=job.once, priority=priority)
             enqueue(kind, *job.arguments, seconds=job.seconds)
 
 
@@ -257,6 +272,7 @@ class _Heart:
 
     def __init__(self, run: JobAttempt, clock: Clock) -> None:
         self.progress: tuple[int, int] | None = None
+        self.pace = Pace(priority=run.priority, namespace_id=run.namespace_id)
         self._run = run
         self._clock = clock
         self._stopped = threading.Event()

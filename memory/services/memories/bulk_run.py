@@ -25,6 +25,7 @@ from memory.services.tenancy import holds
 from memory.types import Access, ChangeTerms
 
 BATCH = 100
+SLICE_SECONDS = 10.0
 # Of memories whose values an erasure has taken away.
 ERASED = "erased"
 
@@ -53,7 +54,7 @@ def carry_out(
             change.save()
         dealt_with += batch
         runner.report(change.done, max(change.done, change.matched))
-        if batch and time.monotonic() > deadline:
+        if batch and (runner.give_way(at_least=SLICE_SECONDS) or time.monotonic() > deadline):
             queue.enqueue(queue.CHANGE_MEMORIES, namespace_id, str(change_id), seconds=JOB_SECONDS)
             return dealt_with
 

@@ -12,11 +12,13 @@ import time
 import uuid
 from datetime import datetime
 
+from django.utils import timezone
+
 from memory import caller
 from memory.errors import BudgetExceeded, Conflict, EmbeddingRefused, EmbeddingUnavailable
 from memory.models import Memory, Session
 from memory.models.locks import Lock, try_lock
-from memory.services.jobs import queue
+from memory.services.jobs import lag, queue, runner
 from memory.services.memories import give_back, waiting_turns
 from memory.services.memories.comparison import decide, find_earlier, find_same, read_memory, select_said_by_people
 from memory.services.memories.later import find_later
@@ -55,7 +57,7 @@ def settle_pending(*, now: datetime, seconds: float = float("inf")) -> int:
                     spent.add(waiting.scope.namespace_id)
                     extra = {"namespace": waiting.scope.namespace, "reason": error.message}
                     log.warning("new memories are not compared with earlier ones yet", extra=extra)
-                if time.monotonic() > deadline:
+                if _is_time_to_end(deadline):
                     return total
     return total
 
@@ -140,7 +142,7 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         elif turns:
             said = select_said_by_people(rows).filter(turn__lte=turns[-1])
             for memory_id, turn in said.values_list("pk", "turn"):
-                if time.monotonic() > deadline:
+                if _is_time_to_end(deadline):
                     return sum(one <= reached for one in turns)
                 _settle_or_queue(scope, memory_id, now=now)
                 reached = turn
@@ -149,6 +151,12 @@ def _settle_session(waiting: WaitingSession, *, now: datetime, deadline: float =
         return len(turns)
     finally:
         waiting_turns.mark_settled(waiting, turn=reached)
+
+
+def _is_time_to_end(deadline: float) -> bool:
+    """Whether the run ends here. Between two memories it gives way to requests, in a job of its own."""
+    waits = runner.give_way(lag=lambda: lag.settling_lag(now=timezone.now()))
+    return waits or time.monotonic() > deadline
 
 
 def _settle_or_queue(scope: Scope, memory_id: uuid.UUID, *, now: datetime) -> None:

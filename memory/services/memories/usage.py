@@ -5,19 +5,25 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 from django.db import connection, transaction
 
 from memory.enums import AuditEvent
 from memory.models import UpkeepMark
 from memory.models.keys import first_id_of
+from memory.services.jobs import runner
+from memory.services.memories import asked_for
+from memory.stores.asked import AskedMemory
 from memory.types import Scope
 
 USES = "uses"
 # Audit events that one transaction counts.
-EVENTS = 5_000
+EVENTS = 1_000
+# Of a pack, so many of its hits say what was asked for; those behind them came along.
+FOREMOST = 3
 # Events younger than this wait: one with a smaller id may still be on its way.
 SETTLED = timedelta(minutes=1)
 
@@ -55,7 +61,7 @@ def note_marked(scope: Scope, *, memory_ids: Iterable[uuid.UUID]) -> None:
 # locked so that it stays until it is counted.
 _COUNT = """
 WITH events AS MATERIALIZED (
-    SELECT id, namespace_id, created_at,
+    SELECT id, namespace_id, session, event_type, created_at,
            CASE WHEN event_type = ANY(%(types)s) AND jsonb_typeof(details -> 'memory_ids') = 'array'
                 THEN details -> 'memory_ids' END AS ids
     FROM memory_auditlog WHERE id > %(after)s AND id < %(before)s ORDER BY id LIMIT %(limit)s
@@ -72,9 +78,17 @@ WITH events AS MATERIALIZED (
         uses = least(u.uses::bigint + EXCLUDED.uses, 2147483647), stale = true,
         last_used_at = greatest(u.last_used_at, EXCLUDED.last_used_at)
     RETURNING 1
+), asked AS (
+    SELECT e.namespace_id, e.session, i.memory_id::uuid AS memory_id, count(*)::int AS times, max(e.created_at) AS at
+    FROM events e, jsonb_array_elements_text(e.ids) WITH ORDINALITY AS i (memory_id, place)
+    WHERE e.event_type = %(pack)s AND e.session <> '' AND i.place <= %(foremost)s
+      AND (e.namespace_id, i.memory_id::uuid) IN (SELECT namespace_id, memory_id FROM present)
+    GROUP BY 1, 2, 3
 )
 SELECT count(*), (SELECT id FROM events ORDER BY id DESC LIMIT 1), (SELECT coalesce(sum(uses), 0) FROM present),
-       (SELECT count(*) FROM counted)
+       (SELECT count(*) FROM counted),
+       (SELECT jsonb_agg(jsonb_build_array(namespace_id, session, memory_id, times, extract(epoch FROM at)::float8)
+                         ORDER BY namespace_id, memory_id, session)::text FROM asked)
 FROM events
 """
 
@@ -92,6 +106,8 @@ def count_uses(*, now: datetime, seconds: float = float("inf")) -> int:
     while more and time.monotonic() < deadline:
         used, more = _count_batch(now=now)
         total += used
+        if runner.give_way():
+            break
     return total
 
 
@@ -108,11 +124,19 @@ def _count_batch(*, now: datetime) -> tuple[int, bool]:
             "after": after,
             "before": before,
             "limit": EVENTS,
+            "pack": AuditEvent.CONTEXT_PACK.value,
+            "foremost": FOREMOST,
         }
         with connection.cursor() as cursor:
             cursor.execute(_COUNT, parameters)
-            read, last, used, _ = cursor.fetchone()
+            read, last, used, _, asked = cursor.fetchone()
+        # While the memories are locked: an erasure that comes now finds what is noted of them.
+        asked_for.note_asked([_read_asked(*row) for row in orjson.loads(asked or "[]")])
         if last is not None or after != mark.position:
             mark.position = last or after
             mark.save(update_fields=["position"])
     return int(used), read == EVENTS
+
+
+def _read_asked(namespace_id: int, session: str, memory_id: str, times: int, at: float) -> AskedMemory:
+    return AskedMemory(namespace_id, session, uuid.UUID(memory_id), times, datetime.fromtimestamp(at, UTC))

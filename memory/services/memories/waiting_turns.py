@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F
-from django.db.models.functions import Coalesce, Least
+from django.db.models import F, Window
+from django.db.models.functions import Coalesce, Least, RowNumber
 
 from memory.models import Session
 from memory.models.session import SessionQuerySet
@@ -16,8 +16,8 @@ from memory.services.memories.retire import ACTOR
 from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
-# Sessions that are listed at a time.
-_LISTED = 200
+# Sessions that are listed at a time: what comes meanwhile waits no longer than they take.
+_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,17 @@ class WaitingSession:
 
 
 def list_waiting(namespace_id: int | None = None, *, without: Collection[int] = ()) -> list[WaitingSession]:
-    """The sessions with turns that wait, in the namespace or in all but those `without`, in the order of their last
-    messages."""
-    waiting = _sessions(namespace_id).filter(message_count__gt=F("settled_turn")).order_by("last_message_at", "name")
+    """The sessions with turns that wait, in the namespace or in all but those `without`.
+
+    The first of each namespace, in the order of their last messages, then the second: one with thousands of sessions
+    keeps nobody waiting.
+    """
+    in_order = ("last_message_at", "name")
+    place = Window(RowNumber(), partition_by=[F("namespace_id")], order_by=in_order)
+    waiting = _sessions(namespace_id).filter(message_count__gt=F("settled_turn"))
     if without:
         waiting = waiting.exclude(namespace_id__in=without)
+    waiting = waiting.annotate(place=place).order_by("place", *in_order)
     columns = ("namespace_id", "namespace__name", "name", "settled_turn", "message_count")
     return [WaitingSession(Scope(row[0], row[1], ACTOR), *row[2:]) for row in waiting.values_list(*columns)[:_LISTED]]
 

@@ -17,6 +17,7 @@ from memory.postgresql import reach, replica
 from memory.postgresql.replica import Lag, ReplicaAway
 from memory.services.backup import scheduled
 from memory.services.index.embedding import active_model
+from memory.services.jobs.waiting import queue_status
 from memory.services.memories import unsure_pairs
 from memory.services.monitoring import stats
 from memory.services.webhooks.log import count_webhooks
@@ -80,6 +81,7 @@ def gauges() -> dict[str, tuple[str, float]]:
         queued = {entry["name"]: entry["count"] for entry in stats.queues()}
         pairs = unsure_pairs.figures()
         webhooks = count_webhooks(system_access("metrics"))
+        waiting = queue_status(system_access("metrics"), now=timezone.now())
     return {
         **values,
         "memos_memories": ("Searchable memories", float(totals["total_memories"])),
@@ -93,6 +95,18 @@ def gauges() -> dict[str, tuple[str, float]]:
         "memos_webhooks_failing": ("Webhooks whose last attempts failed", float(webhooks.failing)),
         "memos_webhooks_disabled": ("Webhooks that were disabled after failures", float(webhooks.disabled)),
         "memos_webhook_deliveries_waiting": ("Deliveries that wait", float(webhooks.waiting)),
+        "memos_entities_lag_seconds": (
+            "Age of the oldest turn that was not read for names and relations",
+            waiting.lag.entities.total_seconds(),
+        ),
+        "memos_settling_lag_seconds": (
+            "Age of the oldest turn that was not compared with earlier memories",
+            waiting.lag.settling.total_seconds(),
+        ),
+        **{
+            f"memos_jobs_waiting_{priority.label}": (f"Jobs of this priority that wait: {priority.label}", jobs.queued)
+            for priority, jobs in waiting.by_priority.items()
+        },
         **{f"memos_queue_{name}": (f"Background jobs: {name}", float(count)) for name, count in queued.items()},
     }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from memory.enums import ProcedureKind
 from memory.models import Procedure
 from memory.models.sql import fetch
+from memory.retrieval.columns.load import CHANGES, Changes, Snapshot, changes_of, parameters_of_changes
+from memory.retrieval.procedural import describe_entry, select_procedural
 from memory.services.summaries import refresh
 from memory.services.summaries.stale import without
 from memory.types import Scope
@@ -36,7 +37,7 @@ class SessionContext:
     """What is known of a session before the search. `summary_due`: a new summary should be asked for.
 
     `messages` counts those of the session so far; `covered` is the last turn that the summary covers. `has_pinned`: a
-    memory of the namespace is pinned.
+    memory of the namespace is pinned. `changes`: what changed in the namespace's index, if it was asked for.
     """
 
     summary: Summary | None
@@ -45,6 +46,7 @@ class SessionContext:
     covered: int
     procedural: dict[str, Any]
     has_pinned: bool
+    changes: Changes | None = None
 
 
 _CONTEXT = """
@@ -60,7 +62,7 @@ SELECT c.id, c.condensed_text, c.token_original, t.stale, CASE WHEN t.stale IS N
        coalesce(s.message_count, 0), coalesce(s.summarised_turn, 0),
        (SELECT jsonb_agg(to_jsonb(p) ORDER BY p.namespace_id IS NULL, p.name, p.version DESC)::text
         FROM memory_procedure p WHERE p.enabled AND (p.namespace_id = %(namespace_id)s OR p.namespace_id IS NULL)),
-       EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned)
+       EXISTS (SELECT FROM memory_memory p WHERE p.namespace_id = %(namespace_id)s AND p.pinned) {changes}
 FROM (SELECT) AS one
 LEFT JOIN memory_session s ON s.namespace_id = %(namespace_id)s AND s.name = %(session)s
 LEFT JOIN LATERAL (
@@ -75,14 +77,20 @@ LEFT JOIN LATERAL (
       AND created_at <= coalesce(%(as_of)s::timestamptz, 'infinity')
 ) t ON true
 """
+_WITHOUT_CHANGES = _CONTEXT.format(changes="")
+# One round trip for what a question needs before anything else.
+_WITH_CHANGES = f"{_CONTEXT.format(changes=', changes.*')} CROSS JOIN {CHANGES} AS changes"
 
 
-def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None) -> SessionContext:
-    """Reads, in one round trip, the summary, whether it is due again, the namespace's prompts and tools, and whether
-    it has pinned memories.
+def session_context(
+    scope: Scope, *, session: str, now: datetime, as_of: datetime | None = None, seen: Snapshot | None = None
+) -> SessionContext:
+    """Reads, in one round trip, the summary, whether it is due again, the namespace's prompts and tools, whether it has
+    pinned memories, and what changed in its index since the snapshot `seen`, if that is given.
 
     With `as_of` the summary is the newest that was there by then, and none is due.
     """
+    started = time.monotonic()
     due = refresh.refresh_of(scope.namespace_id)
     parameters = {
         "namespace_id": scope.namespace_id,
@@ -93,20 +101,29 @@ def session_context(scope: Scope, *, session: str, now: datetime, as_of: datetim
         "quiet_since": now - due.idle if due.idle else None,
         "request_expired": now - timedelta(seconds=settings.MEMOS_SUMMARY_LOCK_SECONDS),
     }
-    (row,) = fetch(_CONTEXT, parameters, prepared=True)
-    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures, pinned = row
+    if seen is None:
+        (row,) = fetch(_WITHOUT_CHANGES, parameters, prepared=True)
+    else:
+        (row,) = fetch(_WITH_CHANGES, parameters | parameters_of_changes(seen), prepared=True)
+    identity, text, token_original, stale, sources, summary_due, messages, covered, procedures, pinned, *told = row
     if identity and stale:
         text = orjson.dumps(without(orjson.loads(text), orjson.loads(sources), stale)).decode()
     summary = Summary(identity, text, token_original) if identity else None
-    procedural = _procedural(orjson.loads(procedures) if procedures else [])
+    procedural = select_procedural(orjson.loads(procedures) if procedures else [])
     return SessionContext(
-        summary, summary_due and as_of is None, messages, covered if summary else 0, procedural, pinned
+        summary,
+        summary_due and as_of is None,
+        messages,
+        covered if summary else 0,
+        procedural,
+        pinned,
+        changes_of(told, started) if told else None,
     )
 
 
 def procedure(entry: Procedure) -> dict[str, Any]:
     """A registry entry as clients see it."""
-    return _to_dict(
+    return describe_entry(
         {
             "kind": entry.kind,
             "name": entry.name,
@@ -116,16 +133,3 @@ def procedure(entry: Procedure) -> dict[str, Any]:
             "parameters": entry.parameters,
         }
     )
-
-
-def _procedural(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The prompt (the namespace's own goes before a shared one) and all tools."""
-    prompts = [entry for entry in entries if entry["kind"] == ProcedureKind.PROMPT]
-    tools = [entry for entry in entries if entry["kind"] == ProcedureKind.TOOL]
-    return {"prompt": _to_dict(prompts[0]) if prompts else None, "tools": [_to_dict(entry) for entry in tools]}
-
-
-def _to_dict(entry: dict[str, Any]) -> dict[str, Any]:
-    common = {name: entry[name] for name in ("name", "version", "description")}
-    own = "text" if entry["kind"] == ProcedureKind.PROMPT else "parameters"
-    return {**common, own: entry[own]}

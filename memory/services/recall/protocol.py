@@ -13,7 +13,8 @@ from memory.retrieval.arms import dense
 from memory.services.ingestion.documents import put_document
 from memory.services.ingestion.ingest import ingest
 from memory.services.recall.search import Ask, questions
-from memory.services.recall.working_memory import newest_ids, texts_of
+from memory.services.recall.working_memory import newest_ids, texts_of, why_asked
+from memory.stores.working import RepeatedAsking
 from memory.types import Idempotency, NewDocument, NewMemory, Scope
 
 SESSION = "default"
@@ -41,11 +42,13 @@ class TakenIn:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One remembered text; `score` is 1 for what is hot, and 1 − cosine distance for what is cold."""
+    """One remembered text; `score` is 1 for what is hot, and 1 − cosine distance for what is cold. `why` says how it
+    came in."""
 
     content: str
     source: str
     score: float
+    why: str
 
 
 def take_in(scope: Scope, *, content: str, now: datetime, idempotency: Idempotency | None = None) -> TakenIn:
@@ -96,4 +99,16 @@ def recall(scope: Scope, *, query: str, now: datetime) -> list[Recalled]:
         "memory_ids": [str(identity) for identity, _, _ in found],
     }
     audit.record_read(scope, AuditEvent.QUERY, details=details, now=now)
-    return [Recalled(texts[identity], source, round(score, 6)) for identity, source, score in found]
+    asked = why_asked(scope) if hot else {}
+    return [
+        Recalled(texts[identity], source, round(score, 6), _why(source, asked.get(identity)))
+        for identity, source, score in found
+    ]
+
+
+def _why(source: str, asked: RepeatedAsking | None) -> str:
+    if source == COLD:
+        return "nearest by meaning"
+    if asked is None:
+        return "new"
+    return f"asked for {asked.times} times in session {asked.session}, last at {asked.at:%Y-%m-%dT%H:%M:%SZ}"

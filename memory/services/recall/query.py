@@ -20,6 +20,7 @@ from memory.errors import WindowUnavailable
 from memory.models import Memory
 from memory.models.keys import new_id
 from memory.models.sql import fetch, uuid_array
+from memory.retrieval.columns.store import last_seen
 from memory.retrieval.durable import DurableMemory, list_durable
 from memory.retrieval.hits import Hit
 from memory.retrieval.pack import build, chunk
@@ -93,11 +94,12 @@ def query(
     now = ask.now
     started = start(ask)
     with tracing.span("recall context"):
-        context = session_context(scope, session=session, now=now, as_of=ask.as_of)
+        seen = last_seen(scope, started.model.id) if ask.among is None else None
+        context = session_context(scope, session=session, now=now, as_of=ask.as_of, seen=seen)
         messages, degraded = _window(scope, session, ask.as_of)
         durable = _durable(scope, ask) if context.has_pinned else []
     summary = context.summary
-    found = find(scope, ask, started=started)
+    found = find(scope, ask, started=started, changes=context.changes)
     card = card_of(summary.text) if summary else None
     step = _window_step(in_force(scope.namespace_id).policy.summary_messages)
     tokenizer = settings.MEMOS_TOKENIZER

@@ -14,7 +14,8 @@ import numpy as np
 from memory import audit, deadline, tracing
 from memory.enums import AuditEvent, Degradation, Verdict
 from memory.models.sql import limit_statements
-from memory.retrieval.columns.store import is_held
+from memory.retrieval.columns.load import Changes
+from memory.retrieval.columns.store import last_seen
 from memory.retrieval.explain import METHOD, explain, explain_dropped
 from memory.retrieval.filters import Filter
 from memory.retrieval.hits import Hit
@@ -127,10 +128,11 @@ def start(ask: Ask) -> Started:
     return Started(model, model.start_embedding(ask.text))
 
 
-def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchResult:
+def find(scope: Scope, ask: Ask, *, started: Started | None = None, changes: Changes | None = None) -> SearchResult:
     """The memories that answer best, among those that `ask` allows.
 
-    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave.
+    Stores nothing but, unless `ask.dry_run`, the choice of a first model. `started`: what `start(ask)` gave; `changes`:
+    as `retrieve` takes them.
 
     Raises EmbeddingUnavailable, SearchTimedOut.
     """
@@ -145,9 +147,16 @@ def find(scope: Scope, ask: Ask, *, started: Started | None = None) -> SearchRes
 
     def look() -> Retrieval:
         with limit_statements():
-            return retrieve(scope, question, top_k=ask.top_k, show_dropped=shown, collapse=policy.collapse_duplicates)
+            return retrieve(
+                scope,
+                question,
+                top_k=ask.top_k,
+                show_dropped=shown,
+                collapse=policy.collapse_duplicates,
+                changes=changes,
+            )
 
-    if question.predicate is None and is_held(scope, started.model.id):
+    if question.predicate is None and last_seen(scope, started.model.id) is not None:
         # Arithmetic, which asks the primary what has changed: cheaper than any search.
         retrieval = look()
     else:

@@ -28,6 +28,16 @@ def newest_ids(scope: Scope, *, now: datetime) -> list[uuid.UUID]:
         return []
 
 
+def why_asked(scope: Scope) -> dict[uuid.UUID, working.RepeatedAsking]:
+    """Of what working memory names because a session keeps asking for it: which one, how often; nothing while Redis is
+    away."""
+    try:
+        return working.askings(scope.namespace_id)
+    except RedisAway as error:
+        log.warning("why memories are kept in mind is not known", extra={"reason": str(error)})
+        return {}
+
+
 def texts_of(scope: Scope, memory_ids: Collection[uuid.UUID], *, now: datetime) -> dict[uuid.UUID, str]:
     """The texts of those of the memories that retrieval may return."""
     holding = Q(valid_to=None) | Q(valid_to__gt=now)

@@ -13,7 +13,17 @@ from django.db.models import QuerySet
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import WindowUnavailable
-from memory.models import AuditLog, Condensation, ContextPack, Document, DocumentChunk, Memory, QuarantinedItem, Session
+from memory.models import (
+    AuditLog,
+    Condensation,
+    ContextPack,
+    Document,
+    DocumentChunk,
+    DocumentFile,
+    Memory,
+    QuarantinedItem,
+    Session,
+)
 from memory.models.document import DocumentQuerySet
 from memory.services.index import entries
 from memory.services.ingestion import quarantine
@@ -81,6 +91,8 @@ def reset_session(scope: Scope, *, session: str, dry_run: bool, clear_audit: boo
         hidden = events.count() if clear_audit else 0
         # Locked, so that a new version of one of them waits and then finds it gone.
         identities = list(documents.select_for_update().values_list("id", flat=True))
+        # Those that wait to be read; the others go with their documents.
+        DocumentFile.objects.in_scope(scope).filter(session=session).delete()
         turns = list(Memory.objects.in_scope(scope).in_session(session).values_list("pk", flat=True))
         removed = entries.remove_chunks(scope, documents=identities, now=now)
         removed += entries.remove_session(scope, session=session, now=now)

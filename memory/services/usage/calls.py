@@ -118,6 +118,7 @@ def _row(call: EndedCall, payer: Payer, *, now: datetime) -> ModelCall:
         prompt_tokens=usage.prompt,
         cached_tokens=usage.cached,
         completion_tokens=usage.completion,
+        activation_tokens=call.activation_tokens,
         estimated=usage.prompt is not None and call.usage.prompt is None,
         ttft_ms=call.ttft_ms,
         duration_ms=call.duration_ms,

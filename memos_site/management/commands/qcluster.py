@@ -3,10 +3,12 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+from django.db.backends.signals import connection_created
 from django_q import cluster
 from django_q.management.commands import qcluster
 
 from memory.postgresql import reach
+from memory.services.jobs.pacing import spare_processors
 from memos_site.worker import CrashOnlySentinel, bind_forks
 
 
@@ -18,6 +20,7 @@ class Command(qcluster.Command):
         cluster.Sentinel = CrashOnlySentinel
         bind_forks()
         reach.close_process()
+        connection_created.connect(spare_processors)
         # Its processes share what is loaded, as long as no collection writes into it.
         gc.collect()
         gc.freeze()

@@ -75,14 +75,14 @@ def test_what_was_asked_for_longest_ago_makes_room(alice, bob, remember):
         store._store._budget = 60_000
         ask_by_columns(alice.scope, "key")
         model_id = next(iter(store._store._held))[1]
-        assert store.is_held(alice.scope, model_id)
+        assert store.last_seen(alice.scope, model_id) is not None
         # Sixty-four rows have room; one more takes the space of more.
         ask_by_columns(bob.scope, "key")
         deadline = time.monotonic() + 5
-        while store.is_held(alice.scope, model_id) and time.monotonic() < deadline:
+        while store.last_seen(alice.scope, model_id) is not None and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert not store.is_held(alice.scope, model_id)
-        assert store.is_held(bob.scope, model_id)
+        assert store.last_seen(alice.scope, model_id) is None
+        assert store.last_seen(bob.scope, model_id) is not None
     finally:
         store.close_store()
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memory.retrieval.columns import store
 from memory.retrieval.fusion import Ranking
+from memory.retrieval.hits import Hit
 from memory.retrieval.pipeline import Retrieval, first_stage, retrieve
 from memory.retrieval.question import Question
 from memory.services.index.embedding import active_model
@@ -29,16 +30,17 @@ def ask_by_columns(scope: Scope, text: str) -> Retrieval:
     raise AssertionError("the namespace was not loaded within five seconds")
 
 
-def rank_by_columns(scope: Scope, text: str) -> Ranking:
+def search_by_columns(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
+    """The ranking, and the best of it as hits: those that are kept by now are not read again."""
     ask_by_columns(scope, text)
-    return first_stage(scope, _question(text), top_k=5)[0]
+    return first_stage(scope, _question(text), top_k=5)
 
 
-def rank_by_sql(scope: Scope, text: str) -> Ranking:
+def search_by_sql(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
     held, store._store = store._store, None
     try:
         assert not by_columns(ask(scope, text))
-        return first_stage(scope, _question(text), top_k=5)[0]
+        return first_stage(scope, _question(text), top_k=5)
     finally:
         store._store = held
 

@@ -1,0 +1,103 @@
+"""Looks into a zip (DOCX, PPTX and XLSX are such) before anything unpacks it: what it says of itself is checked."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from memory.parsers.refusal import FileRefused
+
+MAX_MEMBERS = 5_000
+MAX_MEMBER_BYTES = 256 * 1024**2
+MAX_TOTAL_BYTES = 512 * 1024**2
+# Office's XML shrinks to a twentieth; what shrinks to less than a two-hundredth, and is large, was made to.
+MAX_RATIO = 200
+RATIO_COUNTS_FROM = 8 * 1024**2
+_MAX_DIRECTORY_BYTES = 2 * 1024**2
+_END, _END_BYTES, _MAX_COMMENT = b"PK\x05\x06", 22, 65_535
+_LOCAL_HEADER_BYTES = 30
+_ENCRYPTED = 0x1
+_LOOKED_AT_BYTES = 4096
+_DTD = ("<!DOCTYPE", "<!ENTITY")
+
+
+def list_names(path: Path) -> list[str]:
+    """The names of the zip's members. Raises FileRefused for one that is damaged or made to harm."""
+    _check_directory(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError):
+        raise _damaged() from None
+    if len(entries) > MAX_MEMBERS:
+        raise FileRefused("bomb", f"The file holds {len(entries)} parts; {MAX_MEMBERS} are the limit.")
+    for entry in entries:
+        _check_member(entry)
+    if sum(entry.file_size for entry in entries) > MAX_TOTAL_BYTES:
+        raise FileRefused("bomb", f"The file would unpack to more than {MAX_TOTAL_BYTES // 1024**2} MB.")
+    _check_overlaps(entries)
+    return [entry.filename for entry in entries]
+
+
+def refuse_declarations(path: Path) -> None:
+    """Raises FileRefused for a part that declares a document type, as no Office does: entities hide in it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.filename.lower().endswith((".xml", ".rels", ".vml")):
+                    continue
+                with archive.open(entry) as stream:
+                    head = stream.read(_LOOKED_AT_BYTES)
+                # Whichever encoding it is in, the signs of the mark are ASCII's with zeros between them.
+                seen = head.replace(b"\0", b"").decode("latin-1").upper()
+                if any(mark in seen for mark in _DTD):
+                    raise FileRefused(
+                        "unsafe_xml",
+                        "The file declares XML entities, which no Office does: open it there, and save it again.",
+                    )
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError):
+        raise _damaged() from None
+
+
+def _check_member(entry: zipfile.ZipInfo) -> None:
+    way = PurePosixPath(entry.filename.replace("\\", "/"))
+    if way.is_absolute() or ".." in way.parts or stat.S_ISLNK(entry.external_attr >> 16):
+        raise FileRefused("damaged", "The file has a part whose path leads out of it: no Office makes such files.")
+    if entry.flag_bits & _ENCRYPTED:
+        raise FileRefused("encrypted", "The file has a password: save it without one.")
+    if entry.file_size > MAX_MEMBER_BYTES:
+        raise FileRefused("bomb", f"A part of the file would unpack to more than {MAX_MEMBER_BYTES // 1024**2} MB.")
+    if entry.file_size > RATIO_COUNTS_FROM and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+        raise FileRefused(
+            "bomb",
+            f"A part of the file would unpack to over {MAX_RATIO} times its size: it was made to fill memory.",
+        )
+
+
+def _check_overlaps(entries: list[zipfile.ZipInfo]) -> None:
+    """Members that share their bytes make a large whole of a small file."""
+    before = 0
+    for entry in sorted(entries, key=lambda one: one.header_offset):
+        if entry.header_offset < before:
+            raise FileRefused("bomb", "Parts of the file share their bytes: it was made to fill memory.")
+        before = entry.header_offset + _LOCAL_HEADER_BYTES + len(entry.filename) + entry.compress_size
+
+
+def _check_directory(path: Path) -> None:
+    """Refuses a directory that is too large to be read: zipfile reads all of it at once."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
+        tail = stream.read()
+    place = tail.rfind(_END)
+    if place < 0 or len(tail) - place < _END_BYTES:
+        raise _damaged()
+    if int.from_bytes(tail[place + 12 : place + 16], "little") > _MAX_DIRECTORY_BYTES:
+        raise FileRefused("bomb", f"The file lists its parts in more than {_MAX_DIRECTORY_BYTES // 1024**2} MB.")
+
+
+def _damaged() -> FileRefused:
+    return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it anew.")

@@ -1,0 +1,98 @@
+"""Takes from a process what a parser has no need of, once and for all: memory, time, files, network, new programs.
+
+Linux has all of it; elsewhere the limits of POSIX remain.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from dataclasses import dataclass
+
+MAX_OPEN_FILES = 64
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_SECCOMP_MODE_FILTER = 2
+# Of <linux/audit.h>, the number of the call `clone`, and those of calls that are refused: socket, connect, bind,
+# execve, execveat, ptrace, process_vm_readv, process_vm_writev, io_uring_setup, kill, tkill, pidfd_open; fork, vfork.
+_CALLS = {
+    "x86_64": (0xC000003E, 56, (41, 42, 49, 59, 322, 101, 310, 311, 425, 62, 200, 434, 57, 58)),
+    "aarch64": (0xC00000B7, 220, (198, 203, 200, 221, 281, 117, 270, 271, 425, 129, 130, 434)),
+}
+# It hides its flags from the filter; to the C library it is not there, and `clone` is used instead.
+_CLONE_3 = 435
+_CLONE_THREAD = 0x10000
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_IF_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _REFUSE, _NOT_THERE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x80000000
+# Where the filter finds the call's number, its architecture and its first argument.
+_NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
+# Numbers of another table of system calls (x32), by which the same calls could be made.
+_OTHER_TABLE = 0x40000000
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """`memory`: bytes of address space; `cpu_seconds`: of all threads; `file_bytes`: of each file that it writes."""
+
+    memory: int
+    cpu_seconds: int
+    file_bytes: int
+
+
+def confine(limits: ProcessLimits, *, parent: int) -> None:
+    """Confines this process, which ends with its `parent`. What the system cannot do is left out, but for limits."""
+    for what, most in (
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))
+    # The first signal ends it, the second, a second later, also one that will not end.
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    # A network without an interface; a container may forbid to make one, then the filter alone keeps it off.
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    _refuse_calls(libc)
+
+
+def _refuse_calls(libc: ctypes.CDLL) -> None:
+    """Has the kernel refuse what opens connections, starts programs or processes, or touches others; threads may be."""
+    known = _CALLS.get(platform.machine())
+    if known is None:
+        return
+    architecture, clone, numbers = known
+    count = len(numbers)
+    # Each step is (what, how many to pass over if so, and if not, with what); the last three are where they lead.
+    steps = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_JUMP_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+        (_JUMP_GREATER_EQUAL, count + 5, 0, _OTHER_TABLE),
+        *((_JUMP_EQUAL, count + 4 - place, 0, number) for place, number in enumerate(numbers)),
+        (_JUMP_EQUAL, 5, 0, _CLONE_3),
+        (_JUMP_EQUAL, 0, 2, clone),
+        (_LOAD, 0, 0, _ARGUMENT),
+        (_JUMP_IF_SET, 0, 1, _CLONE_THREAD),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _NOT_THERE),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HL", len(steps), ctypes.addressof(code)))
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)

@@ -1,0 +1,132 @@
+"""PDF, Office's files and images, read by the optional parser xberg: bytes only, never an address."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from importlib import metadata, util
+from typing import Any
+
+from memory.parsers.archive import MAX_MEMBERS, MAX_TOTAL_BYTES
+from memory.parsers.detect import IMAGE, PDF, PPTX, XLSX
+from memory.parsers.refusal import FileRefused
+
+PACKAGE = "xberg"
+MISSING = (
+    "PDF, DOCX, PPTX, XLSX and images need the parser xberg, which is not installed: run `pip install -r "
+    "requirements-documents.txt` where the web server and the worker run, and start them again."
+)
+NO_OCR = (
+    "Text in images is read by OCR, which is not set up: install Tesseract's language files, and set MEMOS_OCR_FOLDER "
+    "to their folder (tessdata)."
+)
+# A page break, on a line of its own: which page a chunk is of is counted by it.
+PAGE_BREAK = "\n\n\f\n\n"
+_MAX_TABLE_CELLS = 200_000
+_MAX_XML_DEPTH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class OfficeText:
+    """`pages` is None where the file has none, as Word's, whose pages depend on the printer."""
+
+    text: str
+    title: str
+    pages: int | None
+    tables: int
+
+
+def is_installed() -> bool:
+    """Whether the parser is there."""
+    return util.find_spec(PACKAGE) is not None
+
+
+def name_version() -> str:
+    """`xberg 1.3.9`."""
+    return f"{PACKAGE} {metadata.version(PACKAGE)}"
+
+
+def read_office(
+    data: bytes, kind: str, *, max_pages: int, max_chars: int, ocr_folder: str, ocr_languages: list[str]
+) -> OfficeText:
+    """The file's text as Markdown, its pages or slides apart, sheets under their names. Raises FileRefused."""
+    if not is_installed():
+        raise FileRefused("parser_missing", MISSING)
+    if kind == IMAGE and not ocr_folder:
+        raise FileRefused("ocr_missing", NO_OCR)
+    import xberg  # noqa: PLC0415 - optional, and 100 MB
+
+    ocr = xberg.OcrConfig(backend="tesseract", language=ocr_languages, tessdata_path=ocr_folder) if ocr_folder else None
+    config = xberg.ExtractionConfig(
+        output_format="markdown",
+        escape_markdown=False,
+        use_cache=False,
+        disable_ocr=ocr is None,
+        ocr=ocr,
+        pages=xberg.PageConfig(extract_pages=True),
+        max_archive_depth=0,
+        max_embedded_file_bytes=0,
+        extraction_timeout_secs=None,
+        security_limits=xberg.SecurityLimits(
+            max_archive_size=MAX_TOTAL_BYTES,
+            max_files_in_archive=MAX_MEMBERS,
+            max_content_size=max(8 * max_chars, 1024 * 1024),
+            max_xml_depth=_MAX_XML_DEPTH,
+            max_table_cells=_MAX_TABLE_CELLS,
+            max_pages=max_pages,
+        ),
+    )
+    name = f"file.{'png' if kind == IMAGE else kind}"
+    source = xberg.ExtractInput(kind=xberg.ExtractInputKind.BYTES, bytes=data, filename=name)
+    try:
+        found = asyncio.run(xberg.extract(source, config))
+    except MemoryError:
+        raise
+    except Exception as error:  # It raises RuntimeError for whatever its native part says.
+        raise _explain(str(error)) from None
+    if found.errors or not found.results:
+        said = "; ".join(str(getattr(one, "message", one)) for one in found.errors)
+        raise _explain(said)
+    return _join_pages(found.results[0], kind, max_pages=max_pages)
+
+
+def _join_pages(document: Any, kind: str, *, max_pages: int) -> OfficeText:
+    title = " ".join((document.metadata.title or "").split())
+    tables = len(document.tables)
+    pages = list(document.pages or ())
+    if len(pages) > max_pages:
+        raise _too_many_pages()
+    if kind == XLSX and pages:
+        sheets = [f"## {page.sheet_name or f'Sheet {page.page_number}'}\n\n{_plain(page.content)}" for page in pages]
+        return OfficeText("\n\n".join(sheets), title, None, tables)
+    if kind not in (PDF, PPTX) or not pages:
+        return OfficeText(_plain(document.content), title, None, tables)
+    told = [_tell_page(page) for page in pages]
+    return OfficeText(PAGE_BREAK.join(told), title, len(pages), tables)
+
+
+def _tell_page(page: Any) -> str:
+    notes = f"\n\nNotes: {_plain(page.speaker_notes)}" if page.speaker_notes else ""
+    return _plain(page.content) + notes
+
+
+def _plain(text: str) -> str:
+    return text.replace("\f", "\n").strip()
+
+
+def _explain(said: str) -> FileRefused:
+    """What the parser says, as a reason; its words may quote the file, and are not passed on."""
+    lower = said.lower()
+    if "password" in lower or "encrypt" in lower:
+        return FileRefused("encrypted", "The file has a password: save it without one.")
+    if "page" in lower and ("limit" in lower or "max" in lower or "exceed" in lower):
+        return _too_many_pages()
+    if any(word in lower for word in ("bomb", "compression ratio", "security violation", "exceeds")):
+        return FileRefused("bomb", "The file would grow beyond every limit when it is read: it is refused.")
+    if "tesseract" in lower or "ocr error" in lower or "tessdata" in lower:
+        return FileRefused("ocr_missing", NO_OCR)
+    return FileRefused("damaged", "The file is cut off or damaged: open it in its program, and save it anew.")
+
+
+def _too_many_pages() -> FileRefused:
+    return FileRefused("too_large", "The file has more pages than MEMOS_PARSER_PAGES allows: send it in parts.")

@@ -1,0 +1,184 @@
+"""Has a file read in a child process of its own, which is ended when it takes too long; nothing of it stays behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.parsers.read_file import ASKED, FOUND, GIVEN, clean
+from memory.parsers.refusal import FileRefused
+
+log = logging.getLogger("memos.parsers")
+
+_ROOT = Path(__file__).resolve().parents[2]
+# -I: neither the environment nor the working directory says what is imported.
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from memory.parsers.read_file import main; main()"
+_MEMORY = re.compile(r"MemoryError|memory allocation|[Oo]ut of memory|failed to map|Cannot allocate")
+# Characters as JSON: up to six bytes each.
+_BYTES_A_CHAR = 6
+# A parser unpacks its libraries to a temporary folder.
+_MAX_SAYS_CHARS, _MAX_PARSER_CHARS, _MOST = 500, 60, 2**31 - 1
+_LEAST_FILE_BYTES = 32 * 1024**2
+_SAYS = {
+    "memory": "Reading the file takes more memory than MEMOS_PARSER_MEMORY_MB allows: send it in parts.",
+    "cpu_time": "Reading the file takes more CPU time than MEMOS_PARSER_CPU_SECONDS allows: send it in parts.",
+    "wall_time": "Reading the file takes longer than MEMOS_PARSER_SECONDS: send it in parts.",
+    "crashed": "The parser ended on this file without a word: save it anew with another program, or as a PDF.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParserLimits:
+    """What reading one file may take: bytes of memory, seconds of CPU and of the clock, pages, characters of text.
+
+    `ocr_folder`: where Tesseract's languages are; empty: images are not read.
+    """
+
+    memory: int
+    cpu_seconds: int
+    seconds: float
+    max_pages: int
+    max_chars: int
+    ocr_folder: str = ""
+    ocr_languages: Sequence[str] = ("eng",)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """A file's text. Form feeds end its `pages`. `parser` and its version read it in `seconds`; the child took up to
+    `peak` bytes of memory (None: not known)."""
+
+    kind: str
+    text: str
+    markdown: bool
+    title: str
+    pages: int | None
+    tables: int
+    parser: str
+    seconds: float
+    peak: int | None
+
+
+def parse(path: Path, name: str, limits: ParserLimits, *, watch: Callable[[int], None] | None = None) -> ParsedFile:
+    """Reads the file at `path`, which its sender calls `name`. `watch` is told the child's process id. Raises
+    FileRefused, whatever the file does to its reader."""
+    with tempfile.TemporaryDirectory(prefix="memos-parser-") as folder:
+        shutil.copyfile(path, Path(folder) / GIVEN)
+        asked = {
+            "name": name,
+            "parent": os.getpid(),
+            "memory": limits.memory,
+            "cpu_seconds": limits.cpu_seconds,
+            "file_bytes": max(_LEAST_FILE_BYTES, _BYTES_A_CHAR * limits.max_chars),
+            "max_pages": limits.max_pages,
+            "max_chars": limits.max_chars,
+            "ocr_folder": limits.ocr_folder,
+            "ocr_languages": list(limits.ocr_languages),
+        }
+        (Path(folder) / ASKED).write_text(json.dumps(asked))
+        began = time.monotonic()
+        with (Path(folder) / "errors").open("wb") as errors:
+            child = subprocess.Popen(  # noqa: S603 - this interpreter, with words of this file
+                [sys.executable, "-I", "-c", _START, str(_ROOT)],
+                cwd=folder,
+                env=_make_environment(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        try:
+            if watch is not None:
+                watch(child.pid)
+            _wait(child, until=began + limits.seconds)
+        finally:
+            _end(child)
+        return _read_answer(Path(folder), child.returncode, seconds=time.monotonic() - began, limits=limits)
+
+
+def _make_environment(folder: str) -> dict[str, str]:
+    """All that the child is told: where it may write, and that one thread for each kind of work will do."""
+    return {
+        "HOME": folder,
+        "TMPDIR": folder,
+        "XDG_CACHE_HOME": folder,
+        "LANG": "C.UTF-8",
+        "MALLOC_ARENA_MAX": "2",
+        "OMP_NUM_THREADS": "1",
+        "RAYON_NUM_THREADS": "1",
+        "TOKIO_WORKER_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _wait(child: subprocess.Popen[bytes], *, until: float) -> None:
+    try:
+        child.wait(max(0.0, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        _end(child)
+        raise FileRefused("wall_time", _SAYS["wall_time"]) from None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kills the child, and what it may have started; waits for it."""
+    if child.poll() is None:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            child.kill()
+        child.wait()
+
+
+def _read_answer(folder: Path, status: int, *, seconds: float, limits: ParserLimits) -> ParsedFile:
+    """What the child has found. Nothing of it is believed: a file may have taken it over."""
+    answer = folder / FOUND
+    if status != 0 or not answer.is_file() or answer.is_symlink():
+        reason = _tell_reason(status, (folder / "errors").read_bytes()[-4096:].decode("utf-8", "replace"))
+        raise FileRefused(reason, _SAYS[reason])
+    try:
+        found = json.loads(answer.read_bytes())
+        if (reason := found.get("refused")) is not None:
+            if "error" in found:
+                log.warning("a parser broke down", extra={"error": str(found["error"])[:100]})
+            says = found.get("says") or _SAYS.get(str(reason), _SAYS["crashed"])
+            raise FileRefused(str(reason), clean(str(says)[:_MAX_SAYS_CHARS]))
+        return ParsedFile(
+            kind=str(found["kind"]),
+            text=clean(str(found["text"])[: limits.max_chars]),
+            markdown=bool(found["markdown"]),
+            title=clean(str(found["title"])),
+            pages=None if found["pages"] is None else _count(found["pages"]),
+            tables=_count(found["tables"]),
+            parser=clean(str(found["parser"])[:_MAX_PARSER_CHARS]),
+            seconds=round(seconds, 3),
+            peak=None if found["peak"] is None else min(int(found["peak"]), sys.maxsize),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FileRefused("crashed", _SAYS["crashed"]) from None
+
+
+def _count(value: object) -> int:
+    return max(0, min(int(str(value)), _MOST))
+
+
+def _tell_reason(status: int, said: str) -> str:
+    """Why the child ended without an answer."""
+    if status == -signal.SIGXCPU:
+        return "cpu_time"
+    # The system kills what takes more memory than there is.
+    if status == -signal.SIGKILL or re.search(
+        r"MemoryError|memory allocation|[Oo]ut of memory|failed to map|Cannot allocate", said
+    ):
+        return "memory"
+    return "crashed"

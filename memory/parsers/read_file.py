@@ -1,0 +1,108 @@
+"""Reads one file; the beginning of the child process (`main`), which confines itself before it looks at the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from memory.parsers import archive, detect, mail, plain_text, web_page
+from memory.parsers.confine import ProcessLimits, confine
+from memory.parsers.office import name_version, read_office
+from memory.parsers.refusal import FileRefused
+
+# What reads plain kinds; it goes up when they are read otherwise, so that one knows what to read again.
+OWN_PARSER = "memos 1"
+# Where the child finds what it is asked, the file, and where it puts what it found.
+ASKED, GIVEN, FOUND = "asked.json", "given", "found.json"
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
+_JSON_LINES = (".jsonl", ".ndjson")
+_MARKDOWN_KINDS = (detect.MARKDOWN, detect.HTML, detect.EML, detect.CSV)
+
+
+def main() -> None:
+    """Reads the file of the working directory, and writes down what it holds or why it is refused."""
+    asked = json.loads(Path(ASKED).read_text())
+    limits = ProcessLimits(asked["memory"], asked["cpu_seconds"], asked["file_bytes"])
+    confine(limits, parent=asked["parent"])
+    try:
+        found = read_file(Path(GIVEN), asked)
+        if len(found["text"]) > asked["max_chars"]:
+            most = asked["max_chars"]
+            raise FileRefused("too_large", f"The file's text has more than {most} characters: send it in parts.")
+        if not found["text"].strip():
+            raise FileRefused("no_text", _say_no_text(found["kind"]))
+    except FileRefused as refusal:
+        found = {"refused": refusal.reason, "says": refusal.says}
+    except RecursionError:
+        found = {"refused": "too_large", "says": "The file is nested too deep to be read."}
+    except MemoryError:
+        found = {"refused": "memory", "says": ""}
+    except Exception as error:
+        found = {"refused": "crashed", "says": "", "error": type(error).__name__}
+    try:
+        Path(FOUND).write_text(json.dumps({**found, "peak": _read_peak()}))
+    except OSError:
+        os.truncate(FOUND, 0)
+        Path(FOUND).write_text(json.dumps({"refused": "too_large", "says": "The file's text is too long to be kept."}))
+
+
+def read_file(path: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    """`{kind, text, markdown, title, pages, tables, parser}` of the file. Raises FileRefused."""
+    kind = detect.detect(path, asked["name"])
+    data = path.read_bytes()
+    title, pages, tables, parser = "", None, 0, OWN_PARSER
+    if kind in detect.NEEDS_PARSER:
+        if kind not in (detect.PDF, detect.IMAGE):
+            archive.refuse_declarations(path)
+        read = read_office(
+            data,
+            kind,
+            max_pages=asked["max_pages"],
+            max_chars=asked["max_chars"],
+            ocr_folder=asked["ocr_folder"],
+            ocr_languages=asked["ocr_languages"],
+        )
+        text, title, pages, tables, parser = read.text, read.title, read.pages, read.tables, name_version()
+    elif kind == detect.EML:
+        text, title = mail.read_mail(data)
+    else:
+        text = plain_text.decode(data)
+        if kind == detect.HTML:
+            text, title, tables = web_page.read_html(text)
+        elif kind == detect.CSV:
+            text, tables = plain_text.read_csv(text)
+        elif kind == detect.JSON:
+            text = plain_text.read_json(text, by_lines=asked["name"].lower().endswith(_JSON_LINES))
+    return {
+        "kind": kind,
+        "text": clean(text),
+        "markdown": kind in _MARKDOWN_KINDS or kind in detect.NEEDS_PARSER,
+        "title": clean(title),
+        "pages": pages,
+        "tables": tables,
+        "parser": parser,
+    }
+
+
+def clean(text: str) -> str:
+    """Without what no database keeps: control characters, and halves of characters."""
+    return _CONTROLS.sub("", text)
+
+
+def _say_no_text(kind: str) -> str:
+    if kind == detect.PDF:
+        return "The PDF holds no text: its pages are pictures. Set OCR up (MEMOS_OCR_FOLDER), or run it over the file."
+    return "The file holds no text."
+
+
+def _read_peak() -> int | None:
+    """The most memory that this process has had, in bytes."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else None

@@ -1,0 +1,63 @@
+"""Memories of a namespace that were read as hits, kept until they change."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+
+from memory.retrieval.found_memory import FoundMemory
+
+# Of a namespace so many are kept; those that were read longest ago make room.
+MOST_KEPT = 1_000
+# Longer texts are documents' chunks and whole conversations: reading them again is cheap beside what they take.
+LONGEST_KEPT = 4_000
+# About what one takes beside its text, with the words that were found in it.
+_MEMORY_BYTES = 4_000
+
+
+class KeptMemories:
+    """For several threads. `bytes`: about what they take. `moment` counts what was forgotten: what was read before is
+    not kept afterwards."""
+
+    def __init__(self) -> None:
+        self._memories: dict[uuid.UUID, FoundMemory] = {}
+        self._lock = threading.Lock()
+        self.bytes = 0
+        self.moment = 0
+
+    def __len__(self) -> int:
+        return len(self._memories)
+
+    def get(self, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, FoundMemory]:
+        """Those of `ids` that are kept."""
+        with self._lock:
+            return {identity: self._memories[identity] for identity in ids if identity in self._memories}
+
+    def keep(self, memories: Sequence[FoundMemory], *, since: int) -> None:
+        """Keeps what was read at the moment `since`, unless something has changed since."""
+        with self._lock:
+            if since != self.moment:
+                return
+            for memory in memories:
+                if len(memory.text) <= LONGEST_KEPT:
+                    self._drop(memory.id)
+                    self._memories[memory.id] = memory
+                    self.bytes += _size(memory)
+            for oldest in list(self._memories)[: max(0, len(self._memories) - MOST_KEPT)]:
+                self._drop(oldest)
+
+    def forget(self, identity: str) -> None:
+        """A memory that has changed or is gone."""
+        with self._lock:
+            self.moment += 1
+            self._drop(uuid.UUID(identity))
+
+    def _drop(self, identity: uuid.UUID) -> None:
+        memory = self._memories.pop(identity, None)
+        if memory is not None:
+            self.bytes -= _size(memory)
+
+
+def _size(memory: FoundMemory) -> int:
+    return _MEMORY_BYTES + 4 * len(memory.text)

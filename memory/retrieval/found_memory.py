@@ -1,0 +1,60 @@
+"""A memory as it is handed over, whatever the question: what `hits` reads, and a process may keep (`columns`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memory.enums import Role
+from memory.retrieval.later import Later
+from memory.retrieval.near_duplicates import Words
+from memory.text.utterances import Statement, statements
+
+
+@dataclass(slots=True)
+class FoundMemory:
+    """One memory that may be a hit. Not to be changed: several answers share it.
+
+    `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
+    `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
+    in it. `suspected`: it may try to steer its reader, and is to be shown as a quotation. `sources`: the turns that it
+    rests on, when it is a fact. `is_alone`: neither is any other memory's text a part of it, nor a link from one.
+    """
+
+    id: uuid.UUID
+    session: str
+    turn: int
+    role: str
+    speaker: str
+    text: str
+    metadata: dict[str, Any]
+    tier: str
+    occurred_at: datetime
+    created_at: datetime
+    importance: float
+    tokens: int
+    terms: frozenset[str] = frozenset()
+    retired: Sequence[tuple[int, int]] = ()
+    later: Sequence[Later] = ()
+    suspected: bool = False
+    sources: Sequence[uuid.UUID] = ()
+    is_alone: bool = False
+    _words: Words | None = field(default=None, repr=False, compare=False)
+    _statements: list[Statement] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def words(self) -> Words:
+        """The words of its text, to be compared with those of others."""
+        if self._words is None:
+            self._words = Words(self.speaker or self.role, self.text)
+        return self._words
+
+    @property
+    def statements(self) -> list[Statement]:
+        """The statements of its text."""
+        if self._statements is None:
+            self._statements = statements(self.text, speaker=self.speaker, by_agent=self.role == Role.AGENT)
+        return self._statements

@@ -1,0 +1,78 @@
+"""What an erasure finds of activation caches: a file holds what its memories said, as much as their rows do.
+
+The file is deleted before the row, and the row before the receipt is finished. While another machine has the folder, or
+a worker is at the cache, the erasure waits.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.enums import DropReason
+from memory.models import ActivationCache
+from memory.models.sql import fetch
+from memory.services.activation import caches
+from memory.services.activation.build import enqueue_build
+from memory.stores.activation_folder import open_folder
+from memory.types import Scope
+
+_HELD = """
+SELECT c.id FROM memory_activationcache c
+WHERE c.namespace_id = %(namespace_id)s AND (
+    %(whole)s AND c.created_at <= %(asked_at)s
+    OR EXISTS (SELECT FROM unnest(c.memory_ids) AS held (id)
+               WHERE (SELECT true FROM memory_erasedmemory e
+                      WHERE e.namespace_id = %(namespace_id)s AND e.erasure_id = %(erasure_id)s
+                        AND e.memory_id = held.id)))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedCaches:
+    """`dropped` caches are gone, files and rows; `waits` says what the others wait for, "" where there are none."""
+
+    dropped: int
+    waits: str
+
+
+def list_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime) -> list[uuid.UUID]:
+    """The caches that hold a memory of the erasure; all of the namespace up to `asked_at` where it is `whole`."""
+    parameters = {
+        "namespace_id": scope.namespace_id, "erasure_id": erasure_id, "whole": whole, "asked_at": asked_at,
+    }  # fmt: skip
+    return [identity for (identity,) in fetch(_HELD, parameters, prepared=False)]
+
+
+def drop_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: datetime, now: datetime) -> ErasedCaches:
+    """Takes these caches away; what is left of their prefixes is built again. Raises Conflict, OSError."""
+    held = list_held(scope, erasure_id=erasure_id, whole=whole, asked_at=asked_at)
+    rows = list(ActivationCache.objects.in_scope(scope).filter(pk__in=held))
+    if not rows:
+        return ErasedCaches(0, "")
+    caches.mark_stale(rows, DropReason.ERASED)
+    folder = open_folder()
+    dropped, waits = 0, ""
+    for row in rows:
+        if folder is None or folder.id != row.folder_id:
+            waits = (
+                f"An activation cache lies in the folder {row.folder_id}, which this machine does not have: a worker "
+                "with that MEMOS_ACTIVATION_DIR goes on (lost: `manage.py forget_activation`)."
+            )
+            continue
+        reason = caches.remove(row, folder, scope=scope, now=now)
+        waits = reason or waits
+        if not reason:
+            dropped += 1
+        if not reason and row.reason != DropReason.ASKED:
+            enqueue_build(row.namespace_id, row.engine, row.form, row.model)
+    return ErasedCaches(dropped, waits)
+
+
+def forget_folder(folder_id: uuid.UUID) -> int:
+    """Deletes the rows of a folder that is gone for good, its disk destroyed; returns how many.
+
+    Erasures that wait for it go on: whoever calls this answers for it that no file is left.
+    """
+    return ActivationCache.objects.across_namespaces().filter(folder_id=folder_id).delete()[0]

@@ -1,0 +1,126 @@
+"""The queue in PostgreSQL, from which django-q's worker takes fairly: by priority, and from each namespace in turn."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from django_q.brokers.orm import ORM
+from django_q.conf import Conf
+from django_q.models import OrmQ
+
+from memory.services.jobs.lanes import CLOCK_KEY, Lane, Rotation
+from memory.services.jobs.new_turns import NewTurns
+
+# The first that is due of each lane, from the key after the one that was served last and then from the beginning.
+_NEXT = """
+SELECT lane.name, found.id, found.key, found.lock, found.payload
+FROM unnest(%(lanes)s::text[], %(firsts)s::text[], %(serveds)s::text[], %(lasts)s::text[])
+    WITH ORDINALITY AS lane (name, first, served, last, place)
+CROSS JOIN LATERAL (
+    SELECT * FROM (
+        (SELECT 1 AS round, id, key, lock, payload FROM django_q_ormq
+         WHERE key > lane.served AND key <= lane.last AND lock < %(now)s ORDER BY key, lock, id LIMIT 1)
+        UNION ALL
+        (SELECT 2, id, key, lock, payload FROM django_q_ormq
+         WHERE key >= lane.first AND key <= lane.served AND lock < %(now)s ORDER BY key, lock, id LIMIT 1)
+    ) AS either ORDER BY round LIMIT 1
+) AS found
+ORDER BY lane.place LIMIT 1
+"""
+
+
+class _Message(NamedTuple):
+    lane: Lane
+    id: int
+    key: str
+    lock: datetime
+    payload: str
+
+
+class FairBroker(ORM):
+    """Takes the next message as `lanes` says. One that is not acknowledged comes again after MEMOS_JOB_RETRY_SECONDS.
+
+    `message_id` is that of the message that it was given last.
+    """
+
+    message_id = 0
+
+    def __init__(self, list_key: str | None = None) -> None:
+        super().__init__(list_key or CLOCK_KEY)
+        self._begin()
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rotation = Rotation()
+        self._new_turns = NewTurns()
+        # Messages of bulk jobs that were taken here and may be under way.
+        self._bulk: set[int] = set()
+
+    def enqueue(self, task: str) -> int:
+        """Puts a message under the broker's key; returns its id."""
+        self.message_id = int(super().enqueue(task))
+        return self.message_id
+
+    def dequeue(self) -> list[tuple[int, str]] | None:
+        """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""
+        self.get_connection()
+        started = time.monotonic()
+        self._new_turns.look(now=timezone.now())
+        message = self._look()
+        if message is None:
+            # However many wait for a later attempt, looking over them takes a small part of the time.
+            time.sleep(max(Conf.POLL, 10 * (time.monotonic() - started)))
+            return None
+        self._rotation.advance(message.lane, message.key)
+        due_again = self.timeout(message)
+        if not OrmQ.objects.filter(pk=message.id, lock=message.lock).update(lock=due_again):
+            return []
+        if message.lane is Lane.BULK:
+            self._bulk.add(message.id)
+        return [(message.id, message.payload)]
+
+    def queue_size(self) -> int:
+        """How many messages of any lane are due."""
+        return self._messages().filter(lock__lte=timezone.now()).count()
+
+    def lock_size(self) -> int:
+        """How many are at a worker, or wait for another attempt."""
+        return self._messages().filter(lock__gt=timezone.now()).count()
+
+    def _messages(self) -> Any:
+        return self.get_connection().filter(key__startswith=CLOCK_KEY)
+
+    def _look(self) -> _Message | None:
+        lanes = [lane for lane in self._rotation.order() if lane is not Lane.BULK or self._has_room_for_bulk()]
+        served = self._rotation.served
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _NEXT,
+                {
+                    "lanes": [lane.value for lane in lanes],
+                    "firsts": [lane.first_key for lane in lanes],
+                    "serveds": [served[lane] for lane in lanes],
+                    "lasts": [lane.last_key for lane in lanes],
+                    "now": timezone.now(),
+                },
+            )
+            row = cursor.fetchone()
+        return _Message(Lane(row[0]), *row[1:]) if row else None
+
+    def _has_room_for_bulk(self) -> bool:
+        """Whether a worker is left for the rest when another bulk job begins; where there is one worker, always."""
+        most = settings.MEMOS_JOB_WORKERS - 1
+        if most == 0 or len(self._bulk) < most:
+            return True
+        # A message is deleted when its job has ended, and comes again when its worker was killed.
+        under_way = OrmQ.objects.filter(pk__in=self._bulk, lock__gt=timezone.now())
+        self._bulk = set(under_way.values_list("pk", flat=True))
+        return len(self._bulk) < most

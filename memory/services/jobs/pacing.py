@@ -1,0 +1,180 @@
+"""Background work takes what requests leave: it pauses between its steps, and ends early for what is more urgent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from memory.enums import JobPriority
+from memory.errors import RedisAway
+from memory.models.sql import fetch
+from memory.postgresql import reach
+from memory.stores import request_load
+
+# Fewer requests in flight than this, on average, are none.
+QUIET = 0.1
+# Of its time, work has this share while a request or more is in flight; between, in proportion.
+BUSY_SHARE = 0.12
+# While it is not known how many there are.
+UNKNOWN_SHARE = 0.5
+# What has waited for longer is given more time, and from URGENT_LAG on all of it, whatever requests do.
+PATIENT_LAG = timedelta(seconds=120)
+URGENT_LAG = timedelta(seconds=240)
+# Shorter pauses are added up; in a long one the work looks up after each LOOK_SECONDS whether it still has to wait.
+SHORTEST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+# A step takes PostgreSQL's and the embedding's time besides its own. What is beyond this many times its own is no work,
+# but waiting: for a language model, or for a processor that others have.
+WORK_PER_OWN = 3.0
+# How old what is known of the load, of those that wait and of the lag may be.
+LOAD_SECONDS = 1.0
+OTHERS_SECONDS = 1.0
+# Whoever waits, a job does something before it ends.
+LEAST_SECONDS = 1.0
+LAG_SECONDS = 10.0
+
+# Jobs that were never begun, so that one between two attempts stops nobody.
+_OTHERS = """
+SELECT coalesce(bool_or(priority < %(priority)s), false),
+       coalesce(bool_or(priority = %(priority)s AND namespace_id <> %(namespace_id)s), false)
+FROM memory_job WHERE state = 'queued' AND started_at IS NULL AND priority <= %(priority)s
+"""
+
+
+def share_of(load: float | None, lag: timedelta = timedelta()) -> float:
+    """Which part of its time work may take (0 to 1) with so many requests in flight, None where nobody knows."""
+    if load is None:
+        share = UNKNOWN_SHARE
+    elif load < QUIET:
+        share = 1.0
+    else:
+        share = max(BUSY_SHARE, 1.0 - (1.0 - BUSY_SHARE) * load)
+    late = (lag - PATIENT_LAG) / (URGENT_LAG - PATIENT_LAG)
+    return share + (1.0 - share) * min(1.0, max(0.0, late))
+
+
+@dataclass(slots=True)
+class LoadReader:
+    """Requests in flight between two looks at the sum in Redis. Before the second look there are none."""
+
+    load: float | None = 0.0
+    _seconds: float | None = None
+    _read_at: float = field(default=float("-inf"))
+
+    def read(self) -> float | None:
+        """How many, on average over LOAD_SECONDS or more; None while Redis is away."""
+        now = time.monotonic()
+        if now - self._read_at < LOAD_SECONDS:
+            return self.load
+        try:
+            seconds = request_load.read()
+        except RedisAway:
+            self.load, self._seconds, self._read_at = None, None, now
+            return None
+        # A Redis that was emptied begins anew.
+        known = self._seconds is not None and seconds >= self._seconds
+        self.load = (seconds - (self._seconds or 0.0)) / (now - self._read_at) if known else 0.0
+        self._seconds, self._read_at = seconds, now
+        return self.load
+
+
+@dataclass(slots=True)
+class _Process:
+    """What this process knows of the load, and the pause that its last job left to the next one."""
+
+    reader: LoadReader = field(default_factory=LoadReader)
+    owed: float = 0.0
+
+
+_process = _Process()
+
+
+class Pace:
+    """The pace of one job. A job that a person waits for never pauses."""
+
+    def __init__(self, *, priority: JobPriority, namespace_id: int) -> None:
+        self._priority = priority
+        self._namespace_id = namespace_id
+        self._begun_at = self._others_at = time.monotonic()
+        self._resume()
+        self._others: tuple[bool, bool] = (False, False)
+        self._lag = timedelta()
+        self._lag_at = float("-inf")
+
+    def begin(self) -> None:
+        """Pauses for the job before."""
+        if self._priority is not JobPriority.INTERACTIVE:
+            self._pause()
+        self._begun_at = time.monotonic()
+
+    def give_way(self, *, lag: Callable[[], timedelta] | None = None, at_least: float = 5.0) -> bool:
+        """Pauses as requests want it; whether the job should end here and go on later, for others wait.
+
+        To be called between two steps, outside of transactions. `lag`: how long what it works at has waited; it is
+        asked now and then. Who is more urgent ends a job soon, who is as urgent, of another namespace, after `at_least`
+        seconds.
+        """
+        if self._priority is JobPriority.INTERACTIVE:
+            return False
+        if lag is not None and time.monotonic() - self._lag_at > LAG_SECONDS:
+            self._lag, self._lag_at = lag(), time.monotonic()
+        self._reckon()
+        self._pause()
+        more_urgent, as_urgent = self._look_at_others()
+        ran = time.monotonic() - self._begun_at
+        return (more_urgent and ran > LEAST_SECONDS) or (as_urgent and ran > at_least)
+
+    def end(self) -> None:
+        """Leaves the pause for what was done last to the next job."""
+        if self._priority is not JobPriority.INTERACTIVE:
+            self._reckon()
+
+    def _reckon(self) -> None:
+        """Adds the pause for the work since the last one."""
+        share = share_of(_process.reader.read(), self._lag)
+        pause = self._take_work() * (1.0 / share - 1.0)
+        # A pause counts for the time that a job may take.
+        longest = min(LONGEST_PAUSE_SECONDS, settings.MEMOS_JOB_TIMEOUT_SECONDS / 6)
+        _process.owed = min(longest, _process.owed + pause) if pause else 0.0
+
+    def _take_work(self) -> float:
+        """Seconds of work since the last time."""
+        seconds = time.monotonic() - self._resumed_at
+        own = time.process_time() - self._used
+        self._resume()
+        return min(seconds, WORK_PER_OWN * own)
+
+    def _resume(self) -> None:
+        self._resumed_at, self._used = time.monotonic(), time.process_time()
+
+    def _pause(self) -> None:
+        """Waits for what is owed, as long as there is load, and nobody more urgent waits for this job's end."""
+        while _process.owed >= SHORTEST_PAUSE_SECONDS and not self._look_at_others()[0]:
+            step = min(LOOK_SECONDS, _process.owed)
+            time.sleep(step)
+            is_quiet = share_of(_process.reader.read(), self._lag) == 1.0
+            _process.owed = 0.0 if is_quiet else _process.owed - step
+        self._resume()
+
+    def _look_at_others(self) -> tuple[bool, bool]:
+        now = time.monotonic()
+        if now - self._others_at > OTHERS_SECONDS:
+            self._others_at = now
+            with reach.across_namespaces():
+                parameters = {"priority": self._priority, "namespace_id": self._namespace_id}
+                [(more_urgent, as_urgent)] = fetch(_OTHERS, parameters, prepared=False)
+            self._others = bool(more_urgent), bool(as_urgent)
+        return self._others
+
+
+def spare_processors(connection: BaseDatabaseWrapper, **_signal: Any) -> None:
+    """Has PostgreSQL use one processor for each statement of a new connection: the others are for requests."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET max_parallel_workers_per_gather = 0")

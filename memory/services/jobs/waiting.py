@@ -1,0 +1,173 @@
+"""Who waits in the queue: by priority and by namespace, since when; and waiting until nobody does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from memory.enums import JobPriority
+from memory.errors import InvalidInput, NotFound
+from memory.models import Namespace
+from memory.models.sql import fetch
+from memory.services.jobs import new_turns
+from memory.services.jobs.lag import TurnLag, measure_lag
+from memory.types import Access
+
+# Namespaces that are named: those with the most jobs.
+NAMED = 20
+LONGEST_WAIT_SECONDS = 300.0
+_LOOK_SECONDS = 0.2
+
+# What the clock runs is listed with the schedules.
+_OPEN = """
+FROM memory_job WHERE state IN ('queued', 'running') AND schedule = ''
+  AND (%(everywhere)s::bool OR namespace_id = ANY(%(namespaces)s::bigint[]))
+"""
+_FIGURES = "count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'), " + (
+    "min(queued_at) FILTER (WHERE state = 'queued')"
+)
+_BY_PRIORITY = f"SELECT priority, {_FIGURES} {_OPEN} GROUP BY priority ORDER BY priority"
+_BY_NAMESPACE = (
+    f"SELECT namespace_id, {_FIGURES} {_OPEN} "
+    "GROUP BY namespace_id ORDER BY count(*) DESC, namespace_id LIMIT %(named)s"
+)
+# As many turns as were not read for names or not compared; one that is neither counts once.
+_NEW_TURNS = """
+SELECT coalesce(sum(s.message_count - least(s.settled_turn, coalesce(w.turn, 0))), 0)
+FROM memory_session s
+LEFT JOIN memory_entitywatermark w ON w.namespace_id = s.namespace_id AND w.session = s.name
+WHERE s.message_count > least(s.settled_turn, coalesce(w.turn, 0))
+  AND (%(everywhere)s::bool OR s.namespace_id = ANY(%(namespaces)s::bigint[]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJobs:
+    """How many jobs wait and run, and since when the one waits that has waited longest."""
+
+    queued: int = 0
+    running: int = 0
+    oldest: datetime | None = None
+
+    @property
+    def total(self) -> int:
+        return self.queued + self.running
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """What waits, of the namespaces that were asked about. `by_namespace` names the NAMED with the most jobs ("" are
+    those of the whole system); `lag` is how long new turns wait."""
+
+    by_priority: dict[JobPriority, OpenJobs]
+    by_namespace: dict[str, OpenJobs]
+    lag: TurnLag
+
+    @property
+    def total(self) -> int:
+        """Jobs that wait or run."""
+        return sum(jobs.total for jobs in self.by_priority.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """How a wait ended: whether nothing is left, and after how long; else what was left."""
+
+    is_idle: bool
+    seconds: float
+    jobs: int
+    turns: int
+
+
+def queue_status(access: Access, *, namespaces: Collection[str] | None = None, now: datetime) -> QueueStatus:
+    """What waits in the namespaces, or in all that the caller reaches. Raises NotFound for one that it does not."""
+    access = _narrow(access, namespaces)
+    reach = _reach(access)
+    by_priority = {JobPriority(row[0]): OpenJobs(*row[1:]) for row in fetch(_BY_PRIORITY, reach, prepared=False)}
+    rows = fetch(_BY_NAMESPACE, {**reach, "named": NAMED}, prepared=False)
+    names = dict(Namespace.objects.filter(pk__in=[row[0] for row in rows]).values_list("pk", "name"))
+    return QueueStatus(
+        {priority: by_priority.get(priority, OpenJobs()) for priority in JobPriority},
+        {names.get(row[0], ""): OpenJobs(*row[1:]) for row in rows},
+        measure_lag(access, now=now),
+    )
+
+
+def wait_for(
+    access: Access,
+    *,
+    namespaces: Collection[str] | None = None,
+    seconds: float,
+    with_turns: bool = True,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Waited:
+    """Waits until no job of the namespaces waits or runs and, `with_turns`, no turn is left to be read or compared.
+
+    At most `seconds`, up to LONGEST_WAIT_SECONDS. What the clock runs is not waited for, nor jobs that failed. A turn
+    that cannot be settled, for a budget that is spent, is waited for in vain. To be called outside of a transaction.
+    Raises InvalidInput for another number of seconds, NotFound for a namespace that the caller does not reach.
+    """
+    if not 0 <= seconds <= LONGEST_WAIT_SECONDS:
+        raise InvalidInput(
+            f"A wait takes 0 to {LONGEST_WAIT_SECONDS:.0f} seconds: ask again when it has ended.",
+            detail={"field": "seconds"},
+        )
+    access = _narrow(access, namespaces)
+    started = time.monotonic()
+    if with_turns and _count_turns(access):
+        new_turns.bring_forward(now=timezone.now())
+    while True:
+        jobs, turns = _count_jobs(access), _count_turns(access) if with_turns else 0
+        waited = time.monotonic() - started
+        if not (jobs or turns) or waited >= seconds:
+            return Waited(not (jobs or turns), waited, jobs, turns)
+        sleep(min(_LOOK_SECONDS, seconds - waited))
+
+
+def to_dict(status: QueueStatus) -> dict[str, Any]:
+    """A status as clients see it."""
+    return {
+        "priorities": [
+            {"priority": priority.label, **_describe(jobs)} for priority, jobs in status.by_priority.items()
+        ],
+        "namespaces": [{"namespace": name or None, **_describe(jobs)} for name, jobs in status.by_namespace.items()],
+        "lag": {
+            "entities_seconds": round(status.lag.entities.total_seconds(), 1),
+            "settling_seconds": round(status.lag.settling.total_seconds(), 1),
+        },
+    }
+
+
+def _describe(jobs: OpenJobs) -> dict[str, Any]:
+    oldest = jobs.oldest.isoformat() if jobs.oldest else None
+    return {"queued": jobs.queued, "running": jobs.running, "oldest_at": oldest}
+
+
+def _narrow(access: Access, namespaces: Collection[str] | None) -> Access:
+    """The access to the namespaces only. Raises NotFound."""
+    if namespaces is None:
+        return access
+    found = dict(Namespace.objects.filter(name__in=namespaces).values_list("name", "pk"))
+    for name in namespaces:
+        if not access.all_namespaces and found.get(name) not in access.namespace_ids:
+            raise NotFound(f"There is no namespace {name!r} that this key reaches.", detail={"field": "namespace"})
+    return replace(access, all_namespaces=False, namespace_ids=frozenset(found.values()))
+
+
+def _count_jobs(access: Access) -> int:
+    [(count,)] = fetch(f"SELECT count(*) {_OPEN}", _reach(access), prepared=False)
+    return int(count)
+
+
+def _count_turns(access: Access) -> int:
+    [(count,)] = fetch(_NEW_TURNS, _reach(access), prepared=False)
+    return int(count)
+
+
+def _reach(access: Access) -> dict[str, Any]:
+    return {"everywhere": access.all_namespaces, "namespaces": sorted(access.namespace_ids)}

@@ -1,0 +1,30 @@
+"""Activation caches, to be read only: the page Activation and the API build and drop them."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
+
+from memory.models import ActivationCache
+from ops.admin.filters import NamespaceFilter
+from ops.admin.lists import ReadOnlyAdmin
+from ops.admin.rendering import memory_link
+
+
+@admin.register(ActivationCache)
+class ActivationCacheAdmin(ReadOnlyAdmin):
+    """What language models have computed of prefixes; the files are where MEMOS_ACTIVATION_DIR says."""
+
+    list_display = ("file", "namespace_id", "model", "form", "state", "tokens", "bytes", "uses", "used_at")
+    list_filter = (NamespaceFilter, "state", "engine", "form", "created_at")
+    fields = (
+        *("namespace_id", "engine", "model", "form", "state", "reason", "file", "folder_id", "bytes", "tokens"),
+        *("build_ms", "uses", "used_at", "prefix_sha256", "model_sha256", "memories", "actor", "created_at"),
+        *("written_at", "id"),
+    )
+
+    @admin.display(description=gettext_lazy("memories"))
+    def memories(self, cache: ActivationCache) -> SafeString:
+        return format_html_join(", ", "{}", ((memory_link(str(one), str(one)),) for one in cache.memory_ids))

@@ -1,0 +1,90 @@
+"""What Activation shows: the caches of prefixes, how each stands, and what they were worth."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import ActivationState, DropReason, PromptForm
+from memory.models import ActivationCache
+from ops.words import Words
+
+FORMS: tuple[tuple[str, Words], ...] = (
+    (PromptForm.ANSWER.value, gettext_lazy("Answers and chat")),
+    (PromptForm.COMPLETION.value, gettext_lazy("Chat completions (gateway)")),
+)
+_BADGES: Mapping[str, tuple[str, Words]] = {
+    ActivationState.BUILDING: ("busy", gettext_lazy("Being built")),
+    ActivationState.READY: ("good", gettext_lazy("Ready")),
+    ActivationState.STALE: ("off", gettext_lazy("Stale")),
+}
+_REASONS: Mapping[str, Words] = {
+    DropReason.MEMORY: gettext_lazy("a memory of it changed"),
+    DropReason.ERASED: gettext_lazy("a memory of it was erased"),
+    DropReason.PREFIX: gettext_lazy("the prefix is another now"),
+    DropReason.ASKED: gettext_lazy("dropped"),
+    DropReason.BUDGET: gettext_lazy("there was no room"),
+    DropReason.LOST: gettext_lazy("its file is missing or another"),
+    DropReason.INTERRUPTED: gettext_lazy("its build broke off"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationShown:
+    """A cache. `reason`: why it is stale, "" for one that is not."""
+
+    id: uuid.UUID
+    namespace: str
+    model: str
+    form: Words
+    tone: str
+    word: Words
+    reason: Words
+    tokens: int
+    bytes: int
+    memories: int
+    uses: int
+    used_at: datetime | None
+
+
+def activation_shown(row: ActivationCache, *, namespace: str) -> ActivationShown:
+    """A cache as the page shows it."""
+    tone, word = _BADGES[row.state]
+    return ActivationShown(
+        id=row.pk,
+        namespace=namespace,
+        model=row.model,
+        form=dict(FORMS)[row.form],
+        tone=tone,
+        word=word,
+        reason=_REASONS.get(row.reason, ""),
+        tokens=row.tokens,
+        bytes=row.bytes,
+        memories=len(row.memory_ids),
+        uses=row.uses,
+        used_at=row.used_at,
+    )
+
+
+def list_figures(found: Mapping[str, Any]) -> Sequence[tuple[Words, str]]:
+    """What caches were worth, line by line; empty while no call was given one."""
+    if not found["calls"]:
+        return ()
+    times = found["ttft_ms"]
+    return (
+        (_("Calls that were given a cache"), str(found["calls"])),
+        (_("The model had the prefix"), f"{100 * found['hit_rate']:.0f} %"),
+        (_("Tokens that were not computed again"), f"{found['cached_tokens']:,}".replace(",", " ")),
+        (_("First token with it (median)"), _milliseconds(times["hit"])),
+        (_("First token without a cache (median)"), _milliseconds(times["without"])),
+    )
+
+
+def _milliseconds(value: int | None) -> str:
+    return "–" if value is None else f"{value} ms"

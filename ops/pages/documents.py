@@ -1,0 +1,131 @@
+"""What Documents shows: documents with their chunks, and the files that they are read from."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import FileState, FileType
+from memory.models import Document
+from memory.text.pages import name_pages
+from ops.access import MASK
+from ops.words import Words
+
+_BADGES: Mapping[str, tuple[str, Words]] = {
+    FileState.QUEUED: ("info", gettext_lazy("Waits")),
+    FileState.RUNNING: ("busy", gettext_lazy("Running")),
+    FileState.DONE: ("good", gettext_lazy("Done")),
+    FileState.REFUSED: ("bad", gettext_lazy("Refused")),
+    FileState.FAILED: ("bad", gettext_lazy("Failed")),
+    FileState.DISCARDED: ("off", gettext_lazy("Discarded")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLine:
+    """A document in the list: `key` leads to its page."""
+
+    key: uuid.UUID
+    name: str
+    namespace: str
+    version: int
+    characters: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FileShown:
+    """A file: how far it is (`percent`), and what came of it. `may_reparse`: its original is there."""
+
+    id: str
+    document_key: str
+    namespace: str
+    name: str
+    type: Words
+    tone: str
+    word: Words
+    is_open: bool
+    percent: int
+    problem: str
+    may_reparse: bool
+    created_at: datetime | None
+    rows: Sequence[tuple[Words, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkShown:
+    """A chunk: where it stands, and its text, which the template masks."""
+
+    index: int
+    place: str
+    columns: str
+    text: str
+    tokens: int
+    is_active: bool
+
+
+def document_line(row: Document, *, namespace: str, may_read_text: bool) -> DocumentLine:
+    """A document of the list; its name is masked for who may not read texts."""
+    name = (row.title or row.document_id) if may_read_text else MASK
+    return DocumentLine(row.id, name, namespace, row.version, row.characters, row.updated_at)
+
+
+def file_shown(values: Mapping[str, Any], *, document_key: str, may_read_text: bool) -> FileShown:
+    """A file as the page shows it, from what the service says of it. Its reasons may quote it: they are masked, too."""
+    tone, word = _BADGES[values["state"]]
+    return FileShown(
+        id=values["id"],
+        document_key=document_key,
+        namespace=values["namespace"],
+        name=(values["name"] or _("without a name")) if may_read_text else MASK,
+        type=FileType(values["type"]).label,
+        tone=tone,
+        word=word,
+        is_open=values["state"] in (FileState.QUEUED, FileState.RUNNING),
+        percent=values["percent"],
+        problem=values["problem"],
+        may_reparse=values["has_original"] and values["keep_original"] and values["finished_at"] is not None,
+        created_at=parse_datetime(values["created_at"]),
+        rows=_rows(values),
+    )
+
+
+def chunk_shown(values: Mapping[str, Any]) -> ChunkShown:
+    """A chunk, from what the service says of it."""
+    place = ", ".join(filter(None, (name_pages(values["page"], values["last_page"]), values["heading"])))
+    return ChunkShown(
+        index=values["index"] + 1,
+        place=place,
+        columns=values["table"],
+        text=values["text"],
+        tokens=values["tokens"],
+        is_active=values["state"] == "active",
+    )
+
+
+def _rows(values: Mapping[str, Any]) -> list[tuple[Words, str]]:
+    peak = values["peak_bytes"]
+    told = [
+        (_("Kind"), str(FileType(values["type"]).label)),
+        (_("Bytes"), f"{values['bytes']:,}"),
+        (_("Pages"), _count(values["pages"])),
+        (_("Tables"), _count(values["tables"])),
+        (_("Characters"), _count(values["characters"])),
+        (_("Chunks"), _count(values["chunks"])),
+        (_("Read by"), values["parser"]),
+        (_("Seconds"), "" if values["seconds"] is None else f"{values['seconds']:.2f}"),
+        (_("Memory"), "" if peak is None else f"{peak / 1024**2:.0f} MB"),
+        (_("Original"), _("kept") if values["keep_original"] and values["has_original"] else _("not kept")),
+    ]
+    return [(title, value) for title, value in told if value]
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

@@ -1,0 +1,62 @@
+"""What the Pipeline shows of the queue: who waits, by priority and namespace, and how far the background is behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory.enums import JobPriority
+from memory.services.jobs.lag import EXPECTED
+from memory.services.jobs.waiting import OpenJobs, queue_status
+from memory.types import Access
+from ops.pages.links import page_link
+from ops.words import Words
+
+PRIORITIES: dict[JobPriority, tuple[Words, Words]] = {
+    JobPriority.INTERACTIVE: (gettext_lazy("Interactive"), gettext_lazy("Somebody waits for it: it goes first")),
+    JobPriority.NORMAL: (gettext_lazy("Normal"), gettext_lazy("Summaries, facts, vectors")),
+    JobPriority.BULK: (gettext_lazy("Bulk"), gettext_lazy("Takes long and may: gives way to the others")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """Jobs of a priority or a namespace. `note` says what they are; `link` is the Pipeline of the namespace."""
+
+    title: Words
+    note: Words
+    jobs: OpenJobs
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LagRow:
+    """What follows a turn: since when the oldest waits for it, None while none does."""
+
+    title: Words
+    since: datetime | None
+    is_late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPart:
+    priorities: list[WaitingRow]
+    namespaces: list[WaitingRow]
+    lags: list[LagRow]
+
+
+def waiting(access: Access, *, now: datetime) -> WaitingPart:
+    """The part as it is now, over the namespaces that are reached."""
+    status = queue_status(access, now=now)
+    lags = ((_("Read for names and relations"), status.lag.entities), (_("Compared"), status.lag.settling))
+    return WaitingPart(
+        [WaitingRow(*PRIORITIES[priority], jobs) for priority, jobs in status.by_priority.items()],
+        [
+            WaitingRow(name or _("The whole system"), "", jobs, page_link("ops:pipeline", ns=name) if name else "")
+            for name, jobs in status.by_namespace.items()
+        ],
+        [LagRow(title, (now - lag).replace(microsecond=0) if lag else None, lag > EXPECTED) for title, lag in lags],
+    )

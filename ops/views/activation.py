@@ -1,0 +1,91 @@
+"""`/ops/activation/`: caches of prefixes are looked at, built and dropped."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.enums import ActivationEngine, CubeKind, PromptForm
+from memory.errors import MemosError
+from memory.models import ActivationCache, Namespace
+from memory.services.activation import build, caches, figures
+from memory.services.cubes import find
+from memory.types import ListFilter
+from ops.access import find_chosen_namespace, page_access, scope_in, staff_access
+from ops.pages import activation as page
+from ops.views.page import console_action, console_page
+
+ADD = "memory.add_activationcache"
+DELETE = "memory.delete_activationcache"
+ROWS = 50
+
+
+@console_page
+def activation(request: HttpRequest) -> HttpResponse:
+    """The caches of the chosen namespace, or of all; in a chosen one what they were worth, and a form for another."""
+    chosen = find_chosen_namespace(request)
+    wanted = ListFilter(chosen.name if chosen else None, None, ROWS)
+    rows, following = caches.list_caches(page_access(request), wanted=wanted, cursor=_cursor(request))
+    names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in rows}).values_list("pk", "name"))
+    worth = figures.read_figures(scope_in(request, chosen), now=timezone.now()) if chosen else None
+    context = {
+        "rows": [page.activation_shown(row, namespace=names.get(row.namespace_id, "")) for row in rows],
+        "figures": page.list_figures(worth) if worth else (),
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "namespace": chosen,
+        "may_build": request.user.has_perm(ADD),
+        "may_drop": request.user.has_perm(DELETE),
+        "forms": page.FORMS,
+    }
+    return render(request, "ops/activation.html", context)
+
+
+@console_action(permission=ADD)
+def activation_build(request: HttpRequest) -> HttpResponse:
+    """Has the chosen namespace's prefix computed by the model that answers."""
+    namespace = find_chosen_namespace(request)
+    if namespace is None:
+        raise Http404(_("Choose a namespace."))
+    form = request.POST.get("form", "")
+    try:
+        cube = find.find_cube_of(staff_access(request), namespace=namespace.name)
+        find.require_kind(cube, CubeKind.ACTIVATION)
+        build.request_build(
+            scope_in(request, namespace),
+            engine=ActivationEngine.LLAMACPP,
+            form=PromptForm(form) if form in PromptForm.values else PromptForm.ANSWER,
+            model="",
+            now=timezone.now(),
+        )
+        messages.success(request, _("A job builds the cache. It is built again whenever the prefix changes."))
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:activation")
+
+
+@console_action(permission=DELETE)
+def activation_drop(request: HttpRequest, cache_id: uuid.UUID) -> HttpResponse:
+    """Takes a cache away, with its file."""
+    row = ActivationCache.objects.reachable_by(staff_access(request)).filter(pk=cache_id).first()
+    namespace = Namespace.objects.filter(pk=row.namespace_id).first() if row else None
+    if namespace is None:
+        raise Http404(_("There is no such cache."))
+    try:
+        caches.drop_cache(scope_in(request, namespace), cache_id=cache_id, now=timezone.now())
+        messages.success(request, _("The cache is dropped. It is not built again by itself."))
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:activation")
+
+
+def _cursor(request: HttpRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get("cursor", ""))
+    except ValueError:
+        return None

@@ -1,0 +1,148 @@
+"""`/ops/documents/`: documents are looked at and erased, files given and followed, by staff who may, within reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from memory.models import AuditLog, Document, DocumentFile, Erasure
+from memory.services.erasure import run as erasing
+from memory.services.ingestion import file_run, files
+from tests.ops.conftest import World, scope_of
+
+PAGE = "/ops/documents/"
+MAY = ("memory.add_documentfile", "memory.delete_document", "ops.view_memory_text")
+NOTE = b"# Tides\n\nThe tide turns at noon.\n\n\x0c\n\n# Berths\n\nBerth nine is dredged.\n"
+
+
+def give(namespace: str, content: bytes = NOTE, name: str = "ada's tides.md", **options: Any) -> DocumentFile:
+    upload = files.FileUpload(name, [content], **options)
+    return files.start_file(scope_of(namespace), upload, now=timezone.now())
+
+
+def finish(row: DocumentFile) -> DocumentFile:
+    file_run.carry_out(namespace_id=row.namespace_id, file_id=row.id, now=timezone.now)
+    row.refresh_from_db()
+    return row
+
+
+def text(client: Any, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.content
+    return str(answer.content.decode())
+
+
+@pytest.fixture
+def stored(world: World) -> DocumentFile:
+    """One document of harbour, and one of bakery."""
+    finish(give("bakery", name="the baker's.md"))
+    return finish(give("harbour", keep_original=True))
+
+
+def test_what_is_reached_is_listed(grant_console, stored):
+    shown = text(grant_console("harbour", permissions=MAY), PAGE)
+
+    assert "ada&#x27;s tides" in shown
+    assert "baker" not in shown
+    assert "Choose a namespace above" in shown
+    assert "Read the file" in text(grant_console("harbour", permissions=MAY), f"{PAGE}?ns=harbour")
+
+
+def test_names_and_texts_are_masked_for_who_may_not_read_texts(grant_console, stored):
+    clerk = grant_console("harbour")
+
+    for address in (PAGE, f"{PAGE}{stored.document_key}/", f"{PAGE}files/{stored.id}/"):
+        shown = text(clerk, address)
+        assert not {"ada&#x27;s", "tide turns", "Berths"} & {
+            word for word in ("ada&#x27;s", "tide turns", "Berths") if word in shown
+        }
+        assert "•••" in shown
+
+
+def test_out_of_reach_or_without_the_permission_nothing_is_done(grant_console, stored):
+    baker = grant_console("bakery", permissions=MAY)
+    own = (f"{PAGE}{stored.document_key}/", f"{PAGE}files/{stored.id}/", f"{PAGE}files/{stored.id}/progress/")
+    assert {baker.get(address).status_code for address in own} == {404}
+    deeds = (
+        f"{PAGE}{stored.document_key}/reparse/",
+        f"{PAGE}{stored.document_key}/erase/",
+        f"{PAGE}create/?ns=harbour",
+    )
+    assert {baker.post(address).status_code for address in deeds} == {404}
+
+    clerk = grant_console("harbour")
+    assert {clerk.post(address).status_code for address in deeds} == {403}
+    shown = text(clerk, f"{PAGE}{stored.document_key}/")
+    assert "Erase the document" not in shown
+    assert "Read the original anew" not in shown
+    assert not Erasure.objects.across_namespaces().exists()
+
+
+def test_a_document_shows_its_chunks_with_their_places(staff, stored):
+    shown = text(staff, f"{PAGE}{stored.document_key}/")
+
+    assert "page 1, Tides" in shown
+    assert "page 2, Berths" in shown
+    assert "Berth nine is dredged." in shown
+    assert "memos 1" in shown
+    assert "Read the original anew" in shown
+    assert (
+        AuditLog.objects.across_namespaces().filter(event_type="MEMORY_VIEW", subject=str(stored.document_key)).exists()
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, "Choose a file."), (b"\x7fELF\0", "none of what is read"), (b" ", "is empty")]
+)
+def test_a_refusal_says_why(staff, world, content, says):
+    form = {"file": SimpleUploadedFile("a.txt", content)} if content else {}
+    answer = staff.post(f"{PAGE}create/?ns=harbour", form)
+
+    assert answer.status_code == 200
+    assert says in answer.content.decode()
+    assert not DocumentFile.objects.across_namespaces().exists()
+
+
+def test_a_file_is_followed_to_its_document(staff, world):
+    answer = staff.post(f"{PAGE}create/?ns=harbour", {"file": SimpleUploadedFile("t.md", NOTE), "title": "Tides 2026"})
+    row = DocumentFile.objects.in_scope(world.harbour).get()
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}files/{row.id}/")
+    assert "data-live" in text(staff, answer["Location"])
+    assert row.actor.startswith("staff:")
+
+    finish(row)
+    shown = text(staff, answer["Location"])
+    assert "data-live" not in shown
+    assert f"{PAGE}{row.document_key}/" in shown
+    assert "Tides 2026" in text(staff, f"{PAGE}{row.document_key}/")
+
+
+def test_what_was_refused_says_why(staff, world):
+    row = finish(give("harbour", b'{"a": ', "a.json"))
+
+    assert "The JSON cannot be read" in text(staff, f"{PAGE}files/{row.id}/")
+
+
+def test_an_original_is_read_anew_and_a_document_erased_with_a_receipt(staff, stored):
+    answer = staff.post(f"{PAGE}{stored.document_key}/reparse/")
+    assert answer["Location"] == f"{PAGE}files/{stored.id}/"
+    finish(stored)
+    assert Document.objects.across_namespaces().get(id=stored.document_key).version == 2
+
+    staff.post(f"{PAGE}{stored.document_key}/erase/")
+    erasure = Erasure.objects.across_namespaces().get()
+    erasing.carry_out(namespace_id=erasure.namespace_id, erasure_id=erasure.id, now=timezone.now)
+    erasure.refresh_from_db()
+    assert erasure.status == "finished", erasure.holders
+    assert staff.get(f"{PAGE}{stored.document_key}/").status_code == 404
+    assert not DocumentFile.objects.filter(namespace_id=erasure.namespace_id).exists()
+
+
+def test_files_are_in_the_admin(staff, grant_console, stored):
+    shown = text(staff, f"/admin/memory/documentfile/{stored.id}/change/")
+    assert "tides" in shown
+    clerk = grant_console("harbour", permissions=("memory.view_documentfile",))
+    assert "tides" not in text(clerk, f"/admin/memory/documentfile/{stored.id}/change/").replace("static", "")
