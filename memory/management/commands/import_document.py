@@ -48,7 +48,7 @@ class Command(BaseCommand):
         upload = files.FileUpload(
             name=file.name,
             chunks=_read(file),
-            document_id=options["document_id"],
+            document_id=options["document_id"] or "",
             title=options["title"],
             source=options["source"],
             metadata=_read_metadata(metadata),
