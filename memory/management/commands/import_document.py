@@ -34,7 +34,6 @@ class Command(BaseCommand):
         parser.add_argument(
             "--id",
             dest="document_id",
-            default="",
             type=arguments.name,
             help="the document's name (default: its content)",
         )
