@@ -132,6 +132,7 @@ HARMLESS = {
     "memory/services/ingestion/documents.py:_drop_originals": "files of chunks that were removed just before",
     "memory/services/ingestion/file_run.py:_end": "the bytes of a file that is read; its chunks are what is kept",
     "memory/services/ingestion/files.py:forget": ELSEWHERE,
+    "memory/services/ingestion/files.py:reparse_document": "how a file stands; its document goes through put_document",
     "memory/services/imports/requests.py:end": "the row of the import, and its file",
     "memory/services/imports/requests.py:forget": ELSEWHERE,
     "memory/services/imports/run.py:_write_down": "the row of the import; its turns go through ingest",
