@@ -37,6 +37,7 @@ class Policy:
     relevance_floor: float
     collapse_duplicates: bool
     extract: str
+    training_consent: bool
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -67,6 +68,7 @@ class Policy:
             relevance_floor=values["retrieval.relevance_floor"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
+            training_consent=values["training.consent"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

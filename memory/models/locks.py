@@ -48,6 +48,7 @@ class Lock(Enum):
     # Of one row, by whoever carries it out: what a killed process held is free, for its connection has ended.
     ERASURE = "erasure:"
     EVALUATION = "evaluation:"
+    ADAPTER = "adapter:"
 
 
 @contextmanager

@@ -48,6 +48,8 @@ EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
 CHANGE_MEMORIES = Kind("change_memories")
 IMPORT = Kind("import_memories")
+EXPORT_TRAINING = Kind("export_training")
+TRAIN_ADAPTER = Kind("train_adapter")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 
