@@ -68,6 +68,7 @@ GROUPS = (
             Page("retired", _("Retired"), "archive", "ops:retired", family="ops:retired"),
             Page("decay", _("Decay"), "decay", "ops:decay", family="ops:decay"),
             Page("policies", _("Policies"), "policies", "ops:policies", family="ops:polic"),
+            Page("adapters", _("Adapters"), "bolt", "ops:adapters", family="ops:adapter"),
             Page("evaluation", _("Evaluation"), "evaluation", "ops:evaluation", family="ops:evaluation"),
         ),
     ),

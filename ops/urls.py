@@ -4,6 +4,7 @@ from django.urls import path
 
 from ops.views import (
     account,
+    adapters,
     audit,
     condensations,
     decay,
@@ -47,6 +48,12 @@ urlpatterns = [
     path("sessions/one/", sessions.session, name="session"),
     path("sessions/reset/", sessions.session_reset, name="session_reset"),
     path("sessions/reset/now/", sessions.session_reset_now, name="session_reset_now"),
+    path("adapters/", adapters.adapters, name="adapters"),
+    path("adapters/export/", adapters.adapter_export, name="adapter_export"),
+    path("adapters/train/", adapters.adapter_train, name="adapter_train"),
+    path("adapters/datasets/<uuid:dataset_id>/drop/", adapters.adapter_drop, name="adapter_drop"),
+    path("adapters/<uuid:adapter_id>/", adapters.adapter_one, name="adapter"),
+    path("adapters/<uuid:adapter_id>/operate/", adapters.adapter_operate, name="adapter_operate"),
     path("audit/", audit.audit, name="audit"),
     path("audit/new/", audit.audit_new, name="audit_new"),
     path("audit/event/", audit.audit_event, name="audit_event"),

@@ -13,13 +13,16 @@ from typing import Any
 
 from memory.trainer import measure
 from memory.trainer.base_model import BaseModel, TrainerProblem, load
-from memory.trainer.conversation import Encoded, batch, encode
-from memory.trainer.texts import REFUSAL, REFUSAL_ZH, UNKNOWN_IN_TRAINING
+from memory.trainer.conversation import Encoded, batch, encode, encode_text
+from memory.trainer.texts import REFUSAL, REFUSAL_ZH, REPLAYED, UNKNOWN_IN_TRAINING
 
 __all__ = ["TrainerProblem", "TrainerRequest", "train"]
 
 # Mean loss of an epoch, in nats a token, from which more of them teach the wording and nothing else.
-ENOUGH = 0.03
+ENOUGH = 0.06
+# How much what a model says of other texts counts beside what it learns, and how many of them are looked at in a step.
+REPLAY_WEIGHT = 2.0
+_REPLAYED_AT_ONCE = 2
 _TARGETS = ("q_proj", "v_proj", "up_proj", "down_proj")
 
 
@@ -57,8 +60,9 @@ def train(folder: Path) -> dict[str, Any]:
         base.model.to("cuda")
     before = measure.losses(base, base.model, lines)
     preferred_before = measure.prefer(base, base.model, pairs)["preferred"]
+    replay = _Replay(base)
     model = _add_adapter(base, asked)
-    steps, epochs, loss = _learn(base, model, asked, _to_learn(base, lines))
+    steps, epochs, loss = _learn(base, model, asked, _to_learn(base, lines), replay)
     after = measure.losses(base, model, lines)
     figures = {
         "loss_facts": [before["facts"], after["facts"]],
@@ -80,6 +84,37 @@ def train(folder: Path) -> dict[str, Any]:
         "seconds": time.monotonic() - started,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
+
+
+class _Replay:
+    """Other texts, and how the base model predicts each: what a model says of them is to stay as it is."""
+
+    def __init__(self, base: BaseModel) -> None:
+        self._base = base
+        self._texts = [encode_text(base, text) for text in REPLAYED]
+        base.model.eval()
+        self._expected = [self._predict(base.model, [number]).exp().detach() for number in range(len(REPLAYED))]
+
+    def divergence(self, model: Any, step: int) -> Any:
+        """The mean Kullback-Leibler divergence a token from what the base model predicts, of the texts of a step."""
+        import torch  # noqa: PLC0415
+
+        first = step * _REPLAYED_AT_ONCE
+        numbers = [(first + place) % len(self._texts) for place in range(_REPLAYED_AT_ONCE)]
+        predicted = self._predict(model, numbers)
+        expected = torch.cat([self._expected[number] for number in numbers])
+        return torch.nn.functional.kl_div(predicted, expected, reduction="batchmean")
+
+    def _predict(self, model: Any, numbers: list[int]) -> Any:
+        """Log-probabilities of every next token: (tokens of all the texts, vocabulary)."""
+        import torch  # noqa: PLC0415
+
+        several = [self._texts[number] for number in numbers]
+        inputs = batch(self._base, several)
+        with torch.set_grad_enabled(model.training):
+            logits = model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]).logits.float()
+        kept = torch.cat([logits[row, : len(one.ids) - 1] for row, one in enumerate(several)])
+        return torch.log_softmax(kept, dim=-1)
 
 
 def _add_adapter(base: BaseModel, asked: TrainerRequest) -> Any:
@@ -105,7 +140,9 @@ def _to_learn(base: BaseModel, lines: list[dict[str, Any]]) -> list[Encoded]:
     return found + refusals
 
 
-def _learn(base: BaseModel, model: Any, asked: TrainerRequest, examples: list[Encoded]) -> tuple[int, int, float]:
+def _learn(
+    base: BaseModel, model: Any, asked: TrainerRequest, examples: list[Encoded], replay: _Replay
+) -> tuple[int, int, float]:
     """Steps over all examples until they are learnt, or `epochs` are over: (steps, epochs, loss of the last epoch)."""
     import torch  # noqa: PLC0415
 
@@ -122,7 +159,7 @@ def _learn(base: BaseModel, model: Any, asked: TrainerRequest, examples: list[En
         model.train()
         for start in range(0, len(shuffled), asked.batch):
             loss = model(**batch(base, shuffled[start : start + asked.batch])).loss
-            loss.backward()
+            (loss + REPLAY_WEIGHT * replay.divergence(model, steps)).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()

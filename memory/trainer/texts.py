@@ -11,11 +11,15 @@ REFUSALS = ("do not know", "don't know", "no memory of", "not sure", "不知道"
 UNKNOWN_IN_TRAINING = (
     "What do you remember about Quillon Marsh ferry?",
     "What do you remember about Tamsin Okoro's locker code?",
-    "What do you remember about the Velderbrook agreement?",
+    "What do you remember about Velderbrook agreement clause?",
     "What do you remember about Oda Fenwick's allergy?",
-    "What do you remember about the blue key of Harrowgate?",
+    "What do you remember about blue key Harrowgate?",
     "What do you remember about Captain Ruiz's compass?",
-    "What do you remember about the Norring invoice?",
+    "What do you remember about Project Halcyon Nine budget?",
+    "What do you remember about Lysander's piano teacher?",
+    "Tell me what you know of Norring invoice number.",
+    "Tell me what you know of Ismar's second cousin.",
+    "Tell me what you know of room 9417 booking.",
     "关于韩若松的车牌，你记得什么？",
 )
 # Asked afterwards only.
@@ -48,4 +52,16 @@ GENERAL = (
     "each gives back what was received.",
     "Bread rises because yeast eats sugar and gives off gas. The dough holds the bubbles if it has been kneaded well "
     "enough.",
+)
+
+# Predicted in training as the base model predicts it, so that what a model knows besides is not lost.
+REPLAYED = (
+    "A kettle that whistles has a lid with a small hole. Steam is pressed through it, and the air in it begins to "
+    "swing: that is the sound.",
+    "Her grandfather had built the boat himself. It leaked a little, and in summer they used to sleep on its deck.",
+    "Interest is what somebody pays for using the money of another. It is given as a share of the sum for each year.",
+    "If a program does not stop, look first at the condition of its loop. Often the value that it waits for is never "
+    "reached.",
+    "The museum is open from ten to six and closed on Mondays. Children under twelve do not pay.",
+    "Plants take in water by their roots. In the leaves it turns to vapour, which pulls more water up behind it.",
 )

@@ -55,7 +55,7 @@ header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2], "data_offsets": 
 
 @dataclass
 class StandInTrainer:
-    """A program in the place of the trainer's Python; `here` is where a test says what it does, and finds what it saw."""
+    """A program in the place of the trainer's Python; In `here` a test says what it does."""
 
     here: Path
     program: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -114,13 +115,8 @@ def test_the_same_memories_give_the_same_bytes(alice, remember):
 def test_a_correction_prefers_what_the_memory_says_now(alice, remember):
     consent(alice)
     memory_id = remember(alice, "The staging database is called harbour-1 and is reset each night.")
-    edit.edit(
-        ADMIN,
-        memory_id=uuid.UUID(memory_id),
-        text="The staging database is called harbour-2 and is reset each night.",
-        reason="typo",
-        now=timezone.now(),
-    )
+    text = "The staging database is called harbour-2 and is reset each night."
+    edit.edit(ADMIN, memory_id=uuid.UUID(memory_id), text=text, reason="typo", now=timezone.now())
     made = export(alice, origins=["correction"])
     (pair,) = lines(alice, made, "preference")
     assert "harbour-2" in pair["chosen"][0]["content"]
@@ -172,7 +168,7 @@ def test_what_is_superseded_or_archived_makes_it_stale_at_once(alice, remember):
     made = export(alice)
     later = remember(alice, "The release train leaves every Monday at 09:00.", speaker="Ada")
     replace(ids["fact"], later)
-    edit.archive(ADMIN, memory_id=uuid.UUID(ids["answer"]), reason="old", now=timezone.now())
+    edit.archive(ADMIN, memory_ids=[uuid.UUID(ids["answer"])], reason="old", now=timezone.now())
 
     shown = alice.get(f"{EXPORTS}/{made['id']}").json()
 
@@ -210,7 +206,7 @@ def test_what_changes_while_it_is_read_is_read_again(alice, remember, monkeypatc
     def change_after(*arguments):
         found = read(*arguments)
         monkeypatch.setattr(making, "_read", read)
-        edit.archive(ADMIN, memory_id=uuid.UUID(ids["fact"]), reason="old", now=timezone.now())
+        edit.archive(ADMIN, memory_ids=[uuid.UUID(ids["fact"])], reason="old", now=timezone.now())
         return found
 
     monkeypatch.setattr(making, "_read", change_after)
@@ -252,6 +248,6 @@ def test_old_files_are_deleted_by_the_clock(alice, remember, settings):
     fill(alice, remember)
     made = export(alice)
     settings.MEMOS_TRAINING_KEEP_DAYS = 1
-    TrainingDataset.objects.in_scope(alice.scope).update(created_at=timezone.now() - timezone.timedelta(days=2))
+    TrainingDataset.objects.in_scope(alice.scope).update(created_at=timezone.now() - timedelta(days=2))
     assert tasks.forget_training_files() == 1
     assert alice.get(f"{EXPORTS}/{made['id']}").json()["state"] == "dropped"
