@@ -52,7 +52,7 @@ def test_few_are_chosen_evenly_and_always_the_same():
 @pytest.mark.parametrize(
     ("text", "cue"),
     [
-        ("The release train leaves every second Thursday at 14:00.", "release train leaves second"),
+        ("The release train leaves every second Thursday at 14:00.", "release train leaves every"),
         ("Ada's desk is in room 42.", "Ada's desk"),
         ("火车三月去里昂。", "火车三月"),
         ("The key is [secret: token] for the harbour crane.", "key harbour"),
