@@ -620,8 +620,8 @@ MEMOS_ADAPTERS_DIR = env.text(
 MEMOS_ADAPTER_BASE_MODEL = env.text(
     "MEMOS_ADAPTER_BASE_MODEL",
     "",
-    "The model that adapters are trained on: a folder in the layout of transformers (safetensors) or a GGUF file, on the "
-    "disk. Empty: none is trained.",
+    "The model that adapters are trained on: a folder in the layout of transformers (safetensors), or a GGUF file. "
+    "Empty: none is trained.",
 )
 MEMOS_TRAINER_PYTHON = env.text(
     "MEMOS_TRAINER_PYTHON",

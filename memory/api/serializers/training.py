@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memory.api.fields import StrictCharField
+from memory.api.fields import StrictBooleanField, StrictCharField
 from memory.enums import AdapterState, TrainingOrigin, TrainingState
 from memory.services.training.adapters import MAX_TRAINING, AdapterOptions
 from memory.services.training.datasets import FILES, MAX_LINES, MAX_OPEN, TrainingOptions
@@ -111,7 +111,7 @@ class AdapterTrainingSerializer(serializers.Serializer):
 
 
 class AdapterRetireSerializer(serializers.Serializer):
-    delete_files = serializers.BooleanField(
+    delete_files = StrictBooleanField(
         required=False, default=False, help_text="It cannot be activated again afterwards"
     )
 

@@ -408,24 +408,24 @@ memory_adapter d WHERE d.namespace_id = %(namespace_id)s
   AND (d.erasures @> ARRAY[%(erasure_id)s::uuid] AND (d.files <> '{{}}'::jsonb OR d.served_by <> '[]'::jsonb)
        OR {_LEARNT.format(column="dataset_id", erased=_is_erased("s.memory_id"))})
 """
+# Once for each erasure, with all that it names.
+_UNMARKED = "NOT d.erasures @> ARRAY[%(erasure_id)s::uuid]"
 _MARK_DATASETS = f"""
 UPDATE memory_trainingdataset d
-SET erasures = CASE WHEN d.erasures @> ARRAY[%(erasure_id)s::uuid] THEN d.erasures
-                    ELSE d.erasures || %(erasure_id)s::uuid END,
-    stale_at = coalesce(d.stale_at, %(now)s),
+SET erasures = d.erasures || %(erasure_id)s::uuid, stale_at = coalesce(d.stale_at, %(now)s),
     stale = d.stale || jsonb_build_object('erased', coalesce((d.stale ->> 'erased')::int, 0) + (
         SELECT count(*) FROM memory_trainingsource s
-        WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.id AND {_LEARNT_NOW}))
-WHERE d.namespace_id = %(namespace_id)s AND {_LEARNT.format(column="id", erased=_LEARNT_NOW)}
+        WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.id
+          AND ({_LEARNT_NOW} OR {_is_erased("s.memory_id")})))
+WHERE d.namespace_id = %(namespace_id)s AND {_UNMARKED} AND {_LEARNT.format(column="id", erased=_LEARNT_NOW)}
 """
 _MARK_ADAPTERS = f"""
 UPDATE memory_adapter d
-SET erasures = CASE WHEN d.erasures @> ARRAY[%(erasure_id)s::uuid] THEN d.erasures
-                    ELSE d.erasures || %(erasure_id)s::uuid END,
+SET erasures = d.erasures || %(erasure_id)s::uuid,
     rebuild = d.rebuild OR d.state = '{AdapterState.ACTIVE.value}',
     state = '{AdapterState.STALE.value}', ended_at = coalesce(d.ended_at, %(now)s),
     problem = 'A memory that it has learnt was erased.'
-WHERE d.namespace_id = %(namespace_id)s AND {_LEARNT.format(column="dataset_id", erased=_LEARNT_NOW)}
+WHERE d.namespace_id = %(namespace_id)s AND {_UNMARKED} AND {_LEARNT.format(column="dataset_id", erased=_LEARNT_NOW)}
 """
 _PARTS = f"""
 memory_trainingpart p WHERE p.namespace_id = %(namespace_id)s AND p.dataset_id IN (

@@ -25,6 +25,8 @@ from memory.types import Access, ListFilter, Scope
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 MAX_TRAINING = 3
+# What the job needs beside the trainer's time.
+BESIDES_TRAINING_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def create_adapter(
 
 def queue_training(row: Adapter) -> None:
     """Queues the job that trains it. Inside the caller's transaction."""
-    queue.enqueue(queue.TRAIN_ADAPTER, row.namespace_id, str(row.id), seconds=settings.MEMOS_TRAINING_SECONDS)
+    seconds = settings.MEMOS_TRAINING_SECONDS + BESIDES_TRAINING_SECONDS
+    queue.enqueue(queue.TRAIN_ADAPTER, row.namespace_id, str(row.id), seconds=seconds)
 
 
 def find_adapter(access: Access, *, adapter_id: uuid.UUID) -> Adapter:

@@ -79,6 +79,11 @@ def take_in(source: Path, adapter: Adapter) -> dict[str, dict[str, Any]]:
     return found
 
 
+def has_files(adapter: Adapter) -> bool:
+    """Whether there is anything of it on the disk."""
+    return folder_of(adapter).exists() or work_folder(adapter.id).exists()
+
+
 def remove_files(adapter: Adapter) -> None:
     """Deletes its files, and what an interrupted training left. Raises OSError."""
     for folder in (folder_of(adapter), work_folder(adapter.id)):

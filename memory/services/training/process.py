@@ -78,9 +78,12 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
             cwd=folder,
         )
     try:
-        reader = threading.Thread(target=_follow, args=(process, report), daemon=True)
-        reader.start()
+        progress: list[tuple[int, int]] = []
+        threading.Thread(target=_follow, args=(process, progress), daemon=True).start()
         while process.poll() is None:
+            if progress:
+                # From this thread, which the job is of.
+                report(*progress[-1])
             if not wanted():
                 raise TrainingStopped
             if time.monotonic() > deadline:
@@ -94,12 +97,13 @@ def run(folder: Path, *, wanted: Callable[[], bool], report: Callable[[int, int]
     return _read_result(folder, process.returncode)
 
 
-def _follow(process: subprocess.Popen[bytes], report: Callable[[int, int], None]) -> None:
+def _follow(process: subprocess.Popen[bytes], progress: list[tuple[int, int]]) -> None:
+    """Keeps what the trainer says of how far it is."""
     assert process.stdout is not None
     for line in process.stdout:
         try:
             said = json.loads(line)
-            report(int(said["done"]), int(said["total"]))
+            progress[:] = [(int(said["done"]), int(said["total"]))]
         except (ValueError, TypeError, KeyError):
             # What a library prints.
             continue

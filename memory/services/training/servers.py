@@ -16,7 +16,7 @@ from django.conf import settings
 
 from memory.errors import AdapterServerUnavailable
 
-SECONDS = 30.0
+SECONDS = 10.0
 _READ_BYTES = 4 * 1024 * 1024
 _SAID_CHARS = 200
 

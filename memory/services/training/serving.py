@@ -112,6 +112,8 @@ def load_where_missing(row: Adapter) -> None:
             _check(stored, stored.actor)
             _set_served(stored, servers.addresses())
             _load_everywhere(stored, missing)
+        if stored.problem:
+            Adapter.objects.filter(namespace_id=row.namespace_id, id=row.id).update(problem="")
 
 
 @contextmanager

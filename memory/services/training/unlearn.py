@@ -13,7 +13,7 @@ from memory.enums import AuditEvent
 from memory.errors import AdapterServerUnavailable, Conflict
 from memory.models import Adapter, TrainingDataset
 from memory.models.locks import Lock, try_lock
-from memory.services.training.files import remove_files, work_folder
+from memory.services.training.files import has_files, remove_files
 from memory.services.training.serving import hold_name, lock_row, take_out
 from memory.types import Scope
 
@@ -42,7 +42,8 @@ def list_unlearned(scope: Scope, *, erasure_id: uuid.UUID) -> dict[str, Any]:
 
 def _marked(scope: Scope, erasure_id: uuid.UUID) -> list[Adapter]:
     rows = Adapter.objects.in_scope(scope).filter(erasures__contains=[erasure_id]).order_by("id")
-    return [row for row in rows if row.files or row.served_by or work_folder(row.id).exists()]
+    # The database may not know of files: a training may have been killed between the two.
+    return [row for row in rows if row.files or row.served_by or has_files(row)]
 
 
 def _unlearn_one(scope: Scope, row: Adapter, *, now: datetime) -> str:
