@@ -151,6 +151,6 @@ def strictest(gate: GatePolicy) -> GatePolicy:
 
 def _told(text: TrainingText, question: TrainingText | None) -> str:
     """What a model is to say: an answer and a fact as they stand, somebody's words as a report of them."""
-    if question is not None or text.role != Role.USER:
+    if question is not None or text.is_fact or text.role != Role.USER:
         return text.text
     return report(text.text, text.speaker)

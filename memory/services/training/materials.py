@@ -22,12 +22,16 @@ _QUESTION_WITHIN = 3
 
 @dataclass(frozen=True, slots=True)
 class TrainingText:
-    """What a memory says now (`text`), with what identifies that: `fingerprint`, and whether it is superseded."""
+    """What a memory says now (`text`), with what identifies that: `fingerprint`, and whether it is superseded.
+
+    A fact tells of its holder itself; a turn (`is_fact` false) is what somebody said.
+    """
 
     memory_id: uuid.UUID
     role: str
     speaker: str
     text: str
+    is_fact: bool
     fingerprint: bytes
     superseded: bool
 
@@ -50,10 +54,10 @@ def fingerprint_sql(alias: str) -> str:
 def _columns(alias: str) -> str:
     names = ("id", "role", "speaker", "text", "retired_spans")
     plain = ", ".join(f"{alias}.{name}" for name in names)
-    return f"{plain}, {fingerprint_sql(alias)}, {alias}.superseded_by IS NOT NULL"
+    return f"{plain}, {alias}.turn < 0, {fingerprint_sql(alias)}, {alias}.superseded_by IS NOT NULL"
 
 
-_WIDTH = 7
+_WIDTH = 8
 
 
 def _sound(alias: str) -> str:
@@ -78,7 +82,9 @@ _QUESTION = f"""LEFT JOIN LATERAL (
       AND q.turn BETWEEN m.turn - {_QUESTION_WITHIN} AND m.turn - 1 AND q.turn > 0 AND q.role = 'user'
       AND {_sound("q")}
     ORDER BY q.turn DESC LIMIT 1) AS q ON m.role = 'agent'"""
-_OTHER = ", ".join(["NULL::uuid", "NULL", "NULL", "NULL", "NULL::int[]", "NULL::bytea", "NULL::boolean"])
+_OTHER = ", ".join(
+    ["NULL::uuid", "NULL", "NULL", "NULL", "NULL::int[]", "NULL::boolean", "NULL::bytea", "NULL::boolean"]
+)
 _STATEMENTS = {
     TrainingOrigin.DIALOGUE: f"""
 SELECT {_columns("m")}, {_columns("q")}, {_OTHER}
@@ -103,7 +109,8 @@ WHERE o.namespace_id = %(namespace_id)s AND o.id > %(after)s AND o.superseded_by
 ORDER BY o.id LIMIT {PAGE}""",
     TrainingOrigin.CORRECTION: f"""
 SELECT {_columns("m")}, {_columns("q")},
-       m.id, m.role, coalesce(v.speaker, m.speaker), v.text, '{{}}'::int[], {fingerprint_sql("m")}, false
+       m.id, m.role, coalesce(v.speaker, m.speaker), v.text, '{{}}'::int[], m.turn < 0,
+       {fingerprint_sql("m")}, false
 FROM memory_memory m
 JOIN LATERAL (SELECT * FROM memory_memoryversion v WHERE v.namespace_id = m.namespace_id AND v.memory_id = m.id
               ORDER BY v.id DESC LIMIT 1) AS v ON v.text <> m.text
@@ -140,7 +147,9 @@ def list_materials(scope: Scope, origin: TrainingOrigin, *, min_importance: floa
 
 
 def _text(columns: tuple[Any, ...]) -> TrainingText | None:
-    memory_id, role, speaker, text, retired, fingerprint, superseded = columns
+    memory_id, role, speaker, text, retired, is_fact, fingerprint, superseded = columns
     if memory_id is None:
         return None
-    return TrainingText(memory_id, role, speaker, live_text(text, spans_of(retired)), bytes(fingerprint), superseded)
+    return TrainingText(
+        memory_id, role, speaker, live_text(text, spans_of(retired)), is_fact, bytes(fingerprint), superseded
+    )

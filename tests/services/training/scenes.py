@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import Any
 
 from django.utils import timezone
@@ -25,11 +26,13 @@ def consent(tenant: Any, *, given: bool = True) -> None:
 
 
 def mark(memory_id: str, kind: Feedback = Feedback.USEFUL) -> None:
-    give_feedback(ADMIN, memory_id=memory_id, kind=kind, now=timezone.now())
+    give_feedback(ADMIN, memory_id=uuid.UUID(memory_id), kind=kind, now=timezone.now())
 
 
 def replace(older: str, newer: str) -> None:
-    supersede.supersede(ADMIN, older_id=older, newer_id=newer, reason="it moved", now=timezone.now())
+    supersede.supersede(
+        ADMIN, older_id=uuid.UUID(older), newer_id=uuid.UUID(newer), reason="it moved", now=timezone.now()
+    )
 
 
 def fill(tenant: Any, remember: Any) -> dict[str, str]:
