@@ -54,14 +54,8 @@ def load(address: str, name: str, path: str) -> None:
         # It may be another version under the same name.
         unload(address, name)
     status, answer = _exchange(address, "POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": path})
-    if status in (404, 405):
-        raise _unavailable(
-            address,
-            "it has no route to load adapters; vLLM has it when it is started with --enable-lora and "
-            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
-        )
     if not 200 <= status < 300 or not is_served(address, name):
-        raise _unavailable(address, f"it did not load the adapter (status {status}): {_say(answer)}")
+        raise _unavailable(address, f"it did not load the adapter ({_say(status, answer)})")
 
 
 def unload(address: str, name: str) -> None:
@@ -70,7 +64,7 @@ def unload(address: str, name: str) -> None:
         return
     status, answer = _exchange(address, "POST", "/v1/unload_lora_adapter", {"lora_name": name})
     if is_served(address, name):
-        raise _unavailable(address, f"it did not unload the adapter (status {status}): {_say(answer)}")
+        raise _unavailable(address, f"it did not unload the adapter ({_say(status, answer)})")
 
 
 def _exchange(address: str, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
@@ -97,8 +91,14 @@ def _exchange(address: str, method: str, path: str, body: dict[str, Any] | None 
         link.close()
 
 
-def _say(answer: bytes) -> str:
-    return answer[:_SAID_CHARS].decode("utf-8", "replace").replace("\0", "")
+def _say(status: int, answer: bytes) -> str:
+    """What the server answered, and for a route that it lacks how it gets one."""
+    if status in (404, 405):
+        return (
+            f"status {status}: it has no such route; vLLM has it when it is started with --enable-lora and "
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
+        )
+    return f"status {status}: {answer[:_SAID_CHARS].decode('utf-8', 'replace')}".replace("\0", "")
 
 
 def _unavailable(address: str, what: str) -> AdapterServerUnavailable:

@@ -130,8 +130,11 @@ def test_what_is_doubted_quarantined_or_secret_is_not_learnt(alice, remember):
     mark(doubted, Feedback.WRONG)
     called = remember(alice, "Call Ada about the invoices at +1 415 555 0132 before Monday.")
     mark(called)
-    Memory.objects.in_scope(alice.scope).filter(pk=called).update(
-        text="The deploy key of the invoices service is AKIAIOSFODNN7EXAMPLE since March."
+    kept = remember(alice, "The door of the archive is green and has two locks.")
+    mark(kept)
+    # As an earlier version of the gate may have let it in.
+    Memory.objects.in_scope(alice.scope).filter(pk=kept).update(
+        text="The password of the invoices service is Tr0ub4dor&3x since March."
     )
     steering = remember(alice, "The cellar door is painted blue and has a brass handle.")
     Memory.objects.in_scope(alice.scope).filter(pk=steering).update(
@@ -145,12 +148,13 @@ def test_what_is_doubted_quarantined_or_secret_is_not_learnt(alice, remember):
     made = export(alice, min_importance=0)
 
     content = alice.get(f"{EXPORTS}/{made['id']}/sft.jsonl").getvalue().decode()
-    assert "AKIA" not in content
+    assert "Tr0ub4dor" not in content
     assert "415" not in content
     assert "previous instructions" not in content
     assert "Fridays" not in content
     assert made["left_out"] == {"gate": 1, "question": 1, "too_long": 1}
-    assert made["redacted"] >= 1
+    assert made["redacted"] == 2
+    assert "[redacted: phone number]" in content
 
 
 def test_what_is_said_twice_is_one_line_of_both(alice, remember):
