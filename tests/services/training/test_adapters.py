@@ -365,9 +365,9 @@ def test_an_erasure_stops_a_training_that_learns_it(alice, ids, made, trainer, s
 
 def other_connection():
     """A connection of its own, as another process has one."""
-    from memory.postgresql.base import open_connection
-
-    return open_connection().connection
+    given = connection.get_connection_params()
+    names = ("host", "port", "user", "password", "dbname")
+    return psycopg.connect(**{name: given[name] for name in names if given.get(name)}, autocommit=True)
 
 
 def test_a_training_that_is_not_wanted_any_more_is_stopped(alice, made, trainer, settings, monkeypatch):
