@@ -6,7 +6,9 @@ import json
 import uuid
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import connection
 
 from memory import tasks
 from memory.enums import AdapterState
