@@ -102,7 +102,7 @@ def test_lines_have_the_formats_of_trl_with_ids_and_hashes(alice, remember):
     assert (about["sha256"], about["bytes"]) == (hashlib.sha256(content).hexdigest(), len(content))
     assert manifest["policy_version"] == 1
     assert manifest["memories"] == 5 == TrainingSource.objects.in_scope(alice.scope).count()
-    events = AuditLog.objects.in_scope(alice.scope).filter(subject=made["id"]).values_list("event", flat=True)
+    events = AuditLog.objects.in_scope(alice.scope).filter(subject=made["id"]).values_list("event_type", flat=True)
     assert {"TRAINING_EXPORT", "TRAINING_READ"} <= set(events)
 
 
