@@ -25,7 +25,9 @@ def list_missing() -> list[str]:
 
 def _end_with_parent() -> None:
     """Ends this process once standard input is closed: by its parent, or by the parent's end."""
-    sys.stdin.buffer.read()
+    # Past Python's buffer, whose lock this thread would hold when the interpreter ends.
+    while os.read(0, 4096):
+        pass
     os._exit(3)
 
 
