@@ -77,7 +77,7 @@ def train(folder: Path) -> dict[str, Any]:
     with model.disable_adapter():
         figures["loss_without_adapter"] = measure.losses(base, model, lines)["facts"]
     trainable, total = model.get_nb_trainable_parameters()
-    _save(model, folder / "adapter")
+    _save(model, folder / "adapter", asked.base_model.name)
     return {
         "base_sha256": base.sha256,
         "metrics": {**figures, "trained_parameters": trainable, "parameters": total},
@@ -170,12 +170,16 @@ def _learn(
     return steps, epochs, mean
 
 
-def _save(model: Any, folder: Path) -> None:
+def _save(model: Any, folder: Path, base_name: str) -> None:
     model.save_pretrained(folder, safe_serialization=True)
     # What else peft writes (a card about the model) names paths of this machine.
     for path in folder.iterdir():
         if path.name not in ("adapter_model.safetensors", "adapter_config.json"):
             path.unlink()
+    # Its own place on this machine is nobody's business.
+    config = json.loads((folder / "adapter_config.json").read_text())
+    config["base_model_name_or_path"] = base_name
+    (folder / "adapter_config.json").write_text(json.dumps(config, indent=2, sort_keys=True))
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

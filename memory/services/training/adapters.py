@@ -34,8 +34,8 @@ class AdapterOptions:
     """How an adapter is trained: `rank` of its matrices, at most so many `epochs`, `batch` examples a step."""
 
     rank: int = 8
-    epochs: int = 20
-    learning_rate: float = 0.001
+    epochs: int = 12
+    learning_rate: float = 0.0015
     batch: int = 8
     seed: int = 0
 
