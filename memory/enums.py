@@ -197,6 +197,14 @@ class AuditEvent(TextChoices):
     ACTIVATION_EXPORT = "ACTIVATION_EXPORT"
     IMPORT_START = "IMPORT_START"
     IMPORT_FINISH = "IMPORT_FINISH"
+    TRAINING_EXPORT = "TRAINING_EXPORT"
+    TRAINING_READ = "TRAINING_READ"
+    TRAINING_DROP = "TRAINING_DROP"
+    ADAPTER_TRAIN = "ADAPTER_TRAIN"
+    ADAPTER_JUDGE = "ADAPTER_JUDGE"
+    ADAPTER_ACTIVATE = "ADAPTER_ACTIVATE"
+    ADAPTER_RETIRE = "ADAPTER_RETIRE"
+    ADAPTER_STALE = "ADAPTER_STALE"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
@@ -368,6 +376,46 @@ class ImportState(TextChoices):
     CANCELLED = "cancelled"
     FAILED = "failed"
     DISCARDED = "discarded"
+
+
+class TrainingFile(TextChoices):
+    """The files of a training data set, as TRL reads them; `evaluation` asks again in other words."""
+
+    SFT = "sft"
+    PREFERENCE = "preference"
+    EVALUATION = "evaluation"
+
+
+class TrainingOrigin(TextChoices):
+    """What a line of a training data set is made of."""
+
+    DIALOGUE = "dialogue", "a question and an answer that was marked as useful"
+    MEMORY = "memory", "a pinned or important memory, a fact, or one that was marked as useful"
+    SUPERSESSION = "supersession", "a memory and the one that holds in its place"
+    CORRECTION = "correction", "what a memory says, and what it said before it was corrected"
+
+
+class TrainingState(TextChoices):
+    """As its job stands; `stale`: a memory of it is not as it was; `dropped`: its files were deleted."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    STALE = "stale"
+    DROPPED = "dropped"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+class AdapterState(TextChoices):
+    """`candidate`: it passed the evaluation; `refused`: it did not; `stale`: it has learnt what holds no longer."""
+
+    TRAINING = "training"
+    CANDIDATE = "candidate"
+    ACTIVE = "active"
+    REFUSED = "refused"
+    STALE = "stale"
+    RETIRED = "retired"
 
 
 class BulkChangeVerb(TextChoices):
@@ -727,6 +775,7 @@ class ErrorCode(TextChoices):
     TOO_MANY_STREAMS = "too_many_streams", "the key has as many streams open as it may"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer"
     PARSER_UNAVAILABLE = "parser_unavailable", "the server lacks the parser, or the OCR, that the file needs"
+    ADAPTER_SERVER_UNAVAILABLE = "adapter_server_unavailable", "a server that adapters are loaded into does not answer"
     ISSUER_UNAVAILABLE = "issuer_unavailable", "the issuer of OAuth tokens does not say what its keys are"
     ERASURE_LEDGER_UNAVAILABLE = "erasure_ledger_unavailable", "the erasure ledger cannot be written"
 

@@ -190,6 +190,7 @@ KNOBS: tuple[Knob, ...] = (
         _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),
         choices=("off", "facts"),
     ),
+    _knob("training.consent", False, _("memories may be exported to train models on, and adapters made of them.")),
     _knob("ttl_days", 0, _("age at which a memory expires, used or not; 0: never."), **_DAYS),
     _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
     _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),

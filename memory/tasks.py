@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory import caller, tracing
-from memory.enums import ActivationEngine, PromptForm
+from memory.enums import ActivationEngine, AdapterState, PromptForm
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
@@ -46,6 +46,9 @@ from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
 from memory.services.tenancy import idempotency
+from memory.services.training import export as training_export
+from memory.services.training import follow as training_follow
+from memory.services.training import train as training_train
 from memory.services.usage import calls
 from memory.services.webhooks import log as webhook_log
 from memory.types import Scope
@@ -400,3 +403,32 @@ def back_up() -> int:
 def request_backup() -> bool:
     """Queues a scheduled backup when one is due; whether it did."""
     return scheduled_backups.request_due(now=timezone.now())
+
+
+@job
+def export_training(namespace_id: int, dataset_id: str) -> int:
+    """Makes a data set to train on, and asks for the adapter that waits for it; returns how many memories it has."""
+    made = training_export.make_dataset(namespace_id=namespace_id, dataset_id=uuid.UUID(dataset_id), now=timezone.now)
+    if made is None:
+        return 0
+    training_follow.start_rebuilt(made, now=timezone.now())
+    return int(made.manifest.get("memories", 0))
+
+
+@job
+def train_adapter(namespace_id: int, adapter_id: str) -> int:
+    """Trains an adapter; returns 1 when it may be activated."""
+    trained = training_train.train(namespace_id=namespace_id, adapter_id=uuid.UUID(adapter_id), now=timezone.now)
+    return int(trained is not None and trained.state == AdapterState.CANDIDATE)
+
+
+@job
+def follow_training() -> int:
+    """Takes adapters out of use that have learnt what holds no longer; returns how many became stale."""
+    return training_follow.follow(now=timezone.now())
+
+
+@job
+def forget_training_files() -> int:
+    """Deletes the files of old data sets; returns of how many."""
+    return training_follow.forget(now=timezone.now())

@@ -689,6 +689,50 @@ MEMOS_ACTIVATION_MODEL = env.text(
     "file. Needs requirements-activation.txt. Empty: that engine is off.",
 )
 
+# --- Adapters ----------------------------------------------------------------------------------------------------
+env.section("Adapters")
+MEMOS_ADAPTERS_DIR = env.text(
+    "MEMOS_ADAPTERS_DIR",
+    str(MEMOS_DATA_DIR / "adapters"),
+    "Folder of adapters that were trained; every process of MemOS, and the servers that load them, see it under this "
+    "path.",
+    shown="`adapters` in the data folder",
+)
+MEMOS_ADAPTER_BASE_MODEL = env.text(
+    "MEMOS_ADAPTER_BASE_MODEL",
+    "",
+    "The model that adapters are trained on: a folder in the layout of transformers (safetensors), or a GGUF file. "
+    "Empty: none is trained.",
+)
+MEMOS_TRAINER_PYTHON = env.text(
+    "MEMOS_TRAINER_PYTHON",
+    "",
+    "Python that has what requirements-train.txt names (`make install-train` makes one). Empty: MemOS's own.",
+)
+MEMOS_TRAINING_SECONDS = env.integer(
+    "MEMOS_TRAINING_SECONDS",
+    21_600,
+    "Seconds after which the training of an adapter is stopped. It keeps one worker busy meanwhile.",
+    minimum=10,
+    maximum=604_800,
+)
+MEMOS_TRAINING_KEEP_DAYS = env.integer(
+    "MEMOS_TRAINING_KEEP_DAYS",
+    30,
+    "Days after which the files of a training export are deleted.",
+    minimum=1,
+    maximum=3650,
+)
+MEMOS_ADAPTER_SERVERS = env.words(
+    "MEMOS_ADAPTER_SERVERS",
+    "",
+    "Addresses of servers with vLLM's routes that active adapters are loaded into. No others are spoken to; best "
+    "on the machine itself or a network of its own.",
+)
+MEMOS_ADAPTER_SERVER_KEY = env.text(
+    "MEMOS_ADAPTER_SERVER_KEY", "", "Sent to these servers as a bearer token. Empty: none.", secret=True
+)
+
 # --- Console -----------------------------------------------------------------------------------------------------
 env.section("Console")
 MEMOS_REQUEST_LOG = env.integer(

@@ -58,6 +58,7 @@ SELECT create_reference_table('memory_procedure');
 -- Rows of a tenant: those of one namespace are on one node, whatever their table.
 SELECT create_distributed_table('memory_memory', 'namespace_id');
 SELECT create_distributed_table('memory_activationcache', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_adapter', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditlog', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditwords', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_bulkchange', 'namespace_id', colocate_with => 'memory_memory');
@@ -107,6 +108,9 @@ SELECT create_distributed_table('memory_requestminute', 'namespace_id', colocate
 SELECT create_distributed_table('memory_retiredstatement', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_session', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_stalesource', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingdataset', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingpart', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingsource', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_unsurepair', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usageday', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usagereservation', 'namespace_id', colocate_with => 'memory_memory');

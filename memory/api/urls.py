@@ -9,6 +9,7 @@ from memory.api.mcp.view import McpViewSet
 from memory.api.mem0 import urls as mem0
 from memory.api.views import health
 from memory.api.views.activation import ActivationViewSet
+from memory.api.views.adapters import AdapterViewSet
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
@@ -34,6 +35,7 @@ from memory.api.views.query import QueryViewSet
 from memory.api.views.retrieval import RetrievalViewSet
 from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
+from memory.api.views.training import TrainingExportViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.users import UserViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -61,6 +63,16 @@ urlpatterns = [
     path("v1/imports", ImportViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/imports/<uuid:import_id>", ImportViewSet.as_view({"get": "retrieve"})),
     path("v1/imports/<uuid:import_id>/cancel", ImportViewSet.as_view({"post": "cancel"})),
+    path("v1/exports/training", TrainingExportViewSet.as_view({"post": "create", "get": "list"})),
+    path(
+        "v1/exports/training/<uuid:dataset_id>",
+        TrainingExportViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+    path("v1/exports/training/<uuid:dataset_id>/<str:file>", TrainingExportViewSet.as_view({"get": "read_file"})),
+    path("v1/adapters", AdapterViewSet.as_view({"post": "create", "get": "list"})),
+    path("v1/adapters/<uuid:adapter_id>", AdapterViewSet.as_view({"get": "retrieve"})),
+    path("v1/adapters/<uuid:adapter_id>/activate", AdapterViewSet.as_view({"post": "activate"})),
+    path("v1/adapters/<uuid:adapter_id>/retire", AdapterViewSet.as_view({"post": "retire"})),
     path("v1/memories/export", MemoryExportViewSet.as_view({"get": "list"})),
     path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
     path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),

@@ -38,6 +38,7 @@ class Policy:
     index: str
     collapse_duplicates: bool
     extract: str
+    training_consent: bool
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -69,6 +70,7 @@ class Policy:
             index=values["index"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
+            training_consent=values["training.consent"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

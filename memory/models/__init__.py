@@ -33,6 +33,7 @@ from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
 from memory.models.user import User, UserErasure, UserNamespace
@@ -41,6 +42,7 @@ from memory.models.webhook import Webhook, WebhookDelivery
 __all__ = [
     "HOLDS_ON",
     "ActivationCache",
+    "Adapter",
     "ApiKey",
     "AuditLog",
     "AuditSeal",
@@ -97,6 +99,9 @@ __all__ = [
     "RetiredStatement",
     "Session",
     "StaleSource",
+    "TrainingDataset",
+    "TrainingPart",
+    "TrainingSource",
     "UnsurePair",
     "UpkeepMark",
     "UsageDay",

@@ -53,6 +53,7 @@ class Lock(Enum):
     ERASURE = "erasure:"
     ACTIVATION = "activation:"
     EVALUATION = "evaluation:"
+    ADAPTER = "adapter:"
 
 
 @contextmanager

@@ -43,6 +43,7 @@ LABELS: dict[str, Words] = {
     "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
     "decay.half_life_days.fact": gettext_lazy("Half-life of facts"),
     "extract": gettext_lazy("Facts from turns"),
+    "training.consent": gettext_lazy("Consent to training"),
     "ttl_days": gettext_lazy("Time to live"),
     "retention.packs_days": gettext_lazy("Context packs are kept"),
     "retention.evaluation_days": gettext_lazy("Evaluations are kept"),
@@ -85,6 +86,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("When summaries are made"), ("summary.",)),
     (gettext_lazy("Which language models serve"), ("models.",)),
     (gettext_lazy("What is read in turns"), ("extract",)),
+    (gettext_lazy("What models may learn"), ("training.",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
     (gettext_lazy("What models may cost"), ("budget.",)),
 )

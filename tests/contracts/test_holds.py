@@ -55,6 +55,7 @@ ERASED = "what hangs on memories that the erasure deletes, in the transaction in
 DERIVED = "made of memories, and made again"
 MARKED = "a link or a mark that words hold no longer; no text changes, and it can be undone"
 ELSEWHERE = "no row of a tenant's memories"
+ADAPTER = "the state of an adapter"
 HARMLESS = {
     "memory/schedules.py:ensure_schedules": ELSEWHERE,
     "memory/services/backup/restore.py:_END_LOGINS": ELSEWHERE,
@@ -76,6 +77,7 @@ HARMLESS = {
     "memory/services/erasure/run.py:_clear_batch": "takes what is held out of the erasure",
     "memory/services/erasure/holders.py:HOLDERS": ERASED,
     "memory/services/erasure/holders.py:_CLEAR_ASKED": ERASED,
+    "memory/services/erasure/holders.py:_CLEAR_PARTS": ERASED,
     "memory/services/erasure/holders.py:_clear_judgements": ERASED,
     "memory/services/erasure/holders.py:_delete_in_order": ERASED,
     "memory/services/erasure/holders.py:_of_a_memory": ERASED,
@@ -147,6 +149,13 @@ HARMLESS = {
     "memory/services/activation/engines.py:write": "a file that holds another's prompt",
     "memory/services/activation/erased.py:forget_folder": DERIVED,
     "memory/services/activation/upkeep.py:_delete_unknown": "files that no row names",
+    "memory/services/training/datasets.py:drop_dataset": "copies of texts in a data set; the memories stay",
+    "memory/services/training/follow.py:forget": "copies of texts in a data set; the memories stay",
+    "memory/services/training/follow.py:_end": ADAPTER,
+    "memory/services/training/serving.py:_mark_active": ADAPTER,
+    "memory/services/training/serving.py:retire": ADAPTER,
+    "memory/services/training/train.py:_refuse": ADAPTER,
+    "memory/services/training/train.py:_register": ADAPTER,
     "memory/services/webhooks/log.py:replay_delivery": ELSEWHERE,
     "memory/services/webhooks/log.py:replay_failed": ELSEWHERE,
     "memory/services/usage/budgets.py:give_back": ELSEWHERE,

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import ActivationCache, AuditLog, Entity, Job
+from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
@@ -20,7 +20,7 @@ from memory.services.projection import fit
 from memory.services.recall import probe
 from memory.services.tenancy import users
 from memory.services.webhooks import endpoints
-from memory.types import system_access
+from memory.types import Scope, system_access
 from ops import urls
 from tests.ops.conftest import NOW, World
 from tests.ops.test_evaluation_page import measured
@@ -35,6 +35,15 @@ PARAMETERS = {
 IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_rest", "decay_what_if",
                 "map", "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
                 "namespaces"}  # fmt: skip
+
+
+def trained(scope: Scope) -> dict[str, Any]:
+    """A data set and an adapter, neither of which is made yet."""
+    dataset = TrainingDataset.objects.create(namespace_id=scope.namespace_id, created_at=NOW)
+    adapter = Adapter.objects.create(
+        namespace_id=scope.namespace_id, name="style", dataset_id=dataset.id, created_at=NOW
+    )
+    return {"dataset_id": dataset.id, "adapter_id": adapter.id}
 
 
 def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -80,6 +89,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
             file="memos-0.slot",
             created_at=NOW,
         ).pk,
+        **trained(world.harbour),
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

@@ -55,6 +55,8 @@ READ_FILE = Kind("read_document_file")
 CHANGE_MEMORIES = Kind("change_memories", priority=JobPriority.BULK)
 IMPORT = Kind("import_memories", priority=JobPriority.BULK)
 BUILD_ACTIVATION = Kind("build_activation")
+EXPORT_TRAINING = Kind("export_training")
+TRAIN_ADAPTER = Kind("train_adapter")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 
