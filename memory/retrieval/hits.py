@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from memory.enums import LinkKind, MemoryState, Review
-from memory.kinds import IS_FACT_SQL
+from memory.kinds import IS_DERIVED_SQL
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
@@ -31,7 +31,7 @@ class Hit:
     `relevance` (0..1): how likely it is what the question looks for (`retrieval/relevance.py`).
     `restated_by`: the memories that say the same again and are not shown for that. `later`: what newer memories say in
     the place of words that still stand in it. `suspected`: it may try to steer its reader, and is to be shown as a
-    quotation. `sources`: the turns that it rests on, when it is a fact.
+    quotation. `sources`: the turns that it rests on, when it is a fact or a preference.
     """
 
     id: uuid.UUID
@@ -96,7 +96,7 @@ _LATER = """(
 )::text"""
 
 
-_SOURCES = f"""CASE WHEN {IS_FACT_SQL} THEN (
+_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} THEN (
     SELECT array_agg(s.other_id) FROM memory_memorylink s
     WHERE s.namespace_id = m.namespace_id AND s.memory_id = m.id AND s.kind = '{LinkKind.DERIVED_FROM.value}'
 ) END"""  # noqa: S608 - put together from constants
