@@ -6,6 +6,8 @@ from memory.enums import MemoryKind, Role
 
 # The chunks of a document stand in a session of their own, named by this and the document's id.
 SESSION_PREFIX = "document:"
+# The key of a preference's metadata that holds its attitude, object, scope and strength.
+PREFERENCE_KEY = "preference"
 # What is less important is talk that says little: an episode, the first to decay.
 EPISODE_BELOW = 0.40
 

@@ -37,6 +37,7 @@ class Policy:
     relevance_floor: float
     collapse_duplicates: bool
     extract: str
+    preferences: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -67,6 +68,7 @@ class Policy:
             relevance_floor=values["retrieval.relevance_floor"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
+            preferences=values["preferences"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

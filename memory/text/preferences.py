@@ -8,13 +8,16 @@ left out, for the turn is there to be found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memory.enums import Attitude
 from memory.text import preference_cues as cues
 from memory.text.analysis import FUNCTION_CHARACTERS, is_cjk, terms
+from memory.text.facts import Fact, check_fact
 from memory.text.sentences import is_question
+from memory.text.statements import Turn
 from memory.text.utterances import live_statements
 
 MAX_OBJECT_CHARS = 200
@@ -110,6 +113,24 @@ def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list
             continue
         found += _read_sentence(statement.text)
     return list({(one.attitude, one.key, one.scope): one for one in found}.values())[:MAX_PER_TURN]
+
+
+def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int, StatedPreference] | None:
+    """The preference that a language model read as `raw` (attitude, wanted, object, text, turn: a number from 1), with
+    the place of its turn; None unless the turn says it, by the rules that facts are checked by."""
+    text, about, place = raw.get("text"), raw.get("object"), raw.get("turn")
+    if not isinstance(text, str) or not isinstance(about, str) or not isinstance(place, int):
+        return None
+    if raw.get("attitude") not in Attitude.values or not 1 <= place <= len(turns) or not isinstance(raw.get("wanted"), bool):
+        return None
+    turn = turns[place - 1]
+    holder = turn.speaker or turn.role
+    spelt = {"holder": holder, "attribute": about.split()[0] if about.split() else "", "value": about, "text": text}
+    checked = check_fact({**spelt, "time": None, "turns": [place]}, turns, first_new=0)
+    if not isinstance(checked, Fact) or _ONCE.search(text.lower()) or _OVER.search(text.lower()):
+        return None
+    made = _make(Attitude(raw["attitude"]), text, about.lower(), cues.PLAIN, wanted=raw["wanted"])
+    return None if made is None else (place - 1, made)
 
 
 def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
