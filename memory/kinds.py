@@ -12,9 +12,7 @@ PREFERENCE_KEY = "preference"
 EPISODE_BELOW = 0.40
 
 
-def kind_of(
-    *, role: str, session: str, turn: int, importance: float, is_preference: bool = False
-) -> MemoryKind:
+def kind_of(*, role: str, session: str, turn: int, importance: float, is_preference: bool = False) -> MemoryKind:
     """The kind of a memory: what was read in turns and chunks have turns below 0, the former in the session of these."""
     if is_preference:
         return MemoryKind.PREFERENCE

@@ -38,10 +38,10 @@ from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
 from memory.services.monitoring import request_stats
-from memory.services.projection import fit
 from memory.services.preferences import due as preferences_due
 from memory.services.preferences import read as preferences_read
 from memory.services.preferences import store as preferences_store
+from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
 from memory.services.tenancy import idempotency

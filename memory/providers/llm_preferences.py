@@ -65,9 +65,7 @@ class LLMPreferenceReader:
             {"number": number, "speaker": turn.speaker or turn.role, "text": turn.text[:MAX_TURN_CHARS]}
             for number, turn in enumerate(turns, start=1)
         ]
-        said = self._chat.ask(
-            _INSTRUCTIONS, {"turns": told}, schema=PREFERENCES_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS
-        )
+        said = self._chat.ask(_INSTRUCTIONS, {"turns": told}, schema=PREFERENCES_SCHEMA, max_tokens=_MAX_ANSWER_TOKENS)
         preferences: list[dict[str, Any]] = said["preferences"]
         return preferences
 

@@ -30,10 +30,8 @@ def _cue(attitude: Attitude, pattern: str, strength: float = PLAIN, *, wanted: b
 
 
 _DEGREE = (
-    r"(?:(?:strongly|really|absolutely|completely|totally|strictly|generally|mostly|mainly|typically|usually|normally"
-    r"|often|also|just|actively|simply|highly|particularly|especially|truly|genuinely|still|very|much|rather|definitely"
-    r"|personally|honestly|tend[ ]to|try[ ](?:my[ ]best[ ])?to|deliberately|consistently|firmly|deeply|quite|pretty"
-    r"|extremely|always|so)[ ])*"
+    r"(?:(?!only\b|rarely\b|hardly\b|barely\b|apply\b|supply\b|rely\b|reply\b|fly\b|possibly\b|probably\b)"
+    r"(?:[a-z]{2,12}ly|often|also|just|still|very|much|rather|quite|pretty|always|so|tend[ ]to|try[ ](?:my[ ]best[ ])?to)[ ])*"
 )
 _ARTICLE = r"(?:an?|no|any|some|the)[ ](?:[a-z-]{2,14}[ ]){0,2}"
 _FAN = r"(?:an?[ ])?(?:[a-z-]{3,12}[ ])?(?:fan|lover)[ ]of"
@@ -43,7 +41,7 @@ ENGLISH: tuple[PreferenceCue, ...] = (
     _cue(
         Attitude.CONSTRAINT,
         rf"""am[ ]{_DEGREE}(?:allergic|intolerant)[ ]to\b
-        |(?:am|have)[ ]{_DEGREE}(?:an?[ ])?(?P<object>(?:[a-z-]{{2,14}}[ ]){{0,2}}?(?:intolerant|intolerance|allergy))\b(?![ ](?:to|against)\b)
+        |(?:am|have)[ ]{_DEGREE}(?:an?[ ])?(?P<object>(?:[a-z-]{{2,14}}[ ]){{0,5}}?(?:intolerant|intolerance|allergy))\b(?![ ](?:to|against)\b)
         |have[ ]{_ARTICLE}(?:allergy|intolerance|sensitivity)[ ](?:to|against)\b""",
         STRONG,
     ),
@@ -51,13 +49,13 @@ ENGLISH: tuple[PreferenceCue, ...] = (
         Attitude.CONSTRAINT,
         rf"""am[ ]{_DEGREE}(?:an?[ ])?(?P<object>(?:strict[ ])?(?:vegan|vegetarian|pescatarian|coeliac|celiac
         |teetotal(?:ler)?))\b(?![ -](?!(?:and|but|who|so|because|for|since|now)\b)[a-z])
-        |{_DEGREE}(?:follow|keep[ ]to|stick[ ]to|adhere[ ]to)[ ]an?[ ](?P<diet>(?:[a-z-]{{2,14}}[ ]){{1,3}}diet)\b""",
+        |am[ ]on[ ]an?[ ](?P<regimen>(?:[a-z-]{{2,14}}[ ]){{1,3}}diet)\b|{_DEGREE}(?:follow|keep[ ]to|stick[ ]to|adhere[ ]to)[ ]an?[ ](?P<diet>(?:[a-z-]{{2,14}}[ ]){{1,3}}diet)\b""",
         STRONG,
         wanted=True,
     ),
     _cue(
         Attitude.CONSTRAINT,
-        rf"""{_DEGREE}(?:insist[ ]on|(?:can[ ])?(?:only|exclusively)[ ](?:ever[ ])?(?:eat|drink|wear|watch|buy|use|read|fly|shop|play|order|consume
+        rf"""{_DEGREE}(?:insist[ ]on|only[ ](?:want|consider|enjoy|like|date)|(?:can[ ]|will[ ])?(?:only|exclusively|strictly|solely)[ ](?:ever[ ])?(?:eat|drink|wear|watch|buy|use|read|fly|shop|play|order|consume
         |drive|dine|stay[ ](?:in|at)|listen[ ]to))\b""",
         STRONG,
         wanted=True,
@@ -68,7 +66,7 @@ ENGLISH: tuple[PreferenceCue, ...] = (
         |(?:(?:have|need|must|prefer|like|choose)[ ](?:to[ ])?)?{_DEGREE}
         (?:avoid|(?:stay|keep|shy)[ ]away[ ]from|steer[ ]clear[ ]of|abstain[ ]from)
         |(?:can't|cannot|can[ ]not|must[ ]not|mustn't|am[ ]not[ ]allowed[ ]to)[ ](?:eat|drink|have|consume|digest
-        |tolerate|wear|smoke)
+        |tolerate|handle|wear|smoke)
         |never[ ](?:ever[ ])?(?:eat|drink|use|wear|watch|buy|stay[ ](?:in|at)|fly|drive|ride|read|play|smoke|consume
         |order|shop|travel|go[ ]to|listen[ ]to)
         |(?:don't|do[ ]not|no[ ]longer)[ ](?:ever[ ])?(?:eat|drink|wear|watch|smoke|consume|fly|read|buy|play|drive|use
@@ -77,8 +75,10 @@ ENGLISH: tuple[PreferenceCue, ...] = (
     ),
     _cue(
         Attitude.CONSTRAINT,
-        rf"""am[ ]{_DEGREE}(?:opposed[ ]to|against|afraid[ ]of|scared[ ]of|terrified[ ]of|averse[ ]to)\b
-        |have[ ]{_ARTICLE}(?:phobia|fear)[ ]of\b""",
+        rf"""am[ ]{_DEGREE}(?:opposed[ ]to|sensitive[ ]to|against|afraid[ ]of|scared[ ]of|terrified[ ]of|averse[ ]to)\b
+        |have[ ]{_ARTICLE}(?:phobia|fear)[ ]of\b
+        |have[ ]{_ARTICLE}(?:objections?[ ]to|bias[ ]against)\b|(?:will[ ]not|won't)[ ](?:ever[ ])?(?:eat|drink|wear|buy
+        |consider|watch)\b""",
     ),
     _cue(
         Attitude.DISLIKE,
@@ -90,17 +90,18 @@ ENGLISH: tuple[PreferenceCue, ...] = (
     _cue(
         Attitude.DISLIKE,
         rf"""{_DEGREE}{_NOT}[ ]{_DEGREE}(?:like|love|enjoy|care[ ]for)\b
-        |am[ ](?:not|no)[ ]{_DEGREE}(?:{_FAN}|fond[ ]of|into|keen[ ]on|interested[ ]in|comfortable[ ](?:with|around))\b
+        |am[ ]{_DEGREE}uninterested[ ]in\b|am[ ](?:not|no)[ ]{_DEGREE}(?:{_FAN}|fond[ ]of|into|keen[ ]on|interested[ ]in|comfortable[ ](?:with|around))\b
         |have[ ](?:no|little|zero)[ ](?:interest[ ]in|patience[ ]for|taste[ ]for)\b
         |{_DEGREE}prefer[ ]not\b|would[ ](?:always[ ])?rather[ ]not\b
         |(?:am|feel|get)[ ]{_DEGREE}(?:uncomfortable|uneasy|anxious|bored|annoyed|irritated|put[ ]off|turned[ ]off
-        |overwhelmed|stressed|distracted)[ ](?:with|in|around|by|at|on)\b""",
+        |overwhelmed|stressed|distracted)[ ](?:with|in|around|by|at|on|(?=[a-z]{3, 12}ing\b))\b""",
     ),
     _cue(
         Attitude.LIKE,
         rf"""{_DEGREE}(?:love|adore)\b(?![ ]to[ ](?:hear|see|know|say|think))
         |am[ ]{_DEGREE}(?:an?[ ])?(?:huge|big|massive|passionate|devoted|die-hard|avid)[ ](?:fan|lover)[ ]of\b
-        |am[ ]{_DEGREE}(?:passionate|crazy|mad)[ ]about\b|have[ ]{_ARTICLE}passion[ ]for\b""",
+        |am[ ]{_DEGREE}(?:passionate|crazy|mad)[ ]about\b|am[ ]{_DEGREE}fascinated[ ]by\b|have[ ]{_ARTICLE}passion[ ]for\b
+        |(?:strongly|firmly)[ ]believe[ ]in\b""",
         STRONG,
         wanted=True,
     ),
@@ -221,6 +222,9 @@ CHINESE: tuple[PreferenceCue, ...] = (
         wanted=True,
     ),
 )
+# What is done regularly: of words before the verb, and of verbs.
+REGULARLY_ZH = re.compile(r"平时|一般|通常|向来")
+ACTS_ZH = re.compile(r"[吃喝穿坐住看听玩用跑睡起买骑走点](?![了过])")
 FAVOURITE_ZH = re.compile(
     r"我最(?:喜欢|爱)的(?P<topic>[^，。；！？\s]{1,10}?)(?:一直|始终)?是(?P<object>[^不，。；！？][^，。；！？]{0,30})"
 )

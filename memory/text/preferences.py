@@ -26,10 +26,12 @@ MAX_PER_TURN = 8
 MAX_TURN_CHARS = 2_000
 _MAX_CLAUSES = 12
 _LEAST_CLAUSE_CHARS = 3
+# So many characters behind "I" a supposition is about what the speaker does ("I might …", "I think I could …").
+_BESIDE_SUBJECT = 12
 
 # What makes of a turn a text to be worked on, or a part to be played: what stands in it nobody says of themselves.
 _MATERIAL = re.compile(
-    r"\b(?:translat\w*|rewrit\w*|rephras\w*|paraphras\w*|proofread\w*|grammar|spelling|punctuat\w*|summari[sz]e|role.?play\w*"
+    r"\b(?:translat\w*|rewrit\w*|rephras\w*|paraphras\w*|proofread\w*|grammar|spelling|punctuat\w*|summari[sz]e|role.?play(?! games?| elements?|ing games?|ing$|ing[.,])\w*"
     r"|pretend\w*|imagine|hypothetical\w*|act(?:ing)? as|you are an?|lyrics|poem|screenplay|monologue"
     r"|(?:my|a|the) (?:novel|story|character|script)|character (?:who|named|says|in)|persona|subject line|fill in"
     r"|write (?:me )?(?:an?|the|about)|draft (?:an?|the)|(?:this|following|sample|example) sentence|in the (?:film|movie|book|song|story|show|play))\b"
@@ -41,8 +43,13 @@ _SUPPOSED = re.compile(
     r"|wonder\w*|dream\w*|whether|as though|as if|what if|say that|kidding|joking|joke|sarcas\w*|guess|suspect)\b"
     r"|如果|要是|假如|假设|万一|要不是|也许|可能|大概|或许|说不定|好像|似乎|但愿|希望|想象|梦|是否|开玩笑|逗你|骗你|才怪"
 )
+# These take back what stands before them as well.
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|probably|kidding|joking|joke|sarcas\w*|i guess|i suppose|in a dream)\b"
+    r"|要不是|也许|大概|或许|说不定|开玩笑|逗你|骗你|才怪|梦"
+)
 _HEARSAY = re.compile(
-    r"\b(?:says?|said|tells?|told|claims?|claimed|thinks?|thought|believes?|assumes?|assumed|asks?|asked|wrote|writes"
+    r"\b(?:says?|said|tells?|told|claims?|claimed|thinks?|thought|believes|assumes?|assumed|asks?|asked|wrote|writes"
     r"|heard|according to|insists? that|pretends?|used to|accus\w*|quot\w*|reads?:|signed|posted|commented|texted)\b"
     r"|他说|她说|他们说|她们说|人说|妈说|爸说|说过|听说|据说|告诉|问我|说我|以为|认为我|觉得我|传言|名言|常说|写道|写着"
 )
@@ -54,18 +61,18 @@ _ONCE = re.compile(
 )
 _OVER = re.compile(
     r"\b(?:used to|previously|formerly|back then|back when|when i was|as a (?:kid|child|student|teenager)|in the past|in my (?:childhood|youth|twenties)"
-    r"|years ago|once upon|at first|in (?:19|20)\d\d|not any ?more|any ?more|any longer)\b"
+    r"|once upon|at first|not any ?more|any ?more|any longer)\b"
     r"|以前|之前|曾经?|原来|原先|本来|小时候|过去|当时|那时候?|当年|从前|上(?:大学|高中|初中|小学|学)(?:的时候|时)|年轻时"
 )
 _NO_MORE = re.compile(r"\b(?:any ?more|any longer)\b")
 _SOMETHING = re.compile(
     r"(?:it|this|that|these|those|them|him|her|you|us|me|one|ones|there|so|the (?:first|second|third|last|other|former"
-    r"|latter|idea|sound|look|way|fact|one|new|option)|what|how|where|who|why|option \w|my|your|his|our|their|and|or|but|when i was)\b"
+    r"|latter|way|fact|one|new|option|(?:idea|sound|look|thought)(?! of (?!that|it|this)))|what|how|where|who|why|option \w|my|your|his|our|their|and|or|but|when i was)\b"
     r"|[这那它你您他她该此]|我的|我们|的(?:[人书歌]|是)|上一个|前者|后者|第[一二三]"
 )
 _OF_OTHERS = re.compile(r"\b(?:you|your|yours|he|she|his|hers|they)\b|[你您他她]")
 _JEST = re.compile(
-    r"\b(?:yeah,? right|as if|not!|just love (?:waiting|being|getting|when|how)|oh,? (?:great|wonderful|perfect)|jk|lol|/s)\b|🙄|😏|才怪",
+    r"\b(?:yeah,? right|as if|not!|just love (?:waiting|being|getting|when|how)|oh,? (?:great|wonderful|perfect)|jk|(?:just |only )?(?:kidding|joking))\b|\s/s\b|🙄|😏|才怪|开玩笑|逗你|骗你",
     re.IGNORECASE,
 )
 _QUOTE = re.compile(r"[\"“”「」『』«»„]|(?<!\w)['‘](?=\w)(?=[^'’]*['’](?!\w))")
@@ -80,7 +87,9 @@ _REASON = re.compile(
 )
 _AGAINST = re.compile(r" (?:over|rather than|instead of|more than|to) (?=[a-z])|(?:而不是|胜过|多过|，不要)")
 _EDGES = " \t.!?,;:…-–—。！？，；：、~～)）(（"
-_FILLING = frozenset(terms("very really much any some all a the kind kinds type types sort of thing things especially lot"))
+_FILLING = frozenset(
+    terms("very really much any some all a the kind kinds type types sort of thing things especially lot")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class StatedPreference:
 def read_preferences(text: str, retired: Sequence[tuple[int, int]] = ()) -> list[StatedPreference]:
     """The preferences that a turn states of its speaker, in order, without the statements at `retired`; most turns
     have none."""
-    if len(text) > MAX_TURN_CHARS or _MATERIAL.search(text):
+    if len(text) > MAX_TURN_CHARS or _MATERIAL.search(text) or _JEST.search(text):
         return []
     found: list[StatedPreference] = []
     for statement in live_statements(text, retired):
@@ -121,7 +130,11 @@ def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int
     text, about, place = raw.get("text"), raw.get("object"), raw.get("turn")
     if not isinstance(text, str) or not isinstance(about, str) or not isinstance(place, int):
         return None
-    if raw.get("attitude") not in Attitude.values or not 1 <= place <= len(turns) or not isinstance(raw.get("wanted"), bool):
+    if (
+        raw.get("attitude") not in Attitude.values
+        or not 1 <= place <= len(turns)
+        or not isinstance(raw.get("wanted"), bool)
+    ):
         return None
     turn = turns[place - 1]
     holder = turn.speaker or turn.role
@@ -135,7 +148,7 @@ def check_preference(raw: Mapping[str, Any], turns: Sequence[Turn]) -> tuple[int
 
 def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
     plain = sentence.replace("’", "'")
-    if _QUOTE.search(plain) or _JEST.search(plain):
+    if _QUOTE.search(plain):
         return
     chinese = any(map(is_cjk, plain))
     lowered = plain.lower()
@@ -150,7 +163,7 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
             return
         start = begins
         one = _read_clause(clause.strip(_EDGES), words, chinese=chinese, continues=subject_told)
-        subject_told = subject_told or one is not None
+        subject_told = subject_told or one is not None or clause.startswith(("i ", "i'm "))
         if one is not None:
             yield one
 
@@ -158,8 +171,10 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
 def _is_heard(clause: str) -> bool:
     before = cues.ENGLISH_SUBJECT.search(clause)
     supposed = _SUPPOSED.search(clause)
-    # A condition behind what is said narrows it: "I avoid restaurants if they are loud".
-    if supposed and not (supposed.group() in ("if", "unless") and before and before.start() < supposed.start()):
+    # What is supposed behind what is said narrows it: "I avoid restaurants if they are loud".
+    if supposed and not (before and before.end() + _BESIDE_SUBJECT < supposed.start()):
+        return True
+    if _UNSURE.search(clause):
         return True
     return _HEARSAY.search(clause) is not None
 
@@ -172,7 +187,9 @@ def _read_clause(clause: str, words: str, *, chinese: bool, continues: bool) -> 
     no_more = _NO_MORE.search(clause)
     if over and not no_more:
         return None
-    return (_read_chinese if chinese else _read_english)(clause, words, continues=continues, no_more=no_more is not None)
+    return (_read_chinese if chinese else _read_english)(
+        clause, words, continues=continues, no_more=no_more is not None
+    )
 
 
 def _read_english(clause: str, words: str, *, continues: bool, no_more: bool) -> StatedPreference | None:
@@ -209,12 +226,13 @@ def _read_chinese(clause: str, words: str, *, continues: bool, no_more: bool) ->
     if subject is None and not continues:
         return None
     behind = clause[subject.end() if subject else at :]
-    return _match(cues.CHINESE, behind, words, no_more=no_more)
+    found = _match(cues.CHINESE, behind, words, no_more=no_more)
+    if found is None and cues.REGULARLY_ZH.search(clause[: len(clause) - len(behind)]) and cues.ACTS_ZH.match(behind):
+        return _make(Attitude.HABIT, words, behind, cues.MILD, wanted=True)
+    return found
 
 
-def _match(
-    among: Sequence[cues.PreferenceCue], behind: str, words: str, *, no_more: bool
-) -> StatedPreference | None:
+def _match(among: Sequence[cues.PreferenceCue], behind: str, words: str, *, no_more: bool) -> StatedPreference | None:
     for cue in among:
         match = cue.pattern.match(behind)
         if match is None:
@@ -237,21 +255,22 @@ def _make(
 ) -> StatedPreference | None:
     """The preference, unless what it is about is nothing in general."""
     said = re.sub(r"^to (?=[a-z])|[ ,](?:and|but|so|or)$", "", said.strip(_EDGES)).strip(_EDGES)
-    scope = _SCOPE.search(said) or (None if whole else _SCOPE.search(words.lower()))
+    general = re.match(r"(?:it )?when(?:ever)? ", said)
+    scope = None if general else _SCOPE.search(said) or (None if whole else _SCOPE.search(words.lower()))
     about = _REASON.sub("", said).strip(_EDGES)
     if scope and scope.group() in about and about != scope.group():
         about = about.replace(scope.group(), "").strip(_EDGES)
-    if not whole and re.match(r"(?:it )?when(?:ever)? ", about):
+    if general:
         about = re.sub(r"^it ", "", about)
     elif not about or _SOMETHING.match(about) or _OF_OTHERS.search(about):
         return None
     key = _key(_AGAINST.split(about)[0]) if wanted else _key(about)
     if not key or len(about) > MAX_OBJECT_CHARS:
         return None
-    return StatedPreference(attitude, words, about, scope.group() if scope else "", strength, wanted, key, topic.strip())
+    return StatedPreference(
+        attitude, words, about, scope.group() if scope else "", strength, wanted, key, topic.strip()
+    )
 
 
 def _key(about: str) -> frozenset[str]:
-    return frozenset(
-        term for term in terms(about) if term not in _FILLING and term not in FUNCTION_CHARACTERS
-    )
+    return frozenset(term for term in terms(about) if term not in _FILLING and term not in FUNCTION_CHARACTERS)

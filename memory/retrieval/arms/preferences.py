@@ -31,12 +31,17 @@ WITH near AS MATERIALIZED (
       AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity'))
       AND v.model_id = %(model_id)s AND v.searchable {{narrowing}}
     ORDER BY distance, v.memory_id LIMIT %(compared)s
+), resting AS MATERIALIZED (
+    SELECT l.memory_id, l.other_id FROM memory_memorylink l
+    WHERE l.namespace_id = %(namespace_id)s AND l.memory_id IN (SELECT memory_id FROM near)
+      AND l.kind = '{LinkKind.DERIVED_FROM.value}'
 )
-SELECT near.memory_id::text, 1 - near.distance, near.embedding,
-       (SELECT array_agg(l.other_id::text) FROM memory_memorylink l
-        WHERE l.namespace_id = %(namespace_id)s AND l.memory_id = near.memory_id
-          AND l.kind = '{LinkKind.DERIVED_FROM.value}')
-FROM near ORDER BY near.distance, near.memory_id
+SELECT memory_id::text, memory_id::text, 1 - distance, embedding FROM near
+UNION ALL
+SELECT r.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding
+FROM resting r
+JOIN memory_memoryvector v ON v.namespace_id = %(namespace_id)s AND v.memory_id = r.other_id
+WHERE v.model_id = %(model_id)s AND v.searchable
 """  # noqa: S608 - put together of constants
 
 
@@ -57,13 +62,18 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
     rows = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
     if not rows:
         return {}
-    vectors = np.stack([np.frombuffer(row[2], ">f2", offset=4) for row in rows]).astype(np.float32)
-    near = take_generality(np.array([row[1] for row in rows]), vectors, question.requests)
+    vectors = np.stack([np.frombuffer(row[3], ">f2", offset=4) for row in rows]).astype(np.float32)
+    near = take_generality(np.array([row[2] for row in rows]), vectors, question.requests)
+    best: dict[str, float] = {}
+    members: dict[str, set[str]] = {}
+    for (preference, memory_id, *_), value in zip(rows, near.tolist(), strict=True):
+        best[preference] = max(value, best.get(preference, -1.0))
+        members.setdefault(preference, set()).add(memory_id)
     matched: dict[str, float] = {}
-    for place in np.argsort(-near, kind="stable")[:MOST].tolist():
-        if near[place] <= LEAST:
+    for preference in sorted(best, key=lambda one: (-best[one], one))[:MOST]:
+        worth = min(1.0, (best[preference] - LEAST) / (FULL - LEAST))
+        if worth <= 0:
             break
-        worth = min(1.0, float(near[place] - LEAST) / (FULL - LEAST))
-        for memory_id in (rows[place][0], *(rows[place][3] or ())):
+        for memory_id in members[preference]:
             matched[memory_id] = max(worth, matched.get(memory_id, 0.0))
     return matched

@@ -21,13 +21,13 @@ from memory.errors import Conflict, NotFound
 from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.memory import spans_of
 from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import retire, usage
 from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memories, store_change
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
-from memory.models.memory import spans_of
 from memory.text.facts import is_still_told
 from memory.text.preferences import read_preferences
 from memory.types import Scope, system_access
