@@ -13,7 +13,7 @@ EPISODE_BELOW = 0.40
 
 
 def kind_of(*, role: str, session: str, turn: int, importance: float, is_preference: bool = False) -> MemoryKind:
-    """The kind of a memory: what was read in turns and chunks have turns below 0, the former in the session of these."""
+    """The kind of a memory. Chunks and what was read in turns have turns below 0, the latter in their session."""
     if is_preference:
         return MemoryKind.PREFERENCE
     if turn < 0:

@@ -74,9 +74,9 @@ class Memory(ScopedRow):
     """One remembered turn, one chunk of a document, or one fact or preference that was read in turns.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order (that of a chunk, a fact and a preference is below 0). `context` is what the text stands under (a chunk's
-    headings): no part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts
-    them with repeats.
+    gaps and in commit order (that of a chunk, a fact and a preference is below 0). `is_preference` tells a preference
+    from a fact. `context` is what the text stands under (a chunk's headings): no part of it, but embedded and indexed
+    with it. `terms` are its distinct index terms and `length` counts them with repeats.
 
     It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
     told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`

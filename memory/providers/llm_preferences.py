@@ -39,8 +39,8 @@ PREFERENCES_SCHEMA: Final[dict[str, Any]] = {
     "additionalProperties": False,
 }
 _INSTRUCTIONS = (
-    'You read turns of a conversation and answer one JSON object {"preferences": [...]} with what their speakers say of '
-    f"themselves that they like, dislike, cannot have, or usually do, at most {MAX_PREFERENCES}. Each is "
+    'You read turns of a conversation and answer one JSON object {"preferences": [...]} with what their speakers say '
+    f"of themselves that they like, dislike, cannot have, or usually do, at most {MAX_PREFERENCES}. Each is "
     '{"attitude": like, dislike, constraint or habit, "wanted": whether they want it or keep away from it, "object": '
     'what it is, in the words of the turn, "text": one sentence that says so and names the speaker, in the words and '
     'the language of the turn, "turn": the number of the turn}. Nothing that is only asked, supposed, wished, joked '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -116,22 +117,24 @@ def read(
         parameters |= question.predicate.parameters
     statement = _PLACES.format(narrowing=narrowing)
     [row] = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
-    return _places(question, row, cosines, bm25, mentions, preferences)
+    return _places(question, row, _Values(cosines, bm25, mentions, preferences))
 
 
-def _places(
-    question: Question,
-    row: tuple,
-    cosines: Mapping[str, float],
-    bm25: Mapping[str, float],
-    mentions: Mapping[str, float],
-    preferences: Mapping[str, float],
-) -> Places:
+class _Values(NamedTuple):
+    """What is known of the candidates by id, as of `read`."""
+
+    cosines: Mapping[str, float]
+    bm25: Mapping[str, float]
+    mentions: Mapping[str, float]
+    preferences: Mapping[str, float]
+
+
+def _places(question: Question, row: tuple, values: _Values) -> Places:
     """From packed columns: big-endian, as PostgreSQL sends them; None where there is no row."""
     ids, sessions, speakers = (column or [] for column in row[:3])
     tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:8])
     compared, measured = row[8] or [], np.frombuffer(row[9] or b"", ">f8").tolist()
-    cosines = dict(zip(compared, measured, strict=True)) | dict(cosines)
+    cosines = dict(zip(compared, measured, strict=True)) | dict(values.cosines)
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
     agents = np.frombuffer(by_agent, bool)
@@ -144,9 +147,9 @@ def _places(
         ids,
         Candidates(
             cosine=np.array([cosines.get(one, 0.0) for one in ids], dtype=float),
-            bm25=np.array([bm25.get(one, 0.0) for one in ids], dtype=float),
-            mentions=np.array([mentions.get(one, 0.0) for one in ids], dtype=float),
-            preference=np.array([preferences.get(one, 0.0) for one in ids], dtype=float),
+            bm25=np.array([values.bm25.get(one, 0.0) for one in ids], dtype=float),
+            mentions=np.array([values.mentions.get(one, 0.0) for one in ids], dtype=float),
+            preference=np.array([values.preferences.get(one, 0.0) for one in ids], dtype=float),
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             voice=np.array(

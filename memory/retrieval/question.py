@@ -18,7 +18,7 @@ from memory.text.timespan import Span, asks_when, spans
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What kind of answer is wanted: a time, the newest of several, many memories, what the agent itself said, advice."""
+    """What is wanted: a time, the newest of several, many memories, what the agent itself said, advice."""
 
     when: bool = False
     recent: bool = False

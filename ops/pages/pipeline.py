@@ -217,6 +217,7 @@ def _describe_result(one: job_results.JobResult) -> str:
         "erasure": _("Erasure (%(what)s)"),
         "link": _("%(what)s another memory"),
         "fact": _("Fact %(what)s of “%(session)s”"),
+        "preference": _("Preference %(what)s of “%(session)s”"),
     }
     return words[one.kind] % {"what": one.what, "session": one.session}
 
@@ -224,8 +225,8 @@ def _describe_result(one: job_results.JobResult) -> str:
 def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
-    models = {"evaluation": "evaluationrun", "link": "memory", "fact": "memory", "erasure": "erasure"}
-    return row_link(user, models[one.kind], one.id)
+    models = {"evaluation": "evaluationrun", "erasure": "erasure"}
+    return row_link(user, models.get(one.kind, "memory"), one.id)
 
 
 def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[LinkedRow], int]:

@@ -41,6 +41,8 @@ LABELS: dict[str, Words] = {
     "decay.half_life_days.episode": gettext_lazy("Half-life of small talk"),
     "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
     "decay.half_life_days.fact": gettext_lazy("Half-life of facts"),
+    "decay.half_life_days.preference": gettext_lazy("Half-life of preferences"),
+    "preferences": gettext_lazy("Preferences from turns"),
     "extract": gettext_lazy("Facts from turns"),
     "ttl_days": gettext_lazy("Time to live"),
     "retention.packs_days": gettext_lazy("Context packs are kept"),
@@ -72,6 +74,8 @@ CHOICES: dict[str, Words] = {
     "day": gettext_lazy("A day"),
     "month": gettext_lazy("A month"),
     "facts": gettext_lazy("Read by a language model"),
+    "rules": gettext_lazy("Read by rules"),
+    "model": gettext_lazy("Read by rules and a language model"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -81,7 +85,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),
     (gettext_lazy("Which language models serve"), ("models.",)),
-    (gettext_lazy("What is read in turns"), ("extract",)),
+    (gettext_lazy("What is read in turns"), ("extract", "preferences")),
     (gettext_lazy("How much there may be"), ("quota.",)),
     (gettext_lazy("What models may cost"), ("budget.",)),
 )

@@ -39,7 +39,8 @@ def find(
 ) -> Found:
     """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
 
-    `preferences`: what those that are told say of the request. `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
+    `preferences`: what those that are told say of the request. `strong`: around so many of the best, by a first guess,
+    the turns of their sessions are candidates too.
     """
     size = len(columns)
     ranks: dict[str, dict[str, int]] = {}

@@ -264,8 +264,8 @@ class Columns:
         return rows[order], scores[order]
 
     def _by_time(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows that are alive and no preferences by session, turns apart from the rest, in the order in which things happened; a
-        number for the session and kind of each of them; and the place of each row among them."""
+        """The rows that are alive and no preferences by session, turns apart from the rest, in the order in which they
+        happened; a number for the session and kind of each of them; and the place of each row among them."""
         if self._places is None:
             rows = np.flatnonzero(self.alive & ~self.is_preference)
             parts = self.session[rows].astype(np.int64) * 2 + (self.turn[rows] < 0)

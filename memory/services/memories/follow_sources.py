@@ -1,4 +1,5 @@
-"""Has facts and preferences follow the turns that they rest on: what these no longer say leaves search with them, and comes back.
+"""Has facts and preferences follow the turns that they rest on: what these no longer say leaves search with them, and
+comes back.
 
 A fact holds while one turn that says all of it holds, or all those that say it together do. When they do not, what
 superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken back when the
