@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory.enums import Attitude
@@ -82,6 +82,8 @@ _SCOPE = re.compile(
     r"|in (?:the )?(?:mornings?|evenings?|afternoons?|summer|winter|public|restaurants|hotels|winters|summers)|before bed)\b"
     r"|(?:出差|旅行|旅游|在家|工作|上班|周末|晚上|早上|中午|夏天|冬天|在外面?|运动|睡前)(?:时候?|的时候)?"
 )
+# "When I travel, …": a clause that says when the next one applies.
+_CONDITION = re.compile(r"when(?:ever)? i [^,]{2,40}$|(?:on|during|at|for) [^,]{3,30}$|[^，]{0,10}(?:时候?|的时候)$")
 _REASON = re.compile(
     r",? (?:because|since|as|due to|owing to|so that|in order to|given)\b.*$|[，,]?(?:因为|由于|所以).*$", re.DOTALL
 )
@@ -154,18 +156,21 @@ def _read_sentence(sentence: str) -> Iterator[StatedPreference]:
     lowered = plain.lower()
     breaks = cues.CHINESE_BREAK if chinese else cues.ENGLISH_BREAK
     start, heard = 0, False
-    subject_told = False
+    subject_told, condition = False, ""
     for number, (end, begins) in enumerate([*(one.span() for one in breaks.finditer(lowered)), (len(lowered),) * 2]):
-        clause, words = lowered[start:end], plain[start:end].strip(_EDGES)
+        clause, words = lowered[start:end].strip(_EDGES), plain[start:end].strip(_EDGES)
         # What is supposed or told by others reaches to the end of its sentence.
         heard = heard or _is_heard(clause)
         if heard or number >= _MAX_CLAUSES:
             return
         start = begins
-        one = _read_clause(clause.strip(_EDGES), words, chinese=chinese, continues=subject_told)
+        one = _read_clause(clause, words, chinese=chinese, continues=subject_told)
         subject_told = subject_told or one is not None or clause.startswith(("i ", "i'm "))
+        if one is not None and condition and not one.scope:
+            one = replace(one, scope=condition.lower(), text=f"{condition}{'，' if chinese else ', '}{words}")
         if one is not None:
             yield one
+        condition = words if one is None and _CONDITION.match(clause) else ""
 
 
 def _is_heard(clause: str) -> bool:

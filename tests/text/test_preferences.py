@@ -53,12 +53,12 @@ def test_long_and_repeated_text_ends_soon_and_tells_little(text):
 
 
 class TestOfAModel:
-    TURNS = [Turn("1", "Crowds wear me out, so I never go to festivals.", "user", "Ana")]
+    TURNS = [Turn("1", "Loud music gives me a headache, I do not want it near me.", "user", "Ana")]
     SAID = {
         "attitude": "dislike",
         "wanted": False,
-        "object": "festivals",
-        "text": "Ana never goes to festivals.",
+        "object": "loud music",
+        "text": "Loud music gives Ana a headache.",
         "turn": 1,
     }
 
@@ -66,8 +66,8 @@ class TestOfAModel:
         "wrong",
         [
             {"turn": 2}, {"turn": 0}, {"turn": "1"}, {"attitude": "adores"}, {"wanted": "no"}, {"object": ""},
-            {"object": "sharks", "text": "Ana never goes near sharks."}, {"text": "Ana goes to festivals."},
-            {"text": None}, {"text": "Ben never goes to festivals."},
+            {"object": "sharks", "text": "Ana never goes near sharks."}, {"text": "Loud music gives Ana joy."},
+            {"text": None}, {"text": "Loud music gives Ben a headache."},
         ],
     )  # fmt: skip
     def test_what_the_turn_does_not_say_is_refused(self, wrong):
@@ -75,7 +75,7 @@ class TestOfAModel:
 
     def test_what_it_says_is_taken(self):
         place, one = check_preference(self.SAID, self.TURNS)
-        assert (place, one.object, one.wanted) == (0, "festivals", False)
+        assert (place, one.object, one.wanted) == (0, "loud music", False)
 
 
 @pytest.mark.parametrize(
