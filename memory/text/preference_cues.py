@@ -75,7 +75,7 @@ ENGLISH: tuple[PreferenceCue, ...] = (
     ),
     _cue(
         Attitude.CONSTRAINT,
-        rf"""am[ ]{_DEGREE}(?:opposed[ ]to|sensitive[ ]to|against|afraid[ ]of|scared[ ]of|terrified[ ]of|averse[ ]to)\b
+        rf"""am[ ]{_DEGREE}(?:opposed[ ]to|sensitive[ ]to|against(?![ ]the\b)|afraid[ ]of|scared[ ]of|terrified[ ]of|averse[ ]to)\b
         |have[ ]{_ARTICLE}(?:phobia|fear)[ ]of\b
         |have[ ]{_ARTICLE}(?:objections?[ ]to|bias[ ]against)\b|(?:will[ ]not|won't)[ ](?:ever[ ])?(?:eat|drink|wear|buy
         |consider|watch)\b""",
@@ -172,7 +172,7 @@ _ADVERBS_ZH = (
     r"(?:自己|个人|本人|一直|从来|真的|其实|也|都|还是|最|比较|特别|非常|很|超级?|挺|蛮|更|就|只是|平时|一般|通常|向来"
     r"|始终|现在|确实|相当|尤其|基本上?|坚决|实在|完全|有点儿?|十分|极其|格外|的确|严重|从小就?)*"
 )
-_ACTS_ZH = r"(?:吃|喝|碰|穿|坐|住|看|抽|玩|听|养|开|戴)"
+_ACTS_ZH = r"(?:吃(?!惊|亏|力|透|准|醋的|香(?![菜蕉肠]))|喝|碰|穿|坐|住(?!口)|看(?!好|重)|抽|玩|听(?!话)|养|戴)"
 CHINESE: tuple[PreferenceCue, ...] = (
     _cue(
         Attitude.CONSTRAINT,
@@ -187,7 +187,7 @@ CHINESE: tuple[PreferenceCue, ...] = (
     ),
     _cue(
         Attitude.CONSTRAINT,
-        r"只(?:吃|喝|穿|买|坐|住|看|听|玩|用)(?!了|过|是)",
+        r"只(?:吃|喝|穿|买|坐|住|看|听|玩|用)(?!了|过|是|一[次下会点]|这)",
         STRONG,
         wanted=True,
     ),

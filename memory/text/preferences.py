@@ -70,7 +70,7 @@ _SOMETHING = re.compile(
     r"|latter|way|fact|one|new|option|(?:idea|sound|look|thought)(?! of (?!that|it|this)))|what|how|where|who|why|option \w|my|your|his|our|their|and|or|but|when i was)\b"
     r"|[这那它你您他她该此]|我的|我们|的(?:[人书歌]|是)|上一个|前者|后者|第[一二三]"
 )
-_OF_OTHERS = re.compile(r"\b(?:you|your|yours|he|she|his|hers|they)\b|[你您他她]")
+_OF_OTHERS = re.compile(r"\b(?:this|these|another|you|your|yours|he|she|his|hers|they)\b|[你您他她]")
 _JEST = re.compile(
     r"\b(?:yeah,? right|as if|not!|just love (?:waiting|being|getting|when|how)|oh,? (?:great|wonderful|perfect)|jk|(?:just |only )?(?:kidding|joking))\b|\s/s\b|🙄|😏|才怪|开玩笑|逗你|骗你",
     re.IGNORECASE,

@@ -9,12 +9,19 @@ import pytest
 from memory.text.preferences import MAX_PER_TURN, MAX_TURN_CHARS, check_preference, read_preferences
 from memory.text.requests import asks_for_advice
 from memory.text.statements import Turn
-from tests.text.preference_cases import NOTHING, SOMETHING
+from tests.text.preference_cases import AFTERWARDS, NOTHING, READ_AFTERWARDS, SOMETHING
 
 
-@pytest.mark.parametrize(("why", "text"), [(why, text) for why, texts in NOTHING.items() for text in texts])
+@pytest.mark.parametrize(
+    ("why", "text"), [(why, text) for why, texts in {**NOTHING, "afterwards": AFTERWARDS}.items() for text in texts]
+)
 def test_what_only_looks_like_a_preference_is_none(why, text):
     assert read_preferences(text) == []
+
+
+@pytest.mark.parametrize("text", READ_AFTERWARDS)
+def test_what_the_rules_were_not_written_for_is_read(text):
+    assert read_preferences(text)
 
 
 @pytest.mark.parametrize(("text", "attitude", "wanted", "about"), SOMETHING)
