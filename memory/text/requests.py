@@ -18,7 +18,7 @@ from memory.text.sentences import split_sentences
 MAX_REQUEST_CHARS = 600
 # How many of the requests that are nearest to a preference say how general it is, and how much of that is taken.
 NEAREST = 3
-SHARE = 0.5
+SHARE = 0.6
 
 REQUESTS = (
     "What should I cook for dinner tonight?",

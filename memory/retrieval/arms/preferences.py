@@ -21,6 +21,9 @@ MOST = 60
 # Below LEAST a preference has nothing to do with the request (of other kinds of things, 96 in 100 are below it); from
 # FULL on it is as near as any. Both in cosine, less what it has in common with all requests.
 LEAST, FULL = 0.05, 0.45
+# A turn tells more of what its clause is about than the clause, which so much is taken from; it counts where the turn is
+# about much else.
+CLAUSE = 0.05
 
 _NEAREST = f"""
 WITH near AS MATERIALIZED (
@@ -67,7 +70,7 @@ def match(scope: Scope, question: Question) -> dict[str, float]:
     best: dict[str, float] = {}
     members: dict[str, set[str]] = {}
     for (preference, memory_id, *_), value in zip(rows, near.tolist(), strict=True):
-        best[preference] = max(value, best.get(preference, -1.0))
+        best[preference] = max(value - CLAUSE * (memory_id == preference), best.get(preference, -1.0))
         members.setdefault(preference, set()).add(memory_id)
     matched: dict[str, float] = {}
     for preference in sorted(best, key=lambda one: (-best[one], one))[:MOST]:

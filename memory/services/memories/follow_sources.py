@@ -126,9 +126,12 @@ def _still_prefers(preference: Memory, turn: Memory) -> bool:
     said = preference.metadata.get(PREFERENCE_KEY)
     if not isinstance(said, dict):
         return False
-    own = (set(said.get("key") or ()), bool(said.get("wanted")))
+    if said.get("by") == "model":
+        holder = turn.speaker or turn.role
+        return is_still_told(holder, str(said.get("object", "")), preference.text, [turn_of(turn)])
+    own = ({str(term) for term in said.get("key") or ()}, bool(said.get("wanted")))
     stated = read_preferences(turn.text, spans_of(turn.retired_spans))
-    return preference.text in turn.live or any((set(one.key), one.wanted) == own for one in stated)
+    return any((set(one.key), one.wanted) == own for one in stated)
 
 
 def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:
