@@ -21,7 +21,7 @@ MOST = 60
 # Below LEAST a preference has nothing to do with the request (of other kinds of things, 96 in 100 are below it); from
 # FULL on it is as near as any. Both in cosine, less what it has in common with all requests.
 LEAST, FULL = 0.05, 0.45
-# A turn tells more of what its clause is about than the clause, which so much is taken from; it counts where the turn is
+# A turn tells more of what its clause is about than the clause, which loses so much; that counts where the turn is
 # about much else.
 CLAUSE = 0.05
 
