@@ -100,7 +100,7 @@ def store_preferences(
     ends: list[tuple[uuid.UUID, uuid.UUID]] = []
     away = False
     for place, one in enumerate(found):
-        said = _known_of(one)
+        said = _compare_as(one)
         same = next((other for other in known if other.is_same(said)), None)
         if same is not None:
             done.merged += 1
@@ -183,7 +183,7 @@ def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
     return found
 
 
-def _known_of(new: NewPreference) -> _Known:
+def _compare_as(new: NewPreference) -> _Known:
     stated = new.stated
     return _Known(
         new_id(), new.turn.speaker, stated.key, stated.topic, stated.scope, stated.wanted, new.turn.occurred_at
