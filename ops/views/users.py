@@ -37,24 +37,24 @@ def list_users(request: HttpRequest) -> HttpResponse:
 
 
 @console_page
-def user(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
+def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
     """One user, or the receipt of one who was erased."""
     access = page_access(request)
     try:
-        row = users.find_user(access, user_id=user_id)
+        row = users.find_user(access, user_id=identity)
     except NotFound:
-        return _show_receipt(request, user_id)
+        return _show_receipt(request, identity)
     everything = staff_access(request)
-    owned, _more = cubes.list_cubes(everything, owner_id=user_id, limit=MOST_CUBES)
+    owned, _more = cubes.list_cubes(everything, owner_id=identity, limit=MOST_CUBES)
     namespaces = users.namespaces_of(everything, [row])[row.pk]
     context = {
         "user_shown": page.user_shown(row, namespaces, may_read_text=reads_text(request)),
         "cubes": [cubes_page.cube_shown(one, {row.pk: row}) for one in owned],
-        "keys": page.keys_shown(keys.list_keys_of(everything, user_id=user_id)),
         "profile": page.profile_shown(
-            read_profile(access, user_id=user_id, wanted=ProfileFilter(limit=MOST_PREFERENCES), now=timezone.now()),
+            read_profile(access, user_id=identity, wanted=ProfileFilter(limit=MOST_PREFERENCES), now=timezone.now()),
             may_read_text=reads_text(request),
         ),
+        "keys": page.keys_shown(keys.list_keys_of(everything, user_id=identity)),
         "may_erase": request.user.has_perm(ERASE),
         "may_give_key": request.user.has_perm(GIVE_KEY),
     }
@@ -72,7 +72,8 @@ def user_create(request: HttpRequest) -> HttpResponse:
         row = users.create_user(
             staff_access(request),
             namespace=namespace.name,
-            **typed,
+            name=typed["name"],
+            display_name=typed["display_name"],
             now=timezone.now(),
             request_id=request_id(request),
         )
@@ -83,9 +84,9 @@ def user_create(request: HttpRequest) -> HttpResponse:
 
 
 @console_action(permission=CHANGE)
-def user_change(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
+def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
     """What the button says: take a key for the user's, or erase the user."""
-    row, wanted, now = _find_user(request, user_id), request.POST.get("do", ""), timezone.now()
+    row, wanted, now = _find_user(request, identity), request.POST.get("do", ""), timezone.now()
     needed = {"key": GIVE_KEY, "erase": ERASE}.get(wanted)
     if needed is None or not request.user.has_perm(needed):
         raise PermissionDenied
@@ -98,7 +99,7 @@ def user_change(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
         else:
             erasing.erase_user(
                 access,
-                user_id=user_id,
+                user_id=identity,
                 reason=request.POST.get("reason", ""),
                 confirm=request.POST.get("confirm", ""),
                 terms=ChangeTerms(request_id=request_id(request)),
@@ -107,7 +108,7 @@ def user_change(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
             messages.success(request, _("The user is erased; the memories are being erased."))
     except MemosError as error:
         messages.error(request, error.message)
-    return redirect("ops:user", user_id)
+    return redirect("ops:user", identity)
 
 
 def _show_receipt(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:

@@ -55,7 +55,7 @@ def test_out_of_reach_nothing_is_there(grant_console, ann, cube):
     shown = text(clerk, "/ops/cubes/") + text(clerk, "/ops/users/")
     assert "The bakery&#x27;s" in shown
     assert "baker" in shown
-    assert "port" not in shown
+    assert "The port" not in shown
     assert ">ann<" not in shown
     assert clerk.post("/ops/users/create/?ns=harbour", {"name": "mole"}).status_code == 404
     assert clerk.post("/ops/cubes/register/?ns=harbour", {"name": "mole"}).status_code == 404
@@ -67,7 +67,7 @@ def test_without_the_permission_nothing_is_changed(grant_console, ann, cube):
     for address in (f"/ops/cubes/{cube.pk}/change/", f"/ops/users/{ann.pk}/change/", "/ops/users/create/?ns=harbour",
                     "/ops/cubes/register/?ns=harbour"):  # fmt: skip
         assert clerk.post(address, {"do": "erase"}).status_code == 403
-    assert "Share" not in text(clerk, f"/ops/cubes/{cube.pk}/").partition("Shared with")[2].partition("<script")[0]
+    assert 'name="do"' not in text(clerk, f"/ops/cubes/{cube.pk}/") + text(clerk, f"/ops/users/{ann.pk}/")
     changer = grant_console("harbour", permissions=("memory.change_user",))
     for do in ("erase", "key"):
         assert changer.post(f"/ops/users/{ann.pk}/change/", {"do": do, "reason": "x"}).status_code == 403
