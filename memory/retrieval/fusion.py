@@ -26,7 +26,7 @@ SIGNALS = {
     "session": 0.55,
     "people": 0.27,
     "entities": 0.12,
-    "preference": 2.0,
+    "preference": 3.0,
     "role": 0.3,
     "dated": 0.3,
     "time": 0.5,
