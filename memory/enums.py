@@ -82,6 +82,24 @@ class MemoryKind(TextChoices):
     EPISODE = "episode", "talk that says little"
     DOCUMENT = "document", "a chunk of a document"
     FACT = "fact", "what a model read in turns"
+    PREFERENCE = "preference", "what somebody likes, avoids or usually does"
+
+
+class Attitude(TextChoices):
+    """How a holder stands to what a preference is about."""
+
+    LIKE = "like"
+    DISLIKE = "dislike"
+    CONSTRAINT = "constraint"
+    HABIT = "habit"
+
+
+class PreferenceReading(TextChoices):
+    """What reads preferences in the turns of a namespace."""
+
+    OFF = "off"
+    RULES = "rules"
+    MODEL = "model"
 
 
 class Extraction(TextChoices):
@@ -166,6 +184,7 @@ class AuditEvent(TextChoices):
     CONTEXT_PACK = "CONTEXT_PACK"
     CONDENSATION = "CONDENSATION"
     FACTS_EXTRACT = "FACTS_EXTRACT"
+    PREFERENCES_READ = "PREFERENCES_READ"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
     DOCUMENT_INGEST = "DOCUMENT_INGEST"

@@ -185,6 +185,21 @@ KNOBS: tuple[Knob, ...] = (
         **_DAYS,
     ),
     _knob(
+        "decay.half_life_days.preference",
+        730.0,
+        _("after so many days without use, half of the strength of preferences is left; 0: they never decay."),
+        **_DAYS,
+    ),
+    _knob(
+        "preferences",
+        "off",
+        _(
+            "rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests "
+            "that share no word with it; model: a language model, if one is set up for it, reads them, too."
+        ),
+        choices=("off", "rules", "model"),
+    ),
+    _knob(
         "extract",
         "off",
         _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),

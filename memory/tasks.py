@@ -42,6 +42,9 @@ from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
 from memory.services.monitoring import request_stats
+from memory.services.preferences import due as preferences_due
+from memory.services.preferences import read as preferences_read
+from memory.services.preferences import store as preferences_store
 from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
@@ -216,6 +219,22 @@ def extract_facts(namespace_id: int, session: str) -> int:
     return extract_from_turns.extract_session(
         Scope(namespace_id, name, WORKER), session=session, now=timezone.now()
     ).stored
+
+
+@job
+def request_preferences() -> int:
+    """Queues the sessions with new turns in which preferences are to be looked for."""
+    return preferences_due.request_preferences(now=timezone.now())
+
+
+@job
+def read_preferences(namespace_id: int, session: str) -> int:
+    """Reads preferences in a session's new turns; returns how many were stored."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    scope = Scope(namespace_id, name, preferences_store.ACTOR)
+    return preferences_read.read_session(scope, session=session, now=timezone.now()).stored
 
 
 @job

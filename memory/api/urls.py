@@ -153,6 +153,7 @@ urlpatterns = [
         "v1/users/<uuid:user_id>",
         UserViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("v1/users/<uuid:user_id>/profile", UserViewSet.as_view({"get": "profile"})),
     path("v1/users/<uuid:user_id>/erasure", UserViewSet.as_view({"get": "erasure"})),
     path("v1/cubes", CubeViewSet.as_view({"get": "list", "post": "create"})),
     path("v1/cubes/register", CubeViewSet.as_view({"post": "register"})),

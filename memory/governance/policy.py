@@ -39,6 +39,7 @@ class Policy:
     collapse_duplicates: bool
     extract: str
     training_consent: bool
+    preferences: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -71,6 +72,7 @@ class Policy:
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
             training_consent=values["training.consent"],
+            preferences=values["preferences"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

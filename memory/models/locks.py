@@ -44,6 +44,8 @@ class Lock(Enum):
     # Whoever reserves a call of a model: of a namespace, and then of a key.
     BUDGET = "memos.budget"
     BUDGET_OF_KEY = "memos.budget_of_key"
+    # Two who store what the same person prefers would store it twice. Taken before the session's row.
+    PREFERENCES = "memos.preferences"
     # Several who supersede at once could make a ring.
     SUPERSEDE = "memos.supersede"
     # Transactions that change many vectors lock them in an order of their own, and would wait for each other.

@@ -42,6 +42,8 @@ LABELS: dict[str, Words] = {
     "decay.half_life_days.episode": gettext_lazy("Half-life of small talk"),
     "decay.half_life_days.document": gettext_lazy("Half-life of documents"),
     "decay.half_life_days.fact": gettext_lazy("Half-life of facts"),
+    "decay.half_life_days.preference": gettext_lazy("Half-life of preferences"),
+    "preferences": gettext_lazy("Preferences from turns"),
     "extract": gettext_lazy("Facts from turns"),
     "training.consent": gettext_lazy("Consent to training"),
     "ttl_days": gettext_lazy("Time to live"),
@@ -76,6 +78,8 @@ CHOICES: dict[str, Words] = {
     "day": gettext_lazy("A day"),
     "month": gettext_lazy("A month"),
     "facts": gettext_lazy("Read by a language model"),
+    "rules": gettext_lazy("Read by rules"),
+    "model": gettext_lazy("Read by rules and a language model"),
 }
 GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is let in"), ("gate.",)),
@@ -85,7 +89,7 @@ GROUPS: tuple[tuple[Words, tuple[str, ...]], ...] = (
     (gettext_lazy("What is kept how long"), ("retention.", "working_memory.")),
     (gettext_lazy("When summaries are made"), ("summary.",)),
     (gettext_lazy("Which language models serve"), ("models.",)),
-    (gettext_lazy("What is read in turns"), ("extract",)),
+    (gettext_lazy("What is read in turns"), ("extract", "preferences")),
     (gettext_lazy("What models may learn"), ("training.",)),
     (gettext_lazy("How much there may be"), ("quota.",)),
     (gettext_lazy("What models may cost"), ("budget.",)),

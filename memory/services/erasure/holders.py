@@ -418,6 +418,8 @@ memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id 
     UNION SELECT f.id FROM memory_documentfile f JOIN memory_erasedsession s
         ON s.namespace_id = f.namespace_id AND s.session = 'document:' || f.document_key AND s.first_turn < 0
     WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
+"""
+
 # What has learnt of an erased memory: from then on it is known to be stale, also when its sources are gone. An adapter
 # holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
 _LEARNT = """
