@@ -177,6 +177,11 @@ class AuditEvent(TextChoices):
     ENTITY_REBUILD = "ENTITY_REBUILD"
     IMPORT_START = "IMPORT_START"
     IMPORT_FINISH = "IMPORT_FINISH"
+    CUBE_DUMP = "CUBE_DUMP"
+    CUBE_DOWNLOAD = "CUBE_DOWNLOAD"
+    CUBE_LOAD = "CUBE_LOAD"
+    CUBE_LOAD_FINISH = "CUBE_LOAD_FINISH"
+    CUBE_EVENT = "CUBE_EVENT"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
@@ -339,6 +344,40 @@ class ImportState(TextChoices):
     CANCELLED = "cancelled"
     FAILED = "failed"
     DISCARDED = "discarded"
+
+
+class CubeSignature(TextChoices):
+    """Of a cube's file: by a key that this server knows, by another one, or none. One that does not hold is refused."""
+
+    TRUSTED = "trusted"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+
+class CubeFileKind(TextChoices):
+    """What is done with a cube's file."""
+
+    DUMP = "dump"
+    LOAD = "load"
+
+
+class CubeFileState(TextChoices):
+    """As its job stands; `failed` says in its `problem` why, or its job does."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+class CubeIds(TextChoices):
+    """The ids of what a cube's file brings: those of the file, new ones, or what is right by where it comes from."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    NEW = "new"
 
 
 class BulkChangeVerb(TextChoices):

@@ -4,6 +4,7 @@ from memory.models.access import ApiKey
 from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
+from memory.models.cube_file import CubeFile, CubeFilePart
 from memory.models.document import Document, DocumentChunk
 from memory.models.entity import (
     Entity,
@@ -46,6 +47,8 @@ __all__ = [
     "Condensation",
     "ContextPack",
     "Corpus",
+    "CubeFile",
+    "CubeFilePart",
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
