@@ -137,6 +137,21 @@ class AccessScope(TextChoices):
     ADMIN = "admin"
 
 
+class CubeKind(TextChoices):
+    """A kind of memory that a cube may have; texts it always has."""
+
+    TEXTUAL = "textual", "texts that are searched"
+    ACTIVATION = "activation", "what a language model has computed of a prompt that stays the same"
+    PARAMETRIC = "parametric", "adapters of a language model, trained on memories"
+
+
+class ShareLevel(TextChoices):
+    """What a cube is shared for; who may write may read as well."""
+
+    READ = "read"
+    WRITE = "write"
+
+
 class EmbeddingState(TextChoices):
     """A model's vectors are `building` beside the `active` ones until they are complete; then they switch."""
 
@@ -213,6 +228,15 @@ class AuditEvent(TextChoices):
     WEBHOOK_CHANGE = "WEBHOOK_CHANGE"
     WEBHOOK_DELETE = "WEBHOOK_DELETE"
     WEBHOOK_DISABLE = "WEBHOOK_DISABLE"
+    USER_CREATE = "USER_CREATE"
+    USER_CHANGE = "USER_CHANGE"
+    USER_ERASE = "USER_ERASE"
+    CUBE_CREATE = "CUBE_CREATE"
+    CUBE_CHANGE = "CUBE_CHANGE"
+    CUBE_UNREGISTER = "CUBE_UNREGISTER"
+    CUBE_SHARE = "CUBE_SHARE"
+    CUBE_REVOKE = "CUBE_REVOKE"
+    KEY_OWNER = "KEY_OWNER"
 
 
 class EventType(TextChoices):

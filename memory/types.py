@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.enums import AccessScope, GateDecision
+from memory.enums import AccessScope, GateDecision, ShareLevel
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who is calling and what they may reach. Built once, in authentication; reaches nothing by default."""
+    """Who is calling and what they may reach. Built once, in authentication; reaches nothing by default.
+
+    `user_id`: whose key it is. `shares`: namespaces whose cubes are shared with that user, beyond those of the key,
+    each with what for; they are reached only after `reach_shares`.
+    """
 
     actor: str
     key_id: int | None = None
@@ -20,9 +24,25 @@ class Access:
     all_namespaces: bool = False
     namespace_ids: frozenset[int] = frozenset()
     requests_per_minute: int = 0
+    user_id: uuid.UUID | None = None
+    shares: tuple[tuple[int, ShareLevel], ...] = ()
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes
+
+    def reach_shares(self, needed: AccessScope) -> Access:
+        """The same caller, who also reaches what is shared with it, for reading or writing: nobody manages a share."""
+        levels = {
+            AccessScope.READ: (ShareLevel.READ, ShareLevel.WRITE),
+            AccessScope.WRITE: (ShareLevel.WRITE,),
+            AccessScope.ADMIN: (),
+        }[needed]
+        shared = {identity for identity, level in self.shares if level in levels}
+        return replace(self, namespace_ids=self.namespace_ids | shared) if shared else self
+
+    def share_of(self, namespace_id: int) -> ShareLevel | None:
+        """What the namespace is shared with the caller for; None where the key itself reaches it, or nothing does."""
+        return dict(self.shares).get(namespace_id)
 
 
 # What the system itself runs with: the worker, management commands and staff in the admin.

@@ -4,6 +4,7 @@ from memory.models.access import ApiKey
 from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
+from memory.models.cube import Cube, CubeShare
 from memory.models.cube_file import CubeFile, CubeFilePart
 from memory.models.document import Document, DocumentChunk
 from memory.models.entity import (
@@ -33,6 +34,7 @@ from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Post
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
+from memory.models.user import User, UserNamespace
 from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
@@ -47,8 +49,10 @@ __all__ = [
     "Condensation",
     "ContextPack",
     "Corpus",
+    "Cube",
     "CubeFile",
     "CubeFilePart",
+    "CubeShare",
     "Document",
     "DocumentChunk",
     "EmbeddingModel",
@@ -95,6 +99,8 @@ __all__ = [
     "UpkeepMark",
     "UsageDay",
     "UsageReservation",
+    "User",
+    "UserNamespace",
     "Webhook",
     "WebhookDelivery",
     "WritesOfDay",

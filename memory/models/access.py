@@ -33,6 +33,9 @@ class ApiKey(models.Model):
     scopes = ArrayField(models.CharField(max_length=10, choices=AccessScope.choices), default=list)
     all_namespaces = models.BooleanField(default=False)
     namespaces = models.ManyToManyField(Namespace, blank=True, related_name="api_keys")
+    owner_id = models.UUIDField(
+        null=True, blank=True, editable=False, help_text="The user whose key it is: what is shared with them it reaches"
+    )
     requests_per_minute = models.PositiveIntegerField(
         null=True, blank=True, help_text="Empty: the server's own limit (MEMOS_RATE_LIMIT_PER_MINUTE)"
     )
@@ -59,6 +62,7 @@ class ApiKey(models.Model):
         verbose_name = "API key"
         verbose_name_plural = "API keys"
         ordering = ["-created_at"]
+        indexes = [models.Index(fields=["owner_id"], name="apikey_of_owner")]
 
     def __str__(self) -> str:
         return f"{self.name} ({TOKEN_MARK}_{self.prefix}_…)"

@@ -1,0 +1,1 @@
+"""Cubes: made, registered, configured and shared; and which of them a caller may read."""

@@ -17,8 +17,8 @@ import orjson
 
 from memory import deadline
 from memory.enums import CubeSignature
-from memory.services.cubes import manifest as manifests
-from memory.services.cubes.manifest import MEMBER, PARTS, Manifest, PartSummary
+from memory.services.cube_files import manifest as manifests
+from memory.services.cube_files.manifest import MEMBER, PARTS, Manifest, PartSummary
 from memory.services.imports.container import MAX_ITEM_BYTES, Part, list_parts
 from memory.services.imports.source import UnreadableImport
 from memory.text.json_values import encode

@@ -17,9 +17,9 @@ from psycopg import IsolationLevel
 from memory import ledger
 from memory.enums import EmbeddingState
 from memory.models import EmbeddingModel, Memory
-from memory.services.cubes import lines
-from memory.services.cubes.archive import CubeWriter
-from memory.services.cubes.manifest import Manifest
+from memory.services.cube_files import lines
+from memory.services.cube_files.archive import CubeWriter
+from memory.services.cube_files.manifest import Manifest
 from memory.services.tenancy.policy import governing
 from memory.types import Scope
 

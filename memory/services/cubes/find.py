@@ -1,0 +1,131 @@
+"""Finds cubes: those of the namespaces that the caller reaches, and those that are shared with whose key it is.
+
+A caller's `Access` reaches what is shared with it only where the view has said so (`Access.reach_shares`), so what is
+found here is what the caller may read, or write to, or manage.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from typing import Any
+
+from memory.enums import CubeKind
+from memory.errors import Conflict, NotFound
+from memory.models import Cube, User
+from memory.models.paging import narrow, page_of
+from memory.models.scoped import ScopedQuerySet
+from memory.types import Access, ListFilter, Scope
+
+# What a cube is to who reaches its namespace by the key itself.
+OWN = "own"
+
+
+def find_cube(access: Access, cube_id: uuid.UUID) -> Cube:
+    """A cube that the caller reaches. Raises NotFound, in the same words for another tenant's and one that is not."""
+    cube = Cube.objects.reachable_by(access).select_related("namespace").filter(pk=cube_id).first()
+    if cube is None:
+        raise _refuse(cube_id)
+    return cube
+
+
+def find_cubes(access: Access, cube_ids: Collection[uuid.UUID]) -> list[Cube]:
+    """The cubes, in the order of the ids, each once. Raises NotFound for the first that the caller does not reach."""
+    wanted = list(dict.fromkeys(cube_ids))
+    rows = Cube.objects.reachable_by(access).select_related("namespace").filter(pk__in=wanted)
+    found = {cube.pk: cube for cube in rows}
+    for cube_id in wanted:
+        if cube_id not in found:
+            raise _refuse(cube_id)
+    return [found[cube_id] for cube_id in wanted]
+
+
+def find_cube_of(access: Access, *, namespace: str) -> Cube:
+    """The cube that a namespace is. Raises NotFound where it is none, or the caller does not reach it."""
+    cube = Cube.objects.reachable_by(access).select_related("namespace").filter(namespace__name=namespace).first()
+    if cube is None:
+        raise NotFound(
+            f"There is no cube of a namespace {namespace!r} that this key reaches.", detail={"field": "namespace"}
+        )
+    return cube
+
+
+def lock_cube(access: Access, cube_id: uuid.UUID) -> Cube:
+    """The cube, locked until the caller's transaction ends. Raises NotFound."""
+    rows: ScopedQuerySet[Cube] = Cube.objects.reachable_by(access)
+    cube = rows.select_related("namespace").select_for_update(of=("self",)).filter(pk=cube_id).first()
+    if cube is None:
+        raise _refuse(cube_id)
+    return cube
+
+
+def list_cubes(
+    access: Access,
+    *,
+    namespace: str | None = None,
+    owner_id: uuid.UUID | None = None,
+    cursor: uuid.UUID | None = None,
+    limit: int,
+) -> tuple[list[Cube], uuid.UUID | None]:
+    """The cubes that the caller reaches, newest first, and the cursor of the next page.
+
+    Raises NotFound for a namespace that it does not reach.
+    """
+    rows = narrow(Cube.objects.reachable_by(access), access, ListFilter(namespace, None, limit))
+    if owner_id is not None:
+        rows = rows.filter(owner_id=owner_id)
+    if cursor is not None:
+        rows = rows.filter(pk__lte=cursor)
+    page, following = page_of(rows.select_related("namespace"), limit)
+    return page, following.pk if following else None
+
+
+def scope_of(access: Access, cube: Cube, *, request_id: str = "") -> Scope:
+    """The caller's scope in the cube's namespace."""
+    return Scope(cube.namespace_id, cube.namespace.name, access.actor, request_id)
+
+
+def level_of(access: Access, cube: Cube) -> str:
+    """What the caller may do with a cube that it reaches: OWN, or a ShareLevel."""
+    return access.share_of(cube.namespace_id) or OWN
+
+
+def require_kind(cube: Cube, kind: CubeKind) -> None:
+    """Raises Conflict unless the kind of memory is on in the cube."""
+    if kind not in cube.kinds:
+        raise Conflict(
+            f"The cube {cube.pk} has no {kind.value} memory: turn it on with PATCH /v1/cubes/{cube.pk} "
+            f'{{"kinds": {_as_json([*cube.kinds, kind.value])}}}.',
+            detail={"field": "kinds", "kind": kind.value},
+        )
+
+
+def owners_of(access: Access, cubes: Collection[Cube]) -> dict[uuid.UUID, User]:
+    """The owners of the cubes, by their ids, as far as the caller sees them."""
+    ids = {cube.owner_id for cube in cubes if cube.owner_id is not None}
+    return {user.pk: user for user in User.objects.reachable_by(access).filter(pk__in=ids)} if ids else {}
+
+
+def to_dict(access: Access, cube: Cube, owner: User | None) -> dict[str, Any]:
+    """A cube as clients see it. An owner whom the caller does not see has no name."""
+    return {
+        "id": str(cube.pk),
+        "name": cube.name,
+        "description": cube.description,
+        "namespace": cube.namespace.name,
+        "owner": {"id": str(cube.owner_id), "name": str(owner) if owner else None} if cube.owner_id else None,
+        "kinds": list(cube.kinds),
+        "level": level_of(access, cube),
+        "revision": cube.revision,
+        "created_by": cube.created_by,
+        "created_at": cube.created_at.isoformat(),
+        "updated_at": cube.updated_at.isoformat(),
+    }
+
+
+def _refuse(cube_id: uuid.UUID) -> NotFound:
+    return NotFound(f"There is no cube {cube_id} that this key reaches.", detail={"field": "cube_id"})
+
+
+def _as_json(kinds: Collection[str]) -> str:
+    return "[" + ", ".join(f'"{kind}"' for kind in kinds) + "]"

@@ -1,0 +1,232 @@
+"""Users: made, found, listed and changed. Who reaches the namespace that a user belongs to sees it, and nobody else."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from memory import audit
+from memory.enums import AuditEvent
+from memory.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
+from memory.models import User, UserNamespace
+from memory.models.paging import narrow, page_of
+from memory.models.scoped import ScopedQuerySet
+from memory.services.tenancy.namespaces import scope_for
+from memory.services.tenancy.notes import clean_note, refuse_ids
+from memory.types import Access, ChangeTerms, ListFilter, Scope
+
+MAX_NAME_CHARS = 128
+MOST_NAMESPACES = 100
+
+
+def create_user(
+    access: Access,
+    *,
+    namespace: str,
+    name: str,
+    display_name: str = "",
+    preferences: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    namespaces: Collection[str] = (),
+    now: datetime,
+    request_id: str = "",
+) -> User:
+    """Makes a user who belongs to `namespace`; `namespaces` are others that are the user's.
+
+    Raises NotFound for a namespace that the caller does not reach, InvalidInput, and Conflict for a name that is taken.
+    """
+    scope = scope_for(access, name=namespace, request_id=request_id, create=False)
+    others = _find_namespaces(access, namespaces, home=scope)
+    user = User(
+        namespace_id=scope.namespace_id,
+        name=_take_name(name),
+        display_name=_take_display_name(display_name),
+        preferences=dict(preferences or {}),
+        metadata=dict(metadata or {}),
+        created_by=access.actor,
+        created_at=now,
+        updated_at=now,
+    )
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+            UserNamespace.objects.bulk_create(
+                [UserNamespace(namespace_id=identity, user_id=user.pk) for identity in others]
+            )
+            details = {"namespaces": sorted(others.values())}
+            audit.record(scope, AuditEvent.USER_CREATE, subject=str(user.pk), details=details, now=now)
+    except IntegrityError as error:
+        raise _refuse_name(error, user.name, namespace) from error
+    return user
+
+
+def find_user(access: Access, *, user_id: uuid.UUID) -> User:
+    """A user whom the caller sees. Raises NotFound, in the same words for another tenant's and one that is not."""
+    user = User.objects.reachable_by(access).select_related("namespace").filter(pk=user_id).first()
+    if user is None:
+        raise NotFound(f"There is no user {user_id} that this key reaches.", detail={"field": "user_id"})
+    return user
+
+
+def list_users(
+    access: Access,
+    *,
+    namespace: str | None = None,
+    name: str | None = None,
+    cursor: uuid.UUID | None = None,
+    limit: int,
+) -> tuple[list[User], uuid.UUID | None]:
+    """The users whom the caller sees, newest first, and the cursor of the next page; `name`: of exactly that name.
+
+    Raises NotFound for a namespace that the caller does not reach.
+    """
+    rows = narrow(User.objects.reachable_by(access), access, ListFilter(namespace, None, limit))
+    if name is not None:
+        rows = rows.filter(name=name)
+    if cursor is not None:
+        rows = rows.filter(pk__lte=cursor)
+    page, following = page_of(rows.select_related("namespace"), limit)
+    return page, following.pk if following else None
+
+
+def change_user(
+    access: Access,
+    *,
+    user_id: uuid.UUID,
+    wanted: Mapping[str, Any],
+    terms: ChangeTerms,
+    now: datetime,
+) -> User:
+    """Gives a user other values: `name`, `display_name`, `preferences`, `metadata`, `namespaces`; those left out stay.
+
+    Of the namespaces those change that the caller reaches. Raises as `create_user`, and PreconditionFailed.
+    """
+    named = wanted.get("namespaces")
+    try:
+        with transaction.atomic():
+            user = lock_user(access, user_id)
+            check_revision(user, terms)
+            scope = Scope(user.namespace_id, user.namespace.name, access.actor, terms.request_id)
+            changed = _set_values(user, wanted)
+            details: dict[str, Any] = {}
+            if named is not None:
+                others = _find_namespaces(access, named, home=scope)
+                before = _link_namespaces(access, user, others)
+                if before != sorted(others.values()):
+                    changed.append("namespaces")
+                    details = {"before": before, "after": sorted(others.values())}
+            if not changed:
+                return user
+            user.revision += 1
+            user.updated_at = now
+            user.save()
+            details = {"changed": changed, "revision": user.revision, **details}
+            audit.record(scope, AuditEvent.USER_CHANGE, subject=str(user.pk), details=details, now=now)
+    except IntegrityError as error:
+        raise _refuse_name(error, str(wanted.get("name")), user.namespace.name) from error
+    return user
+
+
+def namespaces_of(access: Access, users: Collection[User]) -> dict[uuid.UUID, list[str]]:
+    """Of each user the names of the other namespaces that are the user's, as far as the caller reaches them."""
+    names: dict[uuid.UUID, list[str]] = {user.pk: [] for user in users}
+    rows = UserNamespace.objects.reachable_by(access).filter(user_id__in=list(names))
+    for user_id, name in rows.order_by("namespace__name").values_list("user_id", "namespace__name"):
+        names[user_id].append(name)
+    return names
+
+
+def to_dict(user: User, namespaces: Collection[str]) -> dict[str, Any]:
+    """A user as clients see it; `namespaces` are those besides its own that the caller reaches."""
+    return {
+        "id": str(user.pk),
+        "namespace": user.namespace.name,
+        "name": user.name,
+        "display_name": user.display_name,
+        "preferences": user.preferences,
+        "metadata": user.metadata,
+        "namespaces": [user.namespace.name, *namespaces],
+        "revision": user.revision,
+        "created_by": user.created_by,
+        "created_at": user.created_at.isoformat(),
+        "updated_at": user.updated_at.isoformat(),
+    }
+
+
+def lock_user(access: Access, user_id: uuid.UUID) -> User:
+    """The user, locked until the caller's transaction ends. Raises NotFound."""
+    rows: ScopedQuerySet[User] = User.objects.reachable_by(access)
+    user = rows.select_related("namespace").select_for_update(of=("self",)).filter(pk=user_id).first()
+    if user is None:
+        raise NotFound(f"There is no user {user_id} that this key reaches.", detail={"field": "user_id"})
+    return user
+
+
+def check_revision(user: User, terms: ChangeTerms) -> None:
+    """Raises PreconditionFailed when the user, locked by the caller, is at another revision than the caller read."""
+    if terms.revisions is not None and user.revision not in terms.revisions:
+        raise PreconditionFailed(
+            f"The user is at revision {user.revision}: read it again, and send the change with the new ETag.",
+            detail={"header": "If-Match", "revision": user.revision},
+        )
+
+
+def _set_values(user: User, wanted: Mapping[str, Any]) -> list[str]:
+    """Sets what is wanted; returns what differs from before."""
+    values = {name: wanted[name] for name in ("name", "display_name", "preferences", "metadata") if name in wanted}
+    if "name" in values:
+        values["name"] = _take_name(values["name"])
+    if "display_name" in values:
+        values["display_name"] = _take_display_name(values["display_name"])
+    changed = [name for name, value in values.items() if getattr(user, name) != value]
+    for name in changed:
+        setattr(user, name, values[name])
+    return changed
+
+
+def _find_namespaces(access: Access, names: Collection[str], *, home: Scope) -> dict[int, str]:
+    """Those of the names besides the user's own, by id. Raises NotFound, InvalidInput."""
+    if len(names) > MOST_NAMESPACES:
+        raise InvalidInput(f"A user has up to {MOST_NAMESPACES} namespaces.", detail={"field": "namespaces"})
+    scopes = [scope_for(access, name=name, create=False) for name in dict.fromkeys(names)]
+    return {scope.namespace_id: scope.namespace for scope in scopes if scope.namespace_id != home.namespace_id}
+
+
+def _link_namespaces(access: Access, user: User, wanted: Mapping[int, str]) -> list[str]:
+    """Makes these the user's, of those that the caller reaches; returns the names of those that were."""
+    rows = UserNamespace.objects.reachable_by(access).filter(user_id=user.pk)
+    before = dict(rows.values_list("namespace_id", "namespace__name"))
+    gone = [identity for identity in before if identity not in wanted]
+    UserNamespace.objects.filter(namespace_id__in=gone, user_id=user.pk).delete()
+    new = [identity for identity in wanted if identity not in before]
+    UserNamespace.objects.bulk_create([UserNamespace(namespace_id=identity, user_id=user.pk) for identity in new])
+    return sorted(before.values())
+
+
+def _take_name(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= MAX_NAME_CHARS or "\0" in name:
+        raise InvalidInput(f"A user's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
+    refuse_ids({"name": name})
+    return name
+
+
+def _take_display_name(name: str) -> str:
+    name = name.strip()
+    if len(name) > MAX_NAME_CHARS or "\0" in name:
+        raise InvalidInput(f"A display name has at most {MAX_NAME_CHARS} characters.", detail={"field": "display_name"})
+    return clean_note(name, field="display_name") if name else ""
+
+
+def _refuse_name(error: IntegrityError, name: str, namespace: str) -> Exception:
+    """What a name that is taken is answered with; another error stays what it is."""
+    if "user_name_once" not in str(error):
+        return error
+    return Conflict(
+        f"The namespace {namespace!r} has a user {name!r}: change that one, or choose another name.",
+        detail={"field": "name"},
+    )
