@@ -41,6 +41,7 @@ SCHEDULES = (
     Entry("memos: forget finished jobs", "memory.tasks.forget_finished_jobs", 60),
     Entry("memos: forget bulk changes", "memory.tasks.forget_bulk_changes", 60),
     Entry("memos: forget imports", "memory.tasks.forget_imports", 60),
+    Entry("memos: forget cube files", "memory.tasks.forget_cube_files", 60),
     Entry("memos: request backups", "memory.tasks.request_backup", 5),
     Entry("memos: forget request figures", "memory.tasks.forget_request_figures", 60),
     Entry("memos: forget model calls", "memory.tasks.forget_model_calls", 60),

@@ -23,6 +23,8 @@ from memory.models import Namespace
 from memory.postgresql import reach
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
+from memory.services.cube_files import requests as cube_file_requests
+from memory.services.cube_files import run as cube_file_run
 from memory.services.entities import extract
 from memory.services.erasure import requests
 from memory.services.erasure import run as erasing
@@ -324,6 +326,24 @@ def change_memories(namespace_id: int, change_id: str) -> int:
 def import_memories(namespace_id: int, import_id: str) -> int:
     """Takes in what is left of a file; returns how many turns it dealt with."""
     return import_run.carry_out(namespace_id=namespace_id, import_id=uuid.UUID(import_id), now=timezone.now)
+
+
+@job
+def dump_cube(namespace_id: int, file_id: str) -> int:
+    """Writes a namespace into a cube's file; returns how many bytes it has."""
+    return cube_file_run.carry_out_dump(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def load_cube(namespace_id: int, file_id: str) -> int:
+    """Loads a cube's file; returns how many of its lines were dealt with."""
+    return cube_file_run.carry_out_load(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def forget_cube_files() -> int:
+    """Deletes the files of dumps after MEMOS_CUBE_KEEP_HOURS, and what is listed of dumps and loads later."""
+    return cube_file_requests.forget(now=timezone.now())
 
 
 @job

@@ -36,6 +36,7 @@ from memory.models import (
     QuarantinedItem,
     RetiredStatement,
     Session,
+    StaleSource,
 )
 from memory.types import Scope
 
@@ -88,8 +89,12 @@ def sessions(scope: Scope) -> Iterator[Line]:
 
 
 def documents(scope: Scope) -> Iterator[Line]:
-    """Documents without their texts, which the chunks have."""
-    yield from _pages(Document.objects.in_scope(scope), "id", DOCUMENT)
+    """Documents without their texts, which the chunks have. `named`: the names in the chunks were read."""
+    marks = EntityWatermark.objects.in_scope(scope)
+    for page in _cut(Document.objects.in_scope(scope), "id"):
+        read = dict(marks.filter(session__in=[one.chunk_session for one in page]).values_list("session", "turn"))
+        for one in page:
+            yield {**_pick(one, DOCUMENT), "named": read.get(one.chunk_session) == one.version}
 
 
 def names(scope: Scope) -> Iterator[Line]:
@@ -102,9 +107,7 @@ def names(scope: Scope) -> Iterator[Line]:
                 yield {**_pick(alias, NAME), "home": found[alias.home], "entity": found[alias.entity]}
 
 
-def memories(
-    scope: Scope, *, model_id: int | None, report: Callable[[int], None] = lambda _: None
-) -> Iterator[Line]:
+def memories(scope: Scope, *, model_id: int | None, report: Callable[[int], None] = lambda _: None) -> Iterator[Line]:
     """Memories by session and turn, with the vectors of a model if one is named; `report` is told how many so far."""
     rows = Memory.objects.in_scope(scope).defer("terms").order_by("session", "turn")
     last: tuple[str, int] | None = None
@@ -128,8 +131,13 @@ def links(scope: Scope) -> Iterator[Line]:
 
 
 def summaries(scope: Scope) -> Iterator[Line]:
-    """Every version of every session's summary, in the order in which they were made."""
-    yield from _pages(Condensation.objects.in_scope(scope), "id", SUMMARY)
+    """Every version of every session's summary, in the order in which they were made, but for sessions whose summary
+    has to be made anew: something that it says has left search. `turns`: how many there are up to the last it covers.
+    """
+    stale = StaleSource.objects.in_scope(scope).values("session")
+    for line in _pages(Condensation.objects.in_scope(scope).exclude(session__in=stale), "id", SUMMARY):
+        covered = Memory.objects.in_scope(scope).in_session(line["session"])
+        yield {**line, "turns": covered.filter(turn__gt=0, turn__lte=line["covers_to_turn"]).count()}
 
 
 def quarantine(scope: Scope) -> Iterator[Line]:
@@ -157,14 +165,20 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         .filter(name__in={memory.session for memory in page})
         .values("name", "settled_turn", "extracted_turn")
     }
-    marks = dict(
-        EntityWatermark.objects.in_scope(scope).filter(session__in=list(read)).values_list("session", "turn")
-    )
+    marks = dict(EntityWatermark.objects.in_scope(scope).filter(session__in=list(read)).values_list("session", "turn"))
     versions = _by_memory(MemoryVersion.objects.in_scope(scope), ids, VERSION)
     retired = _by_memory(RetiredStatement.objects.in_scope(scope), ids, RETIRED)
     opinions = _by_memory(MemoryFeedback.objects.in_scope(scope), ids, FEEDBACK)
     upkeep = _by_memory(MemoryUpkeep.objects.in_scope(scope), ids, UPKEEP)
     chunks = _by_memory(DocumentChunk.objects.in_scope(scope), ids, CHUNK)
+    versions_of = dict(
+        Document.objects.in_scope(scope)
+        .filter(id__in={one["document_key"] for own in chunks.values() for one in own})
+        .values_list("id", "version")
+    )
+    for own in chunks.values():
+        for one in own:
+            one["version"] = versions_of.get(one["document_key"], 0)
     mentions, relations = _named(scope, ids)
     vectors = _vectors(scope, ids, model_id)
     for memory in page:
@@ -174,7 +188,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
             line["settled"] = memory.turn <= of_session.get("settled_turn", 0)
             line["extracted"] = memory.turn <= of_session.get("extracted_turn", 0)
             line["named"] = memory.turn <= marks.get(memory.session, 0)
-        own = {
+        belongings = {
             "versions": versions.get(memory.pk),
             "retired": retired.get(memory.pk),
             "feedback": opinions.get(memory.pk),
@@ -184,7 +198,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
             "relations": relations.get(memory.pk),
             "vectors": vectors.get(memory.pk),
         }
-        yield {**line, **{name: value for name, value in own.items() if value}}
+        yield {**line, **{name: value for name, value in belongings.items() if value}}
 
 
 def _named(scope: Scope, ids: Sequence[uuid.UUID]) -> tuple[dict[uuid.UUID, list[Line]], dict[uuid.UUID, list[Line]]]:

@@ -160,14 +160,24 @@ def find_equals(scope: Scope, origins: Collection[uuid.UUID]) -> dict[uuid.UUID,
     return {keys[key]: memory_id for key, memory_id in rows}
 
 
-def take_over_sessions(scope: Scope, sessions: Sequence[Session]) -> int:
-    """Makes those sessions that are not there, without messages; returns how many."""
-    there = set(
-        Session.objects.in_scope(scope).filter(name__in=[one.name for one in sessions]).values_list("name", flat=True)
-    )
-    new = [one for one in sessions if one.name not in there]
-    Session.objects.bulk_create(new, ignore_conflicts=True)
-    return len(new)
+def take_over_ends(scope: Scope, sessions: Sequence[Session]) -> int:
+    """Has sessions, which a file brought, go on counting where they would where they come from, though their last
+    turns were deleted there; returns how many of the sessions are here.
+    """
+    given = {one.name: one for one in sessions}
+    rows = list(Session.objects.in_scope(scope).filter(name__in=given).order_by("name").select_for_update())
+    behind = []
+    for row in rows:
+        end = given[row.name]
+        if row.first_message_at == end.first_message_at and row.message_count < end.message_count:
+            if row.settled_turn == row.message_count:
+                row.settled_turn = end.message_count
+            if row.extracted_turn == row.message_count:
+                row.extracted_turn = end.message_count
+            row.message_count = end.message_count
+            behind.append(row)
+    Session.objects.bulk_update(behind, ["message_count", "settled_turn", "extracted_turn"])
+    return len(rows)
 
 
 def take_over_quarantine(scope: Scope, items: Sequence[QuarantinedItem], *, now: datetime) -> int:
@@ -238,9 +248,7 @@ def _keep_apart(arrival: ArrivingMemory, reason: Reason) -> None:
 def _find_present(scope: Scope, arrivals: Sequence[ArrivingMemory]) -> dict[uuid.UUID, uuid.UUID]:
     """By their ids in the file, the memories (or items of the quarantine) here that they are."""
     ids = {one.memory.pk: one.origin for one in arrivals}
-    found = {
-        ids[pk]: pk for pk in Memory.objects.in_scope(scope).filter(pk__in=list(ids)).values_list("pk", flat=True)
-    }
+    found = {ids[pk]: pk for pk in Memory.objects.in_scope(scope).filter(pk__in=list(ids)).values_list("pk", flat=True)}
     waiting = QuarantinedItem.objects.in_scope(scope).filter(id__in=list(ids)).values_list("id", flat=True)
     found |= {ids[pk]: pk for pk in waiting}
     noted = find_equals(scope, [one.origin for one in arrivals if one.origin not in found])
@@ -256,7 +264,8 @@ def _find_equal(
     hashes = {one.memory.content_hash for one in arrivals}
     columns = ("session", "role", "speaker", "content_hash", "occurred_at", "pk")
     equal: dict[tuple, list[uuid.UUID]] = defaultdict(list)
-    for *said, pk in Memory.objects.in_scope(scope).filter(content_hash__in=hashes).order_by("pk").values_list(*columns):
+    rows = Memory.objects.in_scope(scope).filter(content_hash__in=hashes).order_by("pk")
+    for *said, pk in rows.values_list(*columns):
         if pk not in taken:
             equal[_said(*said)].append(pk)
     found = {}
@@ -310,14 +319,19 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -
     for one in arrivals:
         if not one.memory.session.startswith(SESSION_PREFIX):
             own[one.memory.session].append(one)
-    take_over_sessions(
-        scope,
+    Session.objects.bulk_create(
         [
-            Session(namespace_id=scope.namespace_id, name=name, first_message_at=now, last_message_at=now)
+            Session(
+                namespace_id=scope.namespace_id,
+                name=name,
+                first_message_at=min(one.memory.created_at for one in own[name]),
+                last_message_at=now,
+            )
             for name in sorted(own)
         ],
+        ignore_conflicts=True,
     )
-    rows = Session.objects.in_scope(scope).filter(name__in=list(own)).order_by("name").select_for_update()
+    rows = list(Session.objects.in_scope(scope).filter(name__in=list(own)).order_by("name").select_for_update())
     for session in rows:
         turns = [one for one in own[session.name] if one.is_turn]
         _number_facts(scope, session.name, [one for one in own[session.name] if not one.is_turn])
@@ -330,8 +344,9 @@ def _place(scope: Scope, arrivals: Sequence[ArrivingMemory], *, now: datetime) -
                 session.settled_turn = one.memory.turn
             if one.extracted and session.extracted_turn == before:
                 session.extracted_turn = one.memory.turn
-        if turns:
-            session.save(update_fields=["message_count", "settled_turn", "extracted_turn"])
+        latest = max(one.memory.created_at for one in own[session.name])
+        session.last_message_at = latest if session.last_message_at == now else max(session.last_message_at, latest)
+    Session.objects.bulk_update(rows, ["message_count", "settled_turn", "extracted_turn", "last_message_at"])
 
 
 def _number_facts(scope: Scope, session: str, facts: Sequence[ArrivingMemory]) -> None:

@@ -48,6 +48,8 @@ EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
 CHANGE_MEMORIES = Kind("change_memories")
 IMPORT = Kind("import_memories")
+DUMP_CUBE = Kind("dump_cube")
+LOAD_CUBE = Kind("load_cube")
 # Their second argument is the name of a session.
 OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
 
