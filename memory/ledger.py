@@ -31,7 +31,7 @@ from memory import audit
 from memory.enums import ErasureStatus, ErasureTarget, ErrorCode
 from memory.errors import MemosError, RestoreRefused
 from memory.kinds import SESSION_PREFIX
-from memory.models import ApiKey, ErasedMemory, ErasedSession, Erasure, Memory
+from memory.models import ApiKey, ErasedMemory, ErasedSession, Erasure, Memory, UserErasure
 from memory.types import Scope
 
 log = logging.getLogger("memos.backup")
@@ -71,11 +71,13 @@ class LedgerErasure:
 
 @dataclass(slots=True)
 class Ledger:
-    """What a ledger says: erasures by their id, ids of the backups that were made, numbers of revoked API keys."""
+    """What a ledger says: erasures by their id, ids of the backups that were made, numbers of revoked API keys, users
+    who were erased, each with the namespace it belonged to."""
 
     erasures: dict[uuid.UUID, LedgerErasure] = field(default_factory=dict)
     backups: set[str] = field(default_factory=set)
     revoked_keys: set[tuple[int, str]] = field(default_factory=set)
+    users: set[tuple[int, uuid.UUID]] = field(default_factory=set)
 
 
 def path() -> Path | None:
@@ -110,6 +112,11 @@ def note_revoked(key: ApiKey) -> None:
     _append([_key_line(key)])
 
 
+def note_user(namespace_id: int, user_id: uuid.UUID) -> None:
+    """Takes down that a user is erased. Raises LedgerUnavailable."""
+    _append([_user_line(namespace_id, user_id)])
+
+
 def complete() -> int:
     """Adds what the database knows and the ledger does not: of before there was one, and of other servers' folders.
 
@@ -136,6 +143,7 @@ def merge(*ledgers: Ledger) -> Ledger:
     for one in ledgers:
         whole.backups |= one.backups
         whole.revoked_keys |= one.revoked_keys
+        whole.users |= one.users
         for erasure in one.erasures.values():
             known = whole.erasures.get(erasure.id)
             if known is None or (known.state == BEGUN and erasure.state != BEGUN):
@@ -171,6 +179,8 @@ def _parse(lines: Iterable[dict[str, Any]]) -> Ledger:
             ledger.backups.add(line["backup"])
         elif line["kind"] == "key":
             ledger.revoked_keys.add((line["key"], line["prefix"]))
+        elif line["kind"] == "user":
+            ledger.users.add((line["namespace"], uuid.UUID(line["user"])))
         elif line["state"] == BEGUN:
             begun = _erasure(line)
             ledger.erasures.setdefault(begun.id, begun)
@@ -208,6 +218,10 @@ def _of_database(known: Ledger) -> Iterator[dict[str, Any]]:
     for key in ApiKey.objects.exclude(revoked_at=None).order_by("pk"):
         if (key.pk, key.prefix) not in known.revoked_keys:
             yield _key_line(key)
+    gone = UserErasure.objects.across_namespaces().order_by("created_at").values_list("namespace_id", "user_id")
+    for user in gone:
+        if user not in known.users:
+            yield _user_line(*user)
 
 
 def _begin_line(erasure: Erasure) -> dict[str, Any]:
@@ -248,6 +262,10 @@ def _end_line(erasure: Erasure, status: ErasureStatus) -> dict[str, Any]:
 
 def _key_line(key: ApiKey) -> dict[str, Any]:
     return {"kind": "key", "key": key.pk, "prefix": key.prefix}
+
+
+def _user_line(namespace_id: int, user_id: uuid.UUID) -> dict[str, Any]:
+    return {"kind": "user", "namespace": namespace_id, "user": str(user_id)}
 
 
 def _append(lines: Sequence[dict[str, Any]]) -> None:

@@ -16,6 +16,7 @@ from memory.models import ApiKey
 from memory.models.access import TOKEN_MARK, token_digest
 from memory.models.sql import fetch
 from memory.postgresql import reach
+from memory.services.cubes.share import list_granted
 from memory.types import Access, system_access
 
 ANONYMOUS = "anonymous"
@@ -24,7 +25,7 @@ MAX_PREFIX = 12
 
 _KEY = """
 SELECT k.id, k.digest, k.scopes, k.all_namespaces, k.requests_per_minute, k.expires_at, k.revoked_at, k.last_used_at,
-       ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
+       k.owner_id, ARRAY(SELECT n.namespace_id FROM memory_apikey_namespaces n WHERE n.apikey_id = k.id)
 FROM memory_apikey k WHERE k.prefix = %(prefix)s
 """
 
@@ -66,7 +67,7 @@ def access_of(token: str) -> Access:
     row = rows[0] if rows else None
     if row is None or not hmac.compare_digest(row[1], token_digest(secret)):
         raise AuthenticationFailed("This API key is not known here: `manage.py issue_api_key` makes one.")
-    key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, namespace_ids = row
+    key_id, _, scopes, all_namespaces, limit, expires_at, revoked_at, last_used_at, owner_id, namespace_ids = row
     now = timezone.now()
     if revoked_at is not None:
         raise AuthenticationFailed("This API key was revoked.")
@@ -81,4 +82,7 @@ def access_of(token: str) -> Access:
         all_namespaces=all_namespaces,
         namespace_ids=frozenset(namespace_ids),
         requests_per_minute=settings.MEMOS_RATE_LIMIT_PER_MINUTE if limit is None else limit,
+        user_id=owner_id,
+        # Looked up for every request: what is revoked, or expires, is out of reach at once.
+        shares=() if owner_id is None or all_namespaces else list_granted(owner_id, beyond=namespace_ids, now=now),
     )

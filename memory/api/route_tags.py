@@ -29,6 +29,8 @@ ROUTE_TAGS = (
     RouteTag("Imports", "Take in what other programs exported", ("imports",)),
     RouteTag("Sessions", "Empty a session, or fill it with demo data", ("sessions", "dev")),
     RouteTag("Entities", "Who and what memories speak of, and what is said between them", ("entities", "graph")),
+    RouteTag("Users", "The people whose memories are kept", ("users",)),
+    RouteTag("Cubes", "A namespace's memories as a thing that is owned and shared", ("cubes",)),
     RouteTag("Quarantine", "What the gate kept apart", ("quarantine",)),
     RouteTag("Policy", "What governs a namespace", ("policy",)),
     RouteTag("Erasures", "Forget for good, with a receipt", ("erasures",)),

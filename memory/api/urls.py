@@ -13,6 +13,7 @@ from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
+from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentViewSet
 from memory.api.views.entities import EntityViewSet
 from memory.api.views.erasure import ErasureViewSet
@@ -33,6 +34,7 @@ from memory.api.views.retrieval import RetrievalViewSet
 from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
 from memory.api.views.usage import UsageViewSet
+from memory.api.views.users import UserViewSet
 from memory.api.views.webhooks import WebhookViewSet
 from memory.api.views.why import WhyViewSet
 
@@ -120,6 +122,20 @@ urlpatterns = [
         "v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
         WebhookViewSet.as_view({"post": "replay"}),
     ),
+    path("v1/users", UserViewSet.as_view({"get": "list", "post": "create"})),
+    path(
+        "v1/users/<uuid:user_id>",
+        UserViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/users/<uuid:user_id>/erasure", UserViewSet.as_view({"get": "erasure"})),
+    path("v1/cubes", CubeViewSet.as_view({"get": "list", "post": "create"})),
+    path("v1/cubes/register", CubeViewSet.as_view({"post": "register"})),
+    path(
+        "v1/cubes/<uuid:cube_id>",
+        CubeViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+    ),
+    path("v1/cubes/<uuid:cube_id>/shares", CubeViewSet.as_view({"get": "shares", "post": "share"})),
+    path("v1/cubes/<uuid:cube_id>/shares/<uuid:user_id>", CubeViewSet.as_view({"delete": "revoke"})),
     path("v1/sessions/reset", SessionViewSet.as_view({"post": "reset"})),
     path("v1/dev/seed", SessionViewSet.as_view({"post": "seed"})),
     path("api/v1/memory/ingest", ProtocolViewSet.as_view({"post": "ingest"})),

@@ -34,7 +34,7 @@ from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Post
 from memory.models.session import Session
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
-from memory.models.user import User, UserNamespace
+from memory.models.user import User, UserErasure, UserNamespace
 from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
@@ -100,6 +100,7 @@ __all__ = [
     "UsageDay",
     "UsageReservation",
     "User",
+    "UserErasure",
     "UserNamespace",
     "Webhook",
     "WebhookDelivery",

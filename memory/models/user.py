@@ -52,3 +52,23 @@ class UserNamespace(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id} in {self.namespace_id}"
+
+
+class UserErasure(models.Model):
+    """The receipt of a user who was erased. `erasures` are those of memories, as {namespace_id, id}. No name."""
+
+    pk = models.CompositePrimaryKey("namespace_id", "user_id")
+    namespace = models.ForeignKey(Namespace, models.PROTECT, related_name="+", db_index=False)
+    user_id = models.UUIDField()
+    reason = models.CharField(max_length=300)
+    erasures = models.JSONField(default=list)
+    keys_revoked = models.IntegerField(default=0)
+    shares_ended = models.IntegerField(default=0)
+    cubes_disowned = models.IntegerField(default=0)
+    actor = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+
+    objects = ScopedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return str(self.user_id)

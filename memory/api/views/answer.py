@@ -22,7 +22,7 @@ from memory.api.serializers.answer import (
 from memory.api.serializers.ingest import OutcomeSerializer
 from memory.api.views.base import MemosViewSet
 from memory.api.views.search import build_ask
-from memory.enums import AccessScope, Role
+from memory.enums import AccessScope, Role, ShareLevel
 from memory.errors import Forbidden, InvalidInput
 from memory.services.answers.answer import (
     AnswerEvent,
@@ -96,7 +96,14 @@ class AnsweringViewSet(MemosViewSet):
         for needed in (AccessScope.READ, AccessScope.WRITE):
             if not self.access.may(needed):
                 raise Forbidden(f"To answer and remember, the key needs the scope {needed.value!r} too.")
-        return self.scope(namespace)
+        scope = self.scope(namespace)
+        if self.access.share_of(scope.namespace_id) == ShareLevel.READ:
+            raise Forbidden(
+                f"The cube {namespace!r} is shared with this key for reading: leave `remember` out, or ask its owner "
+                "to share it for writing.",
+                detail={"field": "remember"},
+            )
+        return scope
 
     def _note(self, answered: CitedAnswer) -> None:
         self.request._request.empty_recall = not answered.hits  # type: ignore[attr-defined]
@@ -152,6 +159,7 @@ class AnswerViewSet(AnsweringViewSet):
     """Answers a question from the memories."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create", "stream"})
 
     @extend_schema(
         operation_id="answer",

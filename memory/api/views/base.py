@@ -61,14 +61,19 @@ def may_lag(answer: Answer) -> Answer:
 
 
 class MemosViewSet(ViewSet):
-    """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have."""
+    """Validates, resolves the caller's scope, calls one service. `required_scope` names what the key must have.
+
+    `shared_actions` reach what is shared with the caller beside what its key reaches; others do not.
+    """
 
     request: Request
+    shared_actions: frozenset[str] = frozenset()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # Those that this request has named; there is a view for each.
         self._namespace_ids: set[int] = set()
+        self._access: Access | None = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
@@ -77,6 +82,14 @@ class MemosViewSet(ViewSet):
             if scope_needed(self) != AccessScope.READ and isinstance(self.request.user, Access):
                 note_write_of(self.access, self._namespace_ids)
             return response
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Lets the action reach what is shared with the caller, where it may, once it is known who that is."""
+        super().initial(request, *args, **kwargs)
+        needed = scope_needed(self)
+        if self.action in self.shared_actions and needed is not None:
+            self._access = self.access.reach_shares(needed)
+            reach.allow(self._access)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Adds to `degraded` what the models that were called have to say: a soft budget that is reached."""
@@ -89,7 +102,7 @@ class MemosViewSet(ViewSet):
     @property
     def access(self) -> Access:
         """The authenticated caller."""
-        access = self.request.user
+        access = self._access or self.request.user
         assert isinstance(access, Access)
         return access
 

@@ -19,6 +19,8 @@ class MemoriesViewSet(MemosViewSet):
     """The memories of a namespace: listed, and changed by a filter."""
 
     required_scope = {"list": AccessScope.READ, "partial_update": AccessScope.WRITE, "destroy": AccessScope.WRITE}
+    # What is done to many at once is for those whose memories they are.
+    shared_actions = frozenset({"list"})
     bodies_of_delete = ("destroy",)
 
     @extend_schema(

@@ -21,6 +21,7 @@ class ChatViewSet(AnsweringViewSet):
     """Answers what is said in a session from the memories, and remembers both."""
 
     required_scope = AccessScope.WRITE
+    shared_actions = frozenset({"create", "stream"})
 
     @extend_schema(
         operation_id="chat",

@@ -35,6 +35,8 @@ class DocumentViewSet(MemosViewSet):
         "retrieve": AccessScope.READ,
         "destroy": AccessScope.WRITE,
     }
+    # A document is deleted for good: by those whose it is.
+    shared_actions = frozenset({"create", "list", "retrieve"})
 
     @extend_schema(
         operation_id="put_document",

@@ -33,6 +33,7 @@ class EntityViewSet(MemosViewSet):
         "merge": AccessScope.WRITE,
         "split": AccessScope.WRITE,
     }
+    shared_actions = frozenset({"list", "retrieve", "graph"})
 
     @extend_schema(
         operation_id="list_entities",

@@ -26,6 +26,7 @@ class IngestViewSet(MemosViewSet):
     """Takes in what was said and done."""
 
     required_scope = AccessScope.WRITE
+    shared_actions = frozenset({"create", "batch"})
 
     @extend_schema(
         operation_id="ingest",

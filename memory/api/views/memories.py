@@ -45,6 +45,7 @@ class MemoryViewSet(MemosViewSet):
             ("partial_update", "destroy", "restore", "supersede", "pin", "unpin", "feedback"), AccessScope.WRITE
         ),
     }
+    shared_actions = frozenset(required_scope)
 
     @extend_schema(
         operation_id="get_memory", summary="One memory", parameters=[ETAG], responses={200: MemorySerializer}

@@ -19,6 +19,7 @@ class QueryViewSet(MemosViewSet):
     """Brings back what a question needs."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create"})
 
     @extend_schema(
         operation_id="query",

@@ -22,6 +22,7 @@ class RetrievalViewSet(MemosViewSet):
     """Dify's External Knowledge API: a knowledge base is a namespace."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create"})
     error_serializer = KnowledgeErrorSerializer
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:

@@ -13,9 +13,11 @@ from rest_framework.response import Response
 from memory.api.errors import describe_error
 from memory.api.responses import error_body
 from memory.api.serializers.search import (
+    MAX_CUBES,
     MAX_QUESTIONS,
     FoundBatchSerializer,
     FoundSerializer,
+    SearchAcrossSerializer,
     SearchBatchSerializer,
     SearchSerializer,
 )
@@ -23,7 +25,9 @@ from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.errors import MemosError
 from memory.retrieval.pack import chunk
+from memory.services.cubes.find import cubes_of, describe_whose, find_cubes
 from memory.services.recall.search import NOTHING_FOUND, Ask, SearchResult, search
+from memory.services.recall.search_across import search_across
 from memory.services.recall.search_batch import search_all
 from memory.types import Scope
 
@@ -32,24 +36,61 @@ class SearchViewSet(MemosViewSet):
     """Finds memories, and nothing else."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create"})
 
     @extend_schema(
         operation_id="search",
         summary="Find the memories that answer a question, without session or pack",
-        request=SearchSerializer,
+        request=SearchAcrossSerializer,
         responses={200: FoundSerializer},
     )
     def create(self, request: Request) -> Response:
-        values = self.valid(SearchSerializer, request.data)
+        values = self.valid(SearchAcrossSerializer, request.data)
+        if values["cubes"]:
+            return Response(self._search_cubes(values))
         scope = self.scope_if_there(values["namespace"])
         found = search(scope, build_ask(values)) if scope else NOTHING_FOUND
         return Response(_body(found, dry_run=values["dry_run"]))
+
+    @staticmethod
+    def count_requests(request: Request) -> int:
+        """Against the key's limit each cube counts."""
+        data = request.data
+        cubes = data.get("cubes") if isinstance(data, Mapping) else None
+        return min(MAX_CUBES, max(1, len(cubes))) if isinstance(cubes, list) else 1
+
+    def _search_cubes(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a search of cubes, and of a namespace beside them, answers."""
+        names = [cube.namespace.name for cube in find_cubes(self.access, values["cubes"])]
+        if "namespace" in values and values["namespace"] not in names:
+            names.insert(0, values["namespace"])
+        scopes = [self.scope(name, create=False) for name in names]
+        found = search_across(scopes, build_ask(values))
+        described = {identity: describe_whose(cube) for identity, cube in cubes_of(scopes).items()}
+        return {
+            "hits": [
+                {
+                    **chunk(one.hit),
+                    "explanation": one.explanation,
+                    "namespace": one.scope.namespace,
+                    "cube": described.get(one.scope.namespace_id),
+                }
+                for one in found.hits
+            ],
+            "answerable": found.answerable,
+            "dropped": found.dropped,
+            "weights": found.weights,
+            "milliseconds": found.milliseconds,
+            "dry_run": values["dry_run"],
+            "degraded": found.degraded,
+        }
 
 
 class SearchBatchViewSet(MemosViewSet):
     """Answers many questions at once, each as if it came alone."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create"})
 
     @extend_schema(
         operation_id="search_batch",

@@ -17,6 +17,7 @@ class WhyViewSet(MemosViewSet):
     """Says why a memory did not come back."""
 
     required_scope = AccessScope.READ
+    shared_actions = frozenset({"create"})
 
     @extend_schema(
         operation_id="why",

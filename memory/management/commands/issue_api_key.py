@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,6 +16,10 @@ from memory.governance.budget import Budget
 from memory.management import arguments
 from memory.services.tenancy.keys import issue_key
 from memory.services.tenancy.namespaces import ensure_namespace
+from memory.services.tenancy.users import find_user
+from memory.types import system_access
+
+ACTOR = "command:issue_api_key"
 
 
 class Command(BaseCommand):
@@ -49,6 +54,9 @@ class Command(BaseCommand):
             type=arguments.whole_number(0),
             help="its own limit; 0 is none (default: the server's)",
         )
+        parser.add_argument(
+            "--user", type=uuid.UUID, help="id of the user whose key it is: it reaches what is shared with them as well"
+        )
         budget = parser.add_argument_group("budget", "what calls of models for the key may cost; 0 is no limit")
         budget.add_argument(
             "--budget-period", choices=BudgetPeriod.values, default=BudgetPeriod.MONTH, help="UTC (default: month)"
@@ -68,6 +76,7 @@ class Command(BaseCommand):
         scopes: list[str] | None,
         expires_days: int | None,
         requests_per_minute: int | None,
+        user: uuid.UUID | None,
         **options: Any,
     ) -> None:
         if not namespaces and not all_namespaces:
@@ -84,7 +93,8 @@ class Command(BaseCommand):
                 expires_at=now + timedelta(days=expires_days) if expires_days else None,
                 requests_per_minute=requests_per_minute,
                 budget=_budget(options),
-                actor="command:issue_api_key",
+                owner=find_user(system_access(ACTOR), user_id=user) if user else None,
+                actor=ACTOR,
                 now=now,
             )
         except MemosError as error:

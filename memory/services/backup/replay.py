@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+
 from memory.enums import ErasureStatus
 from memory.errors import BackupError
 from memory.governance.policy import nest
 from memory.ledger import Ledger, LedgerErasure, secret_mark
 from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
 from memory.services.erasure import requests, run
+from memory.services.erasure.users import forget_user
 from memory.services.retention.exemptions import exempt
 from memory.services.tenancy import keys
 from memory.services.tenancy.policy import governing, put_policy
@@ -64,6 +67,7 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
                 f"{ended.status}: {ended.error or ended.waiting_for}"
             )
         done, memories = done + 1, memories + ended.holders.get("memory_memory", {}).get("cleared", 0)
+    _forget_users(ledger)
     return Replayed(done, memories, _revoke(ledger, actor=actor, now=now()))
 
 
@@ -111,6 +115,13 @@ def _without_holds(scope: Scope, erasure_id: uuid.UUID, *, now: Callable[[], dat
     finally:
         if held:
             put_policy(scope, wanted=nest(before.overrides), reason=REASON, now=now())
+
+
+def _forget_users(ledger: Ledger) -> None:
+    """Users who were erased are so again, with what is shared with them: their ids are given to nobody else."""
+    for namespace_id, user_id in ledger.users:
+        with transaction.atomic():
+            forget_user(namespace_id, user_id)
 
 
 def _revoke(ledger: Ledger, *, actor: str, now: datetime) -> int:

@@ -7,7 +7,7 @@ found here is what the caller may read, or write to, or manage.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from memory.enums import CubeKind
@@ -48,6 +48,12 @@ def find_cube_of(access: Access, *, namespace: str) -> Cube:
             f"There is no cube of a namespace {namespace!r} that this key reaches.", detail={"field": "namespace"}
         )
     return cube
+
+
+def cubes_of(scopes: Collection[Scope]) -> dict[int, Cube]:
+    """The cubes that these namespaces are, by the namespace's id; those that are none are left out."""
+    rows = Cube.objects.filter(namespace_id__in=[scope.namespace_id for scope in scopes])
+    return {cube.namespace_id: cube for cube in rows}
 
 
 def lock_cube(access: Access, cube_id: uuid.UUID) -> Cube:
@@ -106,8 +112,14 @@ def owners_of(access: Access, cubes: Collection[Cube]) -> dict[uuid.UUID, User]:
     return {user.pk: user for user in User.objects.reachable_by(access).filter(pk__in=ids)} if ids else {}
 
 
-def to_dict(access: Access, cube: Cube, owner: User | None) -> dict[str, Any]:
-    """A cube as clients see it. An owner whom the caller does not see has no name."""
+def describe_whose(cube: Cube) -> dict[str, Any]:
+    """A cube as a hit says whose it is."""
+    return {"id": str(cube.pk), "name": cube.name, "owner_id": str(cube.owner_id) if cube.owner_id else None}
+
+
+def to_dict(access: Access, cube: Cube, owners: Mapping[uuid.UUID, User]) -> dict[str, Any]:
+    """A cube as clients see it. An owner whom the caller does not see, and who is not in `owners`, has no name."""
+    owner = owners.get(cube.owner_id) if cube.owner_id else None
     return {
         "id": str(cube.pk),
         "name": cube.name,

@@ -11,10 +11,10 @@ from django.db import transaction
 
 from memory import audit, ledger
 from memory.enums import AccessScope, AuditEvent
-from memory.errors import InvalidInput, NotFound
+from memory.errors import Conflict, InvalidInput, NotFound
 from memory.governance.budget import Budget
 from memory.ledger import LedgerUnavailable
-from memory.models import ApiKey, Namespace
+from memory.models import ApiKey, Namespace, User
 from memory.services.tenancy.notes import clean_note
 
 log = logging.getLogger("memos.keys")
@@ -33,8 +33,12 @@ def issue_key(
     expires_at: datetime | None = None,
     requests_per_minute: int | None = None,
     budget: Budget | None = None,
+    owner: User | None = None,
 ) -> tuple[ApiKey, str]:
-    """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput."""
+    """Makes a key and returns it with its token, which is stored nowhere. Raises InvalidInput.
+
+    `owner`: the user whose key it is, which reaches what is shared with them as well.
+    """
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or "\0" in name:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME_CHARS} characters.", detail={"field": "name"})
@@ -60,6 +64,7 @@ def issue_key(
         expires_at=expires_at,
         requests_per_minute=requests_per_minute,
         created_at=now,
+        owner_id=owner.pk if owner else None,
         **{f"budget_{name}": value for name, value in asdict(budget).items()},
     )
     token = key.set_new_secret()
@@ -79,11 +84,42 @@ def issue_key(
                 "namespaces": sorted(namespace.name for namespace in namespaces),
                 "expires_at": expires_at.isoformat() if expires_at else None,
                 "requests_per_minute": requests_per_minute,
+                **({"owner_id": str(owner.pk)} if owner else {}),
                 **({"budget": {name: str(value) for name, value in asdict(budget).items()}} if budget else {}),
             },
             now=now,
         )
     return key, token
+
+
+def set_owner(*, key_id: int, owner: User | None, actor: str, now: datetime) -> bool:
+    """Says whose key it is; False when it was so already. What is shared with the owner it reaches from now on.
+
+    Raises NotFound, and Conflict for a key that is revoked.
+    """
+    with transaction.atomic():
+        key = ApiKey.objects.select_for_update().filter(pk=key_id).first()
+        if key is None:
+            raise NotFound("There is no such API key.", detail={"field": "key_id"})
+        if key.revoked_at is not None:
+            raise Conflict("The key is revoked: issue another for the user.", detail={"field": "key_id"})
+        before, after = key.owner_id, owner.pk if owner else None
+        if before == after:
+            return False
+        key.owner_id = after
+        key.save(update_fields=["owner_id"])
+        audit.record_system(
+            actor,
+            AuditEvent.KEY_OWNER,
+            subject=str(key),
+            details={
+                "key_id": key.pk,
+                "before": str(before) if before else None,
+                "after": str(after) if after else None,
+            },
+            now=now,
+        )
+    return True
 
 
 def revoke_key(*, key_id: int, actor: str, now: datetime) -> bool:

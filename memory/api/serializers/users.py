@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.api.fields import MetadataField, StrictBooleanField, StrictCharField
+from memory.enums import ErasureStatus, ErasureTarget
+from memory.services.memories.change import MAX_REASON_CHARS
+from memory.services.tenancy.users import MAX_NAME_CHARS, MOST_NAMESPACES
+
+
+class NamespacesField(serializers.ListField):
+    """Names of namespaces."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            child=StrictCharField(min_length=1, max_length=128),
+            max_length=MOST_NAMESPACES,
+            error_messages={"not_a_list": "must be a list.", "max_length": "has more than {max_length} items."},
+            **options,
+        )
+
+
+class UserCreateSerializer(serializers.Serializer):
+    """A user who belongs to a namespace."""
+
+    namespace = StrictCharField(
+        min_length=1, max_length=128, help_text="The namespace it belongs to: who reaches that sees the user"
+    )
+    name = StrictCharField(min_length=1, max_length=MAX_NAME_CHARS, help_text="Unique in the namespace")
+    display_name = StrictCharField(required=False, default="", allow_blank=True, max_length=MAX_NAME_CHARS)
+    preferences = MetadataField(required=False, default=dict, help_text="What the user wants, as clients keep it")
+    metadata = MetadataField(required=False, default=dict, help_text="The clients' own")
+    namespaces = NamespacesField(required=False, default=list, help_text="Other namespaces that are the user's")
+
+
+class UserChangeSerializer(serializers.Serializer):
+    """What is to be different; what is left out stays."""
+
+    name = StrictCharField(required=False, min_length=1, max_length=MAX_NAME_CHARS)
+    display_name = StrictCharField(required=False, allow_blank=True, max_length=MAX_NAME_CHARS)
+    preferences = MetadataField(required=False, help_text="All of them: they take the place of the former")
+    metadata = MetadataField(required=False, help_text="All of it: it takes the place of the former")
+    namespaces = NamespacesField(
+        required=False, help_text="Those besides its own; those that the key does not reach stay as they are"
+    )
+
+
+class UserListingSerializer(serializers.Serializer):
+    """Query parameters of the listing; an empty one narrows nothing."""
+
+    namespace = serializers.CharField(default="", allow_blank=True, max_length=128, trim_whitespace=False)
+    name = serializers.CharField(
+        default="", allow_blank=True, max_length=MAX_NAME_CHARS, trim_whitespace=False, help_text="Exactly this name"
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+
+
+class UserSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    namespace = serializers.CharField(help_text="The namespace it belongs to")
+    name = serializers.CharField()
+    display_name = serializers.CharField(allow_blank=True)
+    preferences = MetadataField()
+    metadata = MetadataField()
+    namespaces = serializers.ListField(
+        child=serializers.CharField(), help_text="The user's, as far as the key reaches them; its own comes first"
+    )
+    revision = serializers.IntegerField(help_text="Of its ETag")
+    created_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class UserListSerializer(serializers.Serializer):
+    users = UserSerializer(many=True)
+    next_cursor = serializers.UUIDField(allow_null=True)
+
+
+class UserEraseSerializer(serializers.Serializer):
+    """To forget a user for good."""
+
+    reason = StrictCharField(min_length=1, max_length=MAX_REASON_CHARS, help_text="Kept on the receipts")
+    confirm = StrictCharField(
+        required=False, default="", allow_blank=True, max_length=MAX_NAME_CHARS, help_text="The user's name once more"
+    )
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Only say what would be erased")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs["reason"].strip():
+            raise serializers.ValidationError({"reason": "must not be empty."})
+        return attrs
+
+
+class UserErasurePartSerializer(serializers.Serializer):
+    """What is erased of one namespace; GET /v1/erasures/{id} has the whole receipt."""
+
+    id = serializers.UUIDField(allow_null=True, help_text="Of its receipt; null: a dry run")
+    namespace = serializers.CharField()
+    target = serializers.ChoiceField(ErasureTarget.choices)
+    found = serializers.IntegerField(help_text="Memories that are erased")
+    status = serializers.ChoiceField([*ErasureStatus.values, "dry_run"])
+
+
+class UserErasureSerializer(serializers.Serializer):
+    """The receipt of a user's erasure."""
+
+    user_id = serializers.UUIDField()
+    namespace = serializers.CharField(help_text="The one that the user belonged to")
+    status = serializers.ChoiceField(
+        [*ErasureStatus.values, "dry_run"], help_text="`finished`: all of the memories are erased as well"
+    )
+    reason = serializers.CharField()
+    erasures = UserErasurePartSerializer(many=True)
+    keys_revoked = serializers.IntegerField(help_text="Keys of the user that are revoked")
+    shares_ended = serializers.IntegerField(help_text="Cubes that are no longer shared with the user")
+    cubes_disowned = serializers.IntegerField(help_text="Cubes, now empty, that have no owner any more")
+    actor = serializers.CharField()
+    created_at = serializers.DateTimeField()

@@ -1,0 +1,58 @@
+"""What a cube holds, in numbers, and what governs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory.enums import MemoryKind
+from memory.governance.policy import nest
+from memory.models import Cube, Document, Entity, Memory, Session
+from memory.models.sql import count_each, fetch
+from memory.services.index import entries
+from memory.services.tenancy.policy import governing
+
+# Each kind is counted up to here: beyond it a count would read the whole of a large namespace.
+MOST_COUNTED = 100_000
+_SAMPLE = 1000
+
+_TEXT_BYTES = """
+SELECT coalesce(avg(octet_length(m.text)), 0)::float8
+FROM (SELECT text FROM memory_memory WHERE namespace_id = %(namespace_id)s ORDER BY id DESC LIMIT %(sample)s) m
+"""
+
+
+def count_contents(cube: Cube) -> dict[str, Any]:
+    """How many memories of each kind there are, each counted up to MOST_COUNTED, and of what else a cube holds.
+
+    `text_bytes` is estimated from the newest memories.
+    """
+    active = Memory.objects.filter(namespace_id=cube.namespace_id).active()
+    counts = count_each(
+        *(active.of_kind(kind) for kind in MemoryKind),
+        Session.objects.filter(namespace_id=cube.namespace_id, message_count__gt=0),
+        Document.objects.filter(namespace_id=cube.namespace_id),
+        Entity.objects.filter(namespace_id=cube.namespace_id, merged_into=None),
+        most=MOST_COUNTED,
+    )
+    memories = entries.count_searchable(cube.namespace_id)
+    [(average,)] = fetch(_TEXT_BYTES, {"namespace_id": cube.namespace_id, "sample": _SAMPLE}, prepared=False)
+    sessions, documents, entities = counts[len(MemoryKind) :]
+    return {
+        "memories": memories,
+        "by_kind": {str(kind): count for kind, count in zip(MemoryKind, counts, strict=False)},
+        "sessions": sessions,
+        "documents": documents,
+        "entities": entities,
+        "text_bytes": round(average * memories),
+    }
+
+
+def describe_policy(cube: Cube) -> dict[str, Any]:
+    """What governs the cube, for those whose key reaches its namespace: the values in force, and its own."""
+    found = governing(cube.namespace_id)
+    values = nest(found.effective.values)
+    return {
+        "policy_version": found.version,
+        "policy": nest(found.overrides),
+        "models": values["models"],
+    }
