@@ -137,7 +137,9 @@ class CubeFileViewSet(MemosViewSet):
     def _require_admin(self, values: Mapping[str, Any], names: tuple[str, ...]) -> None:
         asked = [name for name in names if values.get(name)]
         if asked and not self.access.may(AccessScope.ADMIN):
-            raise Forbidden(f"This needs a key with the scope 'admin': {', '.join(asked)}. Leave it out, or use another.")
+            raise Forbidden(
+                f"This needs a key with the scope 'admin': {', '.join(asked)}. Leave it out, or use another."
+            )
 
 
 def _hold_no_connection(pieces: Iterator[bytes]) -> Generator[bytes]:

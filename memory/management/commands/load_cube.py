@@ -30,7 +30,9 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--namespace", type=arguments.name, help="where it goes (default: as the file says)")
         parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-        parser.add_argument("--ids", choices=CubeIds.values, default=CubeIds.AUTO, help="keep those of the file, or new")
+        parser.add_argument(
+            "--ids", choices=CubeIds.values, default=CubeIds.AUTO, help="keep those of the file, or new"
+        )
         parser.add_argument("--policy", action="store_true", help="also the policy in force")
         parser.add_argument("--quarantine", action="store_true", help="also what waits in the quarantine")
         parser.add_argument("--audit", action="store_true", help="also audit events, as events that tell of them")

@@ -239,7 +239,7 @@ def _vectors(scope: Scope, ids: Sequence[uuid.UUID], model_id: int | None) -> di
         return found
     rows = MemoryVector.objects.in_scope(scope).filter(model_id=model_id, memory_id__in=ids)
     for memory_id, embedding in rows.order_by("memory_id", "passage").values_list("memory_id", "embedding"):
-        numbers = np.asarray(embedding.to_numpy(), dtype="<f2")
+        numbers = np.asarray(embedding, dtype="<f2")
         found[memory_id].append(base64.b64encode(numbers.tobytes()).decode())
     return found
 

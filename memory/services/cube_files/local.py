@@ -123,9 +123,7 @@ def _take_in_folder(
     outcome.refused = memtensor.describe(path)["refused"]
     done = 0
     for batch in in_batches_of_turns(memtensor.read_turns(path)):
-        counts = (
-            memtensor.preview(scope, batch) if dry_run else memtensor.count(take_in(scope, batch, now=clock()))
-        )
+        counts = memtensor.preview(scope, batch) if dry_run else memtensor.count(take_in(scope, batch, now=clock()))
         outcome.add("memories", BatchReport(counts=counts))
         done += len(batch)
         report(done, done)

@@ -99,7 +99,7 @@ def check_line(line: Line) -> None:
 
 def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory:
     """A memory and what belongs to it; vectors only of so many `dimensions`. Raises UnreadableLine."""
-    memory = _read(Memory, line, lines.MEMORY, ids, changed={"id", "session", "superseded_by"})
+    memory = _read(Memory, line, lines.MEMORY, ids, changed={"id", "superseded_by"})
     memory.session = ids.find_session(memory.session)
     memory.superseded_by = ids.find(line["superseded_by"]) if line.get("superseded_by") else None
     if not memory.text.strip() or len(memory.text) > MAX_TEXT_CHARS:
