@@ -12,8 +12,8 @@ from memory.services.cube_files.requests import MAX_OPEN, CubeUpload
 from memory.services.cube_files.run import SHOWN_FAULTS
 
 _IDS = (
-    "Those of the file, new ones, or (auto) those of the file where nobody else can have them: in the namespace that it "
-    "is of, and from another server with a known signature"
+    "Those of the file, new ones, or (auto) those of the file where nobody else can have them: in the namespace that "
+    "it is of, and from another server with a known signature"
 )
 
 

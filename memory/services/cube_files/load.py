@@ -76,8 +76,8 @@ _POLICY_REASON = "Loaded with a cube's file."
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How a file is loaded. `policy`, `quarantine`, `audit`: whether these parts are. `unknown_sender`: also a file that
-    is not signed by a key that this server knows.
+    """How a file is loaded. `policy`, `quarantine`, `audit`: whether these parts are. `unknown_sender`: also a file
+    that is not signed by a key that this server knows.
     """
 
     ids: CubeIds = CubeIds.AUTO

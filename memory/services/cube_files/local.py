@@ -82,7 +82,10 @@ def load_from_file(
     clock: Callable[[], datetime],
     report: Report,
 ) -> LoadOutcome:
-    """Loads a file, each batch in a transaction: what was loaded before is found to be there. Raises UnreadableImport."""
+    """Loads a file, each batch in a transaction: what was loaded before is found to be there.
+
+    Raises UnreadableImport.
+    """
     outcome = LoadOutcome()
     if memtensor.is_folder(path):
         return _take_in_folder(scope, path, outcome, dry_run=dry_run, clock=clock, report=report)

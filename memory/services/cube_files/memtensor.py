@@ -1,6 +1,7 @@
 """The folder of a cube of MemTensor's MemOS, zipped: `textual_memory.json` and `config.json` are read, nothing else.
 
-Its caches and adapters are Python pickles, which run whatever they hold when they are opened: they are refused unopened.
+Its caches and adapters are Python pickles, which run whatever they hold when they are opened: they are refused
+unopened.
 """
 
 from __future__ import annotations

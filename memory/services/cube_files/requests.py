@@ -127,8 +127,8 @@ def read_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> tuple[Cub
         )
     if not is_there(row):
         raise NotFound(
-            f"The file of the dump {file_id} is there no longer: it is kept for {settings.MEMOS_CUBE_KEEP_HOURS} hours, "
-            "and an erasure takes it away. Dump the cube again.",
+            f"The file of the dump {file_id} is there no longer: it is kept for {settings.MEMOS_CUBE_KEEP_HOURS} "
+            "hours, and an erasure takes it away. Dump the cube again.",
             detail={"field": "id"},
         )
     scope = Scope(row.namespace_id, name_of(row), access.actor, str(row.id))

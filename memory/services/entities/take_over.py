@@ -30,6 +30,7 @@ from memory.services.tenancy.policy import in_force
 from memory.types import Scope
 
 Key = tuple[str, int]
+Mention = tuple[str, int, int, int, bool]
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class ArrivingNames:
     occurred_at: datetime
     active: bool
     read: bool = False
-    mentions: Sequence[tuple[str, int, int, int, bool]] = ()
+    mentions: Sequence[Mention] = ()
     relations: Sequence[tuple[int, int, dict[str, Any]]] = field(default_factory=tuple)
 
 
@@ -85,7 +86,7 @@ def take_over_mentions(scope: Scope, arrivals: Sequence[ArrivingNames]) -> None:
         if not one.read or any((key, variant) not in aliases for key, variant, *_ in one.mentions):
             waiting.append(one.memory_id)
             continue
-        own = [_mention(scope, one, aliases[key, variant], *place) for key, variant, *place in one.mentions]
+        own = [_mention(scope, one, aliases[mention[:2]], mention) for mention in one.mentions]
         mentions += own
         relations += [
             EntityRelation(
@@ -125,9 +126,8 @@ def _find_names(scope: Scope, keys: Collection[str]) -> dict[Key, uuid.UUID]:
     return {(key, variant): identity for key, variant, identity in rows}
 
 
-def _mention(
-    scope: Scope, arrival: ArrivingNames, alias: uuid.UUID, start: int, end: int, pinned: bool
-) -> EntityMention:
+def _mention(scope: Scope, arrival: ArrivingNames, alias: uuid.UUID, mention: Mention) -> EntityMention:
+    _, _, start, end, pinned = mention
     return EntityMention(
         namespace_id=scope.namespace_id,
         id=new_id(),

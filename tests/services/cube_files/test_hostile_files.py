@@ -30,6 +30,7 @@ def refused(path):
 
 
 CHANGED = b'{"text":"another"}\n'
+OTHER = orjson.dumps(memory_line(text="I keep 2 bees behind the house in Porto.")) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ CHANGED = b'{"text":"another"}\n'
         (lambda: make(manifest={"schema": "memcube/9"}), "reads memcube/1"),
         (lambda: make({"shares": []}), "does not know: shares"),
         (lambda: make(data={"memories": CHANGED}), "not the"),
-        (lambda: make(data={"memories": orjson.dumps(memory_line(text="I keep 2 bees behind the house in Porto.")) + b"\n"}),
+        (lambda: make(data={"memories": OTHER}),
          "SHA-256"),
         (lambda: make(extra={"activation_memory.pickle": b"\x80\x04."}), "does not name: it was added"),
         (lambda: make(extra={"../../etc/cron.d/x": b"1"}), "leads out of it"),
