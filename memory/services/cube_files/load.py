@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import DataError, IntegrityError, transaction
 
 from memory import audit
 from memory.enums import AuditEvent, CubeIds
@@ -99,6 +99,9 @@ class BatchReport:
     counts: Counter[str] = field(default_factory=Counter)
     listed: list[dict[str, Any]] = field(default_factory=list)
     faults: list[dict[str, str]] = field(default_factory=list)
+
+
+Transact = Callable[[Callable[[], BatchReport], Lines], None]
 
 
 def check_sender(reader: CubeReader, options: LoadOptions) -> None:
@@ -244,7 +247,7 @@ class CubeLoader:
     def _store_histories(self, found: Sequence[ReadMemory]) -> None:
         roles = {one.arriving.memory.pk: str(one.arriving.memory.role) for one in found}
         take_over_versions(self._scope, [version for one in found for version in one.versions], role_of=roles)
-        take_over_retired([statement for one in found for statement in one.retired])
+        take_over_retired(self._scope, [statement for one in found for statement in one.retired])
         take_over_opinions(self._scope, [opinion for one in found for opinion in one.feedback])
         take_over_upkeep([one.upkeep for one in found if one.upkeep is not None], holds=self._reader.is_trusted)
         for one in found:
@@ -366,6 +369,24 @@ class CubeLoader:
         except InvalidInput as refusal:
             report.counts[LEFT_OUT] += 1
             report.faults.append({"place": "policy", "reason": refusal.message[:200]})
+
+
+def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
+    """Loads a batch: `transact` is given the work and its lines, does it in a transaction and notes what came of it.
+
+    Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out.
+    """
+    try:
+        transact(lambda: loader.load_batch(part, batch, now=now), batch)
+        return
+    except (IntegrityError, DataError):
+        if len(batch) == 1:
+            fault = {"place": f"line {batch[0][0]}", "reason": "it contradicts another line, or what is here"}
+            transact(lambda: BatchReport(Counter({UNREADABLE: 1}), faults=[fault]), batch)
+            return
+    half = len(batch) // 2
+    store_batch(loader, part, batch[:half], now=now, transact=transact)
+    store_batch(loader, part, batch[half:], now=now, transact=transact)
 
 
 def in_batches(reader: CubeReader, part: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from memory.services.cube_files.load import (
     LISTED,
     BatchReport,
     CubeLoader,
+    Lines,
     LoadOptions,
     check_sender,
     choose_ids,
     in_batches,
+    store_batch,
 )
 from memory.services.cube_files.manifest import Manifest
 from memory.services.cube_files.run import SHOWN_FAULTS, describe_cube
@@ -44,6 +47,12 @@ class LoadOutcome:
     listed: list[dict[str, Any]] = field(default_factory=list)
     faults: list[dict[str, str]] = field(default_factory=list)
     refused: list[dict[str, str]] = field(default_factory=list)
+
+    def transact(self, part: str, work: Callable[[], BatchReport], lines: Lines) -> None:
+        """Does the work in a transaction, and counts what came of it."""
+        with transaction.atomic():
+            report = work()
+        self.add(part, report)
 
     def add(self, part: str, report: BatchReport) -> None:
         """Counts those of a batch as well."""
@@ -97,8 +106,7 @@ def load_from_file(
     done, total = 0, sum(reader.manifest.parts[name].lines for name in parts)
     for part in parts:
         for batch in in_batches(reader, part, after=0):
-            with transaction.atomic():
-                outcome.add(part, loader.load_batch(part, batch, now=clock()))
+            store_batch(loader, part, batch, now=clock(), transact=partial(outcome.transact, part))
             done += len(batch)
             report(done, total)
     if not dry_run:

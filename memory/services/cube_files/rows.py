@@ -41,6 +41,7 @@ from memory.services.entities.take_over import ArrivingNames
 from memory.services.ingestion.take_over import ArrivingMemory
 from memory.services.summaries.take_over import named_in
 from memory.text.json_values import fault_of
+from memory.text.names import name_key
 from memory.text.transcripts import MAX_NAME_CHARS, MAX_TEXT_CHARS, UnreadableTurn, check_metadata
 from memory.types import Scope
 
@@ -49,6 +50,9 @@ Line = Mapping[str, Any]
 # As deep as metadata may be, in its column.
 _MOST_LEVELS = 24
 _MAX_DETAILS_BYTES = 65_536
+# Of one memory: versions, retired statements, mentions and so on; and terms by which a statement is found.
+_MOST_BELONGINGS = 2_000
+_MOST_TERMS = 5_000
 
 
 class UnreadableLine(Exception):
@@ -104,6 +108,8 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
     memory.superseded_by = ids.find(line["superseded_by"]) if line.get("superseded_by") else None
     if not memory.text.strip() or len(memory.text) > MAX_TEXT_CHARS:
         raise UnreadableLine(f"text has 1 to {MAX_TEXT_CHARS} characters")
+    if not 0 <= memory.importance <= 1:
+        raise UnreadableLine("importance is not between 0 and 1")
     if memory.turn == 0 or (memory.session.startswith(SESSION_PREFIX) and memory.turn > 0):
         raise UnreadableLine("turn is none that such a memory has")
     _check_spans(memory.retired_spans, memory.text)
@@ -121,6 +127,12 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         statement = _read_of(RetiredStatement, one, lines.RETIRED, ids, own, changed={"id", "by"})
         statement.by = ids.find(one.get("by"))
         _check_spans([statement.start, statement.end], memory.text)
+        if (
+            len(statement.terms) > _MOST_TERMS
+            or len(statement.names) > _MOST_TERMS
+            or not 0 <= statement.confidence <= 1
+        ):
+            raise UnreadableLine("a retired statement is not what it should be")
         read.retired.append(statement)
     read.feedback = [_read_of(MemoryFeedback, one, lines.FEEDBACK, ids, own) for one in _list(line, "feedback")]
     if isinstance(line.get("upkeep"), dict):
@@ -130,7 +142,7 @@ def read_memory(line: Line, ids: IdMap, *, dimensions: int | None) -> ReadMemory
         read.document_version = version if isinstance(version, int) else 0
     _find_unsearched(read)
     if dimensions is not None:
-        read.arriving.vectors = [_read_vector(one, dimensions) for one in line.get("vectors") or ()]
+        read.arriving.vectors = [_read_vector(one, dimensions) for one in _list(line, "vectors")]
     return read
 
 
@@ -156,6 +168,8 @@ def read_name(line: Line, ids: IdMap) -> tuple[EntityAlias, Entity, Entity]:
     alias = _read(EntityAlias, line, lines.NAME, ids, changed={"id", "stated_in"})
     alias.stated_in = ids.find(line["stated_in"]) if line.get("stated_in") else None
     alias.home, alias.entity = home.id, entity.id
+    if name_key(alias.name) != alias.key:
+        raise UnreadableLine("key is not that of the name")
     return alias, home, entity
 
 
@@ -329,6 +343,8 @@ def _list(line: Line, name: str) -> list[Any]:
     value = line.get(name) or []
     if not isinstance(value, list):
         raise UnreadableLine(f"{name} is no list")
+    if len(value) > _MOST_BELONGINGS:
+        raise UnreadableLine(f"{name} are more than {_MOST_BELONGINGS}")
     return value
 
 

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -26,10 +26,12 @@ from memory.services.cube_files.load import (
     LISTED,
     BatchReport,
     CubeLoader,
+    Lines,
     LoadOptions,
     check_sender,
     choose_ids,
     in_batches,
+    store_batch,
 )
 from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
 from memory.services.imports.source import UnreadableImport
@@ -57,13 +59,14 @@ def carry_out_dump(*, namespace_id: int, file_id: uuid.UUID, now: Clock) -> int:
     if row is None or row.finished_at is not None:
         return 0
     scope = Scope(namespace_id, name_of(row), row.actor, str(row.id))
-    for _ in range(_DUMP_TRIES):
-        if (size := _dump_once(scope, row, now=now)) is not None:
-            return size
-    with transaction.atomic():
-        row = _lock(row)
-        row.problem = "Something of the namespace was erased while it was written, each time. Dump it again."
-        end(row, now=now())
+    with suppress(CubeFileStopped):
+        for _ in range(_DUMP_TRIES):
+            if (size := _dump_once(scope, row, now=now)) is not None:
+                return size
+        with transaction.atomic():
+            stored = _lock(row)
+            stored.problem = "Something of the namespace was erased while it was written, each time. Dump it again."
+            end(stored, now=now())
     return 0
 
 
@@ -77,17 +80,16 @@ def carry_out_load(*, namespace_id: int, file_id: uuid.UUID, now: Clock, seconds
     if row is None or row.finished_at is not None:
         return 0
     progress = LoadProgress(row)
-    try:
-        with _file_of(row) as path:
-            is_over = progress.load_all(path, now=now, deadline=deadline)
-        if not is_over:
-            queue.enqueue(queue.LOAD_CUBE, namespace_id, str(file_id), seconds=JOB_SECONDS)
-        else:
-            progress.finish(now=now())
-    except UnreadableImport as refusal:
-        progress.finish(now=now(), problem=refusal.message)
-    except CubeFileStopped:
-        pass
+    with suppress(CubeFileStopped):
+        try:
+            with _file_of(row) as path:
+                is_over = progress.load_all(path, now=now, deadline=deadline)
+            if is_over:
+                progress.finish(now=now())
+            else:
+                queue.enqueue(queue.LOAD_CUBE, namespace_id, str(file_id), seconds=JOB_SECONDS)
+        except UnreadableImport as refusal:
+            progress.finish(now=now(), problem=refusal.message)
     return progress.done - row.done
 
 
@@ -151,15 +153,17 @@ class LoadProgress:
             stored.save()
         self._row = stored
 
-    def _load_batch(self, loader: CubeLoader, part: str, batch: list[tuple[int, dict]], *, now: datetime) -> None:
-        with transaction.atomic():
-            stored = self._lock_mine()
-            report = loader.load_batch(part, batch, now=now)
-            _add(stored, part, report)
-            stored.part, stored.line = part, batch[-1][0]
-            stored.done += len(batch)
-            stored.save()
-        self._row, self.done = stored, stored.done
+    def _load_batch(self, loader: CubeLoader, part: str, batch: Lines, *, now: datetime) -> None:
+        def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
+            with transaction.atomic():
+                stored = self._lock_mine()
+                _add(stored, part, work())
+                stored.part, stored.line = part, lines[-1][0]
+                stored.done += len(lines)
+                stored.save()
+            self._row, self.done = stored, stored.done
+
+        store_batch(loader, part, batch, now=now, transact=transact)
 
     def _take_in_folder(self, path: Path, *, now: Clock, deadline: float) -> bool:
         part = "memories"

@@ -31,7 +31,8 @@ def take_over_versions(scope: Scope, versions: Sequence[MemoryVersion], *, role_
     for version in versions:
         role, speaker = role_of[version.memory_id], version.speaker or ""
         judgement = judge(version.text, role=role, speaker=speaker, policy=gate)
-        fields = judge_fields({"metadata": version.metadata, "reason": version.reason}, policy=gate)
+        told = {"metadata": version.metadata, "reason": version.reason, "actor": version.actor}
+        fields = judge_fields(told, policy=gate)
         if judgement.decision.lets_in and fields.decision.lets_in:
             version.text, version.metadata = judgement.text, fields.values["metadata"]
             version.reason = fields.values["reason"]
@@ -40,8 +41,12 @@ def take_over_versions(scope: Scope, versions: Sequence[MemoryVersion], *, role_
     return len(versions) - len(kept)
 
 
-def take_over_retired(statements: Sequence[RetiredStatement]) -> None:
-    """Keeps what was retired of memories that are said to be out of search there."""
+def take_over_retired(scope: Scope, statements: Sequence[RetiredStatement]) -> None:
+    """Keeps what was retired of memories that are said to be out of search there; reasons pass the gate."""
+    gate = in_force(scope.namespace_id).gate
+    for one in statements:
+        verdict = judge_fields({"reason": one.reason}, policy=gate)
+        one.reason = verdict.values["reason"] if verdict.decision.lets_in else ""
     RetiredStatement.objects.bulk_create(statements, batch_size=500, ignore_conflicts=True)
 
 
@@ -50,7 +55,7 @@ def take_over_opinions(scope: Scope, opinions: Sequence[MemoryFeedback]) -> int:
     gate = in_force(scope.namespace_id).gate
     kept = []
     for opinion in opinions:
-        verdict = judge_fields({"note": opinion.note}, policy=gate)
+        verdict = judge_fields({"note": opinion.note, "actor": opinion.actor}, policy=gate)
         if verdict.decision.lets_in:
             opinion.note = verdict.values["note"]
             kept.append(opinion)
@@ -75,7 +80,9 @@ def take_over_links(scope: Scope, links: Sequence[MemoryLink]) -> tuple[int, int
     )
     gate = in_force(scope.namespace_id).gate
     ends = [one for one in links if one.memory_id in there and one.other_id in there]
-    kept = [one for one in ends if judge_fields({"reason": one.reason}, policy=gate).decision.lets_in]
+    kept = [
+        one for one in ends if judge_fields({"reason": one.reason, "actor": one.actor}, policy=gate).decision.lets_in
+    ]
     known = set(
         MemoryLink.objects.in_scope(scope)
         .filter(memory_id__in={one.memory_id for one in kept})
