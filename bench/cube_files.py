@@ -83,14 +83,17 @@ def ask(scope: Scope, question: str) -> list[tuple[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--source", help="a namespace that is there, in place of a new one")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     reach.open_process()
     access, mark = system_access("bench"), uuid.uuid4().hex[:8]
-    source, target = (scope_for(access, name=f"bench-{mark}-{side}") for side in ("source", "target"))
-    began = time.perf_counter()
-    fill(source, options.memories, options.seed)
-    print(f"filled with {options.memories} memories in {time.perf_counter() - began:.1f} s", flush=True)
+    source = scope_for(access, name=options.source or f"bench-{mark}-source")
+    target = scope_for(access, name=f"bench-{mark}-target")
+    if not options.source:
+        began = time.perf_counter()
+        fill(source, options.memories, options.seed)
+        print(f"{source.namespace}: filled in {time.perf_counter() - began:.1f} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for vectors in (False, True):
             path = Path(folder) / f"{vectors}.memcube"

@@ -179,7 +179,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
     for own in chunks.values():
         for one in own:
             one["version"] = versions_of.get(one["document_key"], 0)
-    mentions, relations = _named(scope, ids)
+    mentions, relations = _list_names(scope, ids)
     vectors = _vectors(scope, ids, model_id)
     for memory in page:
         line = _pick(memory, MEMORY)
@@ -201,7 +201,9 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
         yield {**line, **{name: value for name, value in belongings.items() if value}}
 
 
-def _named(scope: Scope, ids: Sequence[uuid.UUID]) -> tuple[dict[uuid.UUID, list[Line]], dict[uuid.UUID, list[Line]]]:
+def _list_names(
+    scope: Scope, ids: Sequence[uuid.UUID]
+) -> tuple[dict[uuid.UUID, list[Line]], dict[uuid.UUID, list[Line]]]:
     """Mentions and relations by memory. A mention names its name by key and variant, a relation the places of its two
     mentions in the memory's list.
     """

@@ -148,7 +148,7 @@ def _sign(said: bytes) -> dict[str, str]:
             "key": _public_text(key.public_key()),
             "value": base64.b64encode(key.sign(said)).decode(),
         }
-    secret = _shared_secret()
+    secret = _read_secret()
     return {"algorithm": HMAC, "key": _mark_of(secret), "value": hmac.new(secret, said, hashlib.sha256).hexdigest()}
 
 
@@ -157,7 +157,7 @@ def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
     if not algorithm:
         return CubeSignature.NONE
     if algorithm == HMAC:
-        secret = _shared_secret()
+        secret = _read_secret()
         if key != _mark_of(secret):
             return CubeSignature.UNKNOWN
         if hmac.compare_digest(value.encode(), hmac.new(secret, said, hashlib.sha256).hexdigest().encode()):
@@ -169,7 +169,7 @@ def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
             public.verify(base64.b64decode(value, validate=True), said)
         except (ValueError, InvalidSignature):
             raise _error_of_signature() from None
-        return CubeSignature.TRUSTED if key in _trusted_keys() else CubeSignature.UNKNOWN
+        return CubeSignature.TRUSTED if key in _list_keys() else CubeSignature.UNKNOWN
     raise UnreadableImport(f"The file is signed by {algorithm[:40]!r}; this server knows {HMAC} and {ED25519}.")
 
 
@@ -179,7 +179,7 @@ def _error_of_signature() -> UnreadableImport:
     )
 
 
-def _shared_secret() -> bytes:
+def _read_secret() -> bytes:
     """MEMOS_CUBE_KEY, which servers may share, or a key of this server's own."""
     given = settings.MEMOS_CUBE_KEY or settings.MEMOS_KEY_PEPPER
     return hmac.new(given.encode(), b"memos.cubes: manifest", hashlib.sha256).digest()
@@ -198,6 +198,6 @@ def _public_text(key: Ed25519PublicKey) -> str:
     return base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
-def _trusted_keys() -> set[str]:
+def _list_keys() -> set[str]:
     own = public_key()
     return {*settings.MEMOS_CUBE_TRUSTED_KEYS, *([own] if own else [])}

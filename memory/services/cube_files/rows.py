@@ -39,7 +39,7 @@ from memory.models.memory import content_hash, spans_of
 from memory.services.cube_files import lines
 from memory.services.entities.take_over import ArrivingNames
 from memory.services.ingestion.take_over import ArrivingMemory
-from memory.services.summaries.take_over import named_in
+from memory.services.summaries.take_over import list_sources
 from memory.text.json_values import fault_of
 from memory.text.names import name_key
 from memory.text.transcripts import MAX_NAME_CHARS, MAX_TEXT_CHARS, UnreadableTurn, check_metadata
@@ -188,7 +188,7 @@ def read_summary(line: Line, ids: IdMap) -> tuple[Condensation, int]:
     sources = line.get("source_memory_ids")
     cards = _object(line, "item_sources")
     try:
-        named_in(cards)
+        list_sources(cards)
         summary.source_memory_ids = [ids.find(one) for one in sources or ()]
         summary.item_sources = {
             name: [[str(ids.find(one)) for one in item] for item in items] for name, items in cards.items()

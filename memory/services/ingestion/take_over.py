@@ -267,17 +267,17 @@ def _find_equal(
     rows = Memory.objects.in_scope(scope).filter(content_hash__in=hashes).order_by("pk")
     for *said, pk in rows.values_list(*columns):
         if pk not in taken:
-            equal[_said(*said)].append(pk)
+            equal[_key_by_words(*said)].append(pk)
     found = {}
     for one in arrivals:
         memory = one.memory
-        own = _said(memory.session, memory.role, memory.speaker, memory.content_hash, memory.occurred_at)
+        own = _key_by_words(memory.session, memory.role, memory.speaker, memory.content_hash, memory.occurred_at)
         if equal[own]:
             found[one.origin] = equal[own].pop(0)
     return found
 
 
-def _said(session: str, role: str, speaker: str, said: bytes, at: datetime) -> tuple:
+def _key_by_words(session: str, role: str, speaker: str, said: bytes, at: datetime) -> tuple:
     return session, str(role), speaker, bytes(said), at
 
 

@@ -41,7 +41,7 @@ def take_over_summaries(scope: Scope, summaries: Sequence[tuple[Condensation, in
 
 
 def _may_be_kept(scope: Scope, summary: Condensation, turns: int) -> bool:
-    sources = {*summary.source_memory_ids, *named_in(summary.item_sources)}
+    sources = {*summary.source_memory_ids, *list_sources(summary.item_sources)}
     rows = Memory.objects.in_scope(scope).in_session(summary.session)
     covered = rows.filter(turn__gt=0, turn__lte=summary.covers_to_turn)
     if covered.count() != turns or covered.filter(pk__in=sources).count() != len(sources):
@@ -50,7 +50,7 @@ def _may_be_kept(scope: Scope, summary: Condensation, turns: int) -> bool:
     return judgement.decision.lets_in and judgement.text == summary.condensed_text
 
 
-def named_in(item_sources: Mapping[str, Any]) -> set[uuid.UUID]:
+def list_sources(item_sources: Mapping[str, Any]) -> set[uuid.UUID]:
     """The memories behind the items of a card."""
     return {uuid.UUID(identity) for bucket in item_sources.values() for items in bucket for identity in items}
 
