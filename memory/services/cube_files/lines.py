@@ -42,6 +42,7 @@ from memory.types import Scope
 
 PAGE = 500
 Line = dict[str, Any]
+ByMemory = dict[uuid.UUID, list[Line]]
 
 POLICY = ("version", "overrides", "reason", "updated_by", "updated_at")
 SESSION = ("name", "message_count", "first_message_at", "last_message_at", "audit_hidden_before")
