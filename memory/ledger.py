@@ -72,12 +72,15 @@ class LedgerErasure:
 @dataclass(slots=True)
 class Ledger:
     """What a ledger says: erasures by their id, ids of the backups that were made, numbers of revoked API keys, users
-    who were erased, each with the namespace it belonged to."""
+    who were erased, each with the namespace it belonged to; and of shares of cubes that were revoked, by namespace and
+    user, when that was last.
+    """
 
     erasures: dict[uuid.UUID, LedgerErasure] = field(default_factory=dict)
     backups: set[str] = field(default_factory=set)
     revoked_keys: set[tuple[int, str]] = field(default_factory=set)
     users: set[tuple[int, uuid.UUID]] = field(default_factory=set)
+    shares: dict[tuple[int, uuid.UUID], datetime] = field(default_factory=dict)
 
 
 def path() -> Path | None:
@@ -117,6 +120,11 @@ def note_user(namespace_id: int, user_id: uuid.UUID) -> None:
     _append([_user_line(namespace_id, user_id)])
 
 
+def note_revoked_share(namespace_id: int, user_id: uuid.UUID, *, now: datetime) -> None:
+    """Takes down that a cube is not shared with a user any more. Raises LedgerUnavailable."""
+    _append([{"kind": "share", "namespace": namespace_id, "user": str(user_id), "at": now.isoformat()}])
+
+
 def complete() -> int:
     """Adds what the database knows and the ledger does not: of before there was one, and of other servers' folders.
 
@@ -144,6 +152,8 @@ def merge(*ledgers: Ledger) -> Ledger:
         whole.backups |= one.backups
         whole.revoked_keys |= one.revoked_keys
         whole.users |= one.users
+        for share, moment in one.shares.items():
+            whole.shares[share] = max(moment, whole.shares.get(share, moment))
         for erasure in one.erasures.values():
             known = whole.erasures.get(erasure.id)
             if known is None or (known.state == BEGUN and erasure.state != BEGUN):
@@ -181,6 +191,10 @@ def _parse(lines: Iterable[dict[str, Any]]) -> Ledger:
             ledger.revoked_keys.add((line["key"], line["prefix"]))
         elif line["kind"] == "user":
             ledger.users.add((line["namespace"], uuid.UUID(line["user"])))
+        elif line["kind"] == "share":
+            # Lines are in the order of time: the last one holds.
+            share = (line["namespace"], uuid.UUID(line["user"]))
+            ledger.shares[share] = datetime.fromisoformat(line["at"])
         elif line["state"] == BEGUN:
             begun = _erasure(line)
             ledger.erasures.setdefault(begun.id, begun)

@@ -842,8 +842,11 @@ SPECTACULAR_SETTINGS = {
     # Fields of one name with different choices, for which the schema would have to invent names.
     "ENUM_NAME_OVERRIDES": {
         "AuditEventEnum": "memory.enums.AuditEvent",
+        "CubeKindEnum": "memory.enums.CubeKind",
+        "CubeLevelEnum": "memory.api.serializers.cubes.LEVELS",
         "DegradationEnum": "memory.enums.Degradation",
         "EntityKindEnum": "memory.enums.EntityKind",
+        "ErasureReceiptStatusEnum": "memory.api.serializers.erasure.STATES",
         "ErrorCodeEnum": "memory.enums.ErrorCode",
         "EvaluationStatusEnum": "memory.enums.EvaluationStatus",
         "EventTypeEnum": "memory.enums.EventType",
@@ -864,6 +867,7 @@ SPECTACULAR_SETTINGS = {
         "PackSectionEnum": "memory.enums.PackSection",
         "RoleEnum": "memory.enums.Role",
         "RoleNameEnum": "memory.api.message_fields.ROLE_NAMES",
+        "ShareLevelEnum": "memory.enums.ShareLevel",
         "VerdictEnum": "memory.enums.Verdict",
         "GateDecisionEnum": "memory.enums.GateDecision",
     },

@@ -48,6 +48,8 @@ GROUPS = (
             Page("overview", _("Overview"), "overview", "ops:overview"),
             Page("pipeline", _("Pipeline"), "pipeline", "ops:pipeline", family="ops:pipeline"),
             Page("sessions", _("Sessions"), "sessions", "ops:sessions", family="ops:session"),
+            Page("cubes", _("Cubes"), "database", "ops:cubes", family="ops:cube"),
+            Page("users", _("Users"), "user", "ops:users", family="ops:user"),
             Page("namespaces", _("Namespaces"), "namespace", "ops:namespaces", family="ops:namespace"),
         ),
     ),

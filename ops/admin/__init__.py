@@ -13,6 +13,7 @@ translate_models()
 from ops.admin import (  # noqa: E402
     access,
     bulk,
+    cubes,
     evaluations,
     jobs,
     memories,
@@ -28,6 +29,7 @@ from ops.sign_in import SignInForm  # noqa: E402
 __all__ = [
     "access",
     "bulk",
+    "cubes",
     "evaluations",
     "jobs",
     "memories",

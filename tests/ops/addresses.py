@@ -9,11 +9,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.models import AuditLog, Entity, Job
+from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
 from memory.services.imports.requests import ImportUpload, start_import
 from memory.services.projection import fit
 from memory.services.recall import probe
+from memory.services.tenancy import users
 from memory.services.webhooks import endpoints
 from memory.types import system_access
 from ops import urls
@@ -53,6 +55,8 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         "webhook_id": endpoints.create_webhook(
             system_access("tests"), world.harbour, url="https://example.com/", now=NOW
         )[0].pk,
+        "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
+        "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,

@@ -67,7 +67,7 @@ class ToolCall:
         return {"memory_id": self.identity("memory_id")}
 
     def _add_namespace(self) -> dict[str, Any]:
-        if "namespace" in self.arguments:
+        if "namespace" in self.arguments or self.arguments.get("cubes"):
             return self.arguments
         name = only_namespace(self.access)
         if name is None:

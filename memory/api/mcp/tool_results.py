@@ -131,6 +131,7 @@ def _hit(hit: Answer) -> dict[str, Any]:
         "relevance": hit["relevance"],
         **said,
         **told,
+        **{name: hit[name] for name in ("namespace", "cube") if name in hit},
         "metadata": own,
     }
 

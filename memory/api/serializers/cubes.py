@@ -10,6 +10,9 @@ from memory.enums import CubeKind, MemoryKind, ShareLevel
 from memory.services.cubes.create import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
 from memory.services.cubes.find import OWN
 
+# What a caller may do with a cube: as the key's own, or as it is shared.
+LEVELS = (OWN, *ShareLevel.values)
+
 
 class KindsField(serializers.ListField):
     """Kinds of memory; which of them go together, the service says."""
@@ -68,7 +71,7 @@ class CubeSerializer(serializers.Serializer):
     owner = CubeOwnerSerializer(allow_null=True)
     kinds = serializers.ListField(child=serializers.ChoiceField(CubeKind.choices))
     level = serializers.ChoiceField(
-        [OWN, *ShareLevel.values], help_text="`own`: the key reaches its namespace; else what it is shared for"
+        LEVELS, help_text="`own`: the key reaches its namespace; else what it is shared for"
     )
     revision = serializers.IntegerField(help_text="Of its ETag")
     created_by = serializers.CharField()

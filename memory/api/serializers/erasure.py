@@ -9,6 +9,7 @@ from memory.enums import ErasureStatus, ErasureTarget
 from memory.services.erasure.requests import MAX_MEMORIES, Target
 from memory.services.memories.change import MAX_REASON_CHARS
 
+STATES = (*ErasureStatus.values, "dry_run")
 TARGETS = ("memory_ids", "session_id", "speaker", "whole_namespace")
 
 
@@ -106,7 +107,7 @@ class ProofSerializer(serializers.Serializer):
 
 class ErasureReceiptSerializer(serializers.Serializer):
     id = serializers.UUIDField(allow_null=True, help_text="null: a dry run")
-    status = serializers.ChoiceField([*ErasureStatus.values, "dry_run"])
+    status = serializers.ChoiceField(STATES)
     namespace = serializers.CharField()
     target = serializers.ChoiceField(ErasureTarget.choices)
     session_id = serializers.CharField(allow_null=True)

@@ -5,7 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from memory.api.fields import MetadataField, StrictBooleanField, StrictCharField
-from memory.enums import ErasureStatus, ErasureTarget
+from memory.api.serializers.erasure import STATES
+from memory.enums import ErasureTarget
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.tenancy.users import MAX_NAME_CHARS, MOST_NAMESPACES
 
@@ -101,7 +102,7 @@ class UserErasurePartSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     target = serializers.ChoiceField(ErasureTarget.choices)
     found = serializers.IntegerField(help_text="Memories that are erased")
-    status = serializers.ChoiceField([*ErasureStatus.values, "dry_run"])
+    status = serializers.ChoiceField(STATES)
 
 
 class UserErasureSerializer(serializers.Serializer):
@@ -109,9 +110,7 @@ class UserErasureSerializer(serializers.Serializer):
 
     user_id = serializers.UUIDField()
     namespace = serializers.CharField(help_text="The one that the user belonged to")
-    status = serializers.ChoiceField(
-        [*ErasureStatus.values, "dry_run"], help_text="`finished`: all of the memories are erased as well"
-    )
+    status = serializers.ChoiceField(STATES, help_text="`finished`: all of the memories are erased as well")
     reason = serializers.CharField()
     erasures = UserErasurePartSerializer(many=True)
     keys_revoked = serializers.IntegerField(help_text="Keys of the user that are revoked")

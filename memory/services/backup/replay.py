@@ -15,7 +15,7 @@ from memory.enums import ErasureStatus
 from memory.errors import BackupError
 from memory.governance.policy import nest
 from memory.ledger import Ledger, LedgerErasure, secret_mark
-from memory.models import ApiKey, ErasedMemory, Erasure, MemoryUpkeep, Namespace
+from memory.models import ApiKey, CubeShare, ErasedMemory, Erasure, MemoryUpkeep, Namespace
 from memory.services.erasure import requests, run
 from memory.services.erasure.users import forget_user
 from memory.services.retention.exemptions import exempt
@@ -68,6 +68,7 @@ def replay(ledger: Ledger, *, actor: str, now: Callable[[], datetime]) -> Replay
             )
         done, memories = done + 1, memories + ended.holders.get("memory_memory", {}).get("cleared", 0)
     _forget_users(ledger)
+    _revoke_shares(ledger)
     return Replayed(done, memories, _revoke(ledger, actor=actor, now=now()))
 
 
@@ -122,6 +123,12 @@ def _forget_users(ledger: Ledger) -> None:
     for namespace_id, user_id in ledger.users:
         with transaction.atomic():
             forget_user(namespace_id, user_id)
+
+
+def _revoke_shares(ledger: Ledger) -> None:
+    """Shares that were revoked after the backup are so again; one that was made anew since then stays."""
+    for (namespace_id, user_id), revoked_at in ledger.shares.items():
+        CubeShare.objects.filter(namespace_id=namespace_id, user_id=user_id, created_at__lte=revoked_at).delete()
 
 
 def _revoke(ledger: Ledger, *, actor: str, now: datetime) -> int:

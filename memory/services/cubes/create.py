@@ -13,6 +13,7 @@ from memory.enums import AuditEvent, CubeKind
 from memory.errors import Conflict, InvalidInput
 from memory.models import Cube, CubeShare
 from memory.services.cubes.find import lock_cube, scope_of
+from memory.services.cubes.share import note_revoked
 from memory.services.tenancy.namespaces import existing_scope, scope_for
 from memory.services.tenancy.notes import clean_note, refuse_ids
 from memory.services.tenancy.users import find_user
@@ -78,9 +79,12 @@ def unregister_cube(access: Access, *, cube_id: uuid.UUID, now: datetime, reques
     with transaction.atomic():
         cube = lock_cube(access, cube_id)
         scope = scope_of(access, cube, request_id=request_id)
-        shares, _ = CubeShare.objects.in_scope(scope).delete()
-        audit.record(scope, AuditEvent.CUBE_UNREGISTER, subject=str(cube.pk), details={"shares": shares}, now=now)
+        shares = list(CubeShare.objects.in_scope(scope))
+        CubeShare.objects.in_scope(scope).delete()
+        details = {"shares": len(shares)}
+        audit.record(scope, AuditEvent.CUBE_UNREGISTER, subject=str(cube.pk), details=details, now=now)
         Cube.objects.in_scope(scope).filter(pk=cube.pk).delete()
+    note_revoked(shares, now=now)
 
 
 def take_name(name: str) -> str:

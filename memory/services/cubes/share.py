@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Collection
 from datetime import datetime
@@ -9,9 +10,10 @@ from typing import Any
 
 from django.db import transaction
 
-from memory import audit
+from memory import audit, ledger
 from memory.enums import AuditEvent, ShareLevel
 from memory.errors import Conflict, InvalidInput, NotFound
+from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Cube, CubeShare, User
 from memory.models.access import TOKEN_MARK
 from memory.models.sql import fetch
@@ -19,6 +21,8 @@ from memory.postgresql import reach
 from memory.services.cubes.find import find_cube, lock_cube, scope_of
 from memory.services.tenancy.users import find_user
 from memory.types import Access
+
+log = logging.getLogger("memos.cubes")
 
 # Whoever calls carries with its key all that is shared with its owner.
 MOST_SHARES = 500
@@ -82,7 +86,10 @@ def share_cube(
 def revoke_share(
     access: Access, *, cube_id: uuid.UUID, user_id: uuid.UUID, now: datetime, request_id: str = ""
 ) -> None:
-    """Ends a share: from the next request on the user's keys do not reach the cube. Raises NotFound."""
+    """Ends a share: from the next request on the user's keys do not reach the cube. Raises NotFound.
+
+    It is in the erasure ledger, so that a restored older backup does not bring it back.
+    """
     with transaction.atomic():
         cube = lock_cube(access, cube_id)
         scope = scope_of(access, cube, request_id=request_id)
@@ -92,6 +99,17 @@ def revoke_share(
         details = {"user_id": str(user_id), "before": _standing(share)}
         share.delete()
         audit.record(scope, AuditEvent.CUBE_REVOKE, subject=str(cube_id), details=details, now=now)
+    note_revoked([share], now=now)
+
+
+def note_revoked(shares: Collection[CubeShare], *, now: datetime) -> None:
+    """Takes down in the erasure ledger that shares are revoked, after they are."""
+    try:
+        for share in shares:
+            ledger.note_revoked_share(share.namespace_id, share.user_id, now=now)
+    except LedgerUnavailable as away:
+        # They are revoked all the same.
+        log.warning("a revoked share is not in the erasure ledger", extra={"reason": away.message})
 
 
 def list_shares(access: Access, *, cube_id: uuid.UUID) -> tuple[Cube, list[CubeShare]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime
@@ -15,7 +16,9 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.governance.budget import Budget
 from memory.ledger import LedgerUnavailable
 from memory.models import ApiKey, Namespace, User
+from memory.models.access import TOKEN_MARK
 from memory.services.tenancy.notes import clean_note
+from memory.types import Access
 
 log = logging.getLogger("memos.keys")
 
@@ -90,6 +93,34 @@ def issue_key(
             now=now,
         )
     return key, token
+
+
+def find_key(access: Access, *, prefix: str) -> ApiKey:
+    """The key that begins with `prefix`, with or without its mark, and opens nothing beyond what the caller reaches.
+
+    Raises NotFound.
+    """
+    bare = prefix.strip().removeprefix(f"{TOKEN_MARK}_").partition("_")[0]
+    key = ApiKey.objects.filter(prefix=bare).defer("digest").first()
+    if key is not None and not access.all_namespaces:
+        beyond = set(key.namespaces.values_list("pk", flat=True)) - access.namespace_ids
+        if key.all_namespaces or beyond:
+            key = None
+    if key is None:
+        raise NotFound(f"There is no key {bare!r} within reach.", detail={"field": "key"})
+    return key
+
+
+def list_keys_of(access: Access, *, user_id: uuid.UUID) -> list[ApiKey]:
+    """The keys of a user, the newest first, that open nothing beyond what the caller reaches."""
+    keys = ApiKey.objects.filter(owner_id=user_id).defer("digest").prefetch_related("namespaces")
+    reached = (
+        key
+        for key in keys.order_by("-created_at")
+        if access.all_namespaces
+        or not (key.all_namespaces or {one.pk for one in key.namespaces.all()} - access.namespace_ids)
+    )
+    return list(reached)
 
 
 def set_owner(*, key_id: int, owner: User | None, actor: str, now: datetime) -> bool:

@@ -12,11 +12,13 @@ from django.db import IntegrityError, transaction
 from memory import audit
 from memory.enums import AuditEvent
 from memory.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
+from memory.gate.fields import judge_fields
 from memory.models import User, UserNamespace
 from memory.models.paging import narrow, page_of
 from memory.models.scoped import ScopedQuerySet
 from memory.services.tenancy.namespaces import scope_for
-from memory.services.tenancy.notes import clean_note, refuse_ids
+from memory.services.tenancy.notes import clean_note, refuse, refuse_ids
+from memory.services.tenancy.policy import in_force
 from memory.types import Access, ChangeTerms, ListFilter, Scope
 
 MAX_NAME_CHARS = 128
@@ -45,8 +47,8 @@ def create_user(
         namespace_id=scope.namespace_id,
         name=_take_name(name),
         display_name=_take_display_name(display_name),
-        preferences=dict(preferences or {}),
-        metadata=dict(metadata or {}),
+        preferences=_clean(scope.namespace_id, preferences or {}, field="preferences"),
+        metadata=_clean(scope.namespace_id, metadata or {}, field="metadata"),
         created_by=access.actor,
         created_at=now,
         updated_at=now,
@@ -182,6 +184,9 @@ def _set_values(user: User, wanted: Mapping[str, Any]) -> list[str]:
         values["name"] = _take_name(values["name"])
     if "display_name" in values:
         values["display_name"] = _take_display_name(values["display_name"])
+    for name in ("preferences", "metadata"):
+        if name in values:
+            values[name] = _clean(user.namespace_id, values[name], field=name)
     changed = [name for name, value in values.items() if getattr(user, name) != value]
     for name in changed:
         setattr(user, name, values[name])
@@ -220,6 +225,13 @@ def _take_display_name(name: str) -> str:
     if len(name) > MAX_NAME_CHARS or "\0" in name:
         raise InvalidInput(f"A display name has at most {MAX_NAME_CHARS} characters.", detail={"field": "display_name"})
     return clean_note(name, field="display_name") if name else ""
+
+
+def _clean(namespace_id: int, values: Mapping[str, Any], *, field: str) -> dict[str, Any]:
+    """The values as the namespace's gate lets them be kept. Raises InvalidInput."""
+    verdict = judge_fields({field: dict(values)}, policy=in_force(namespace_id).gate)
+    refuse(verdict)
+    return dict(verdict.values[field])
 
 
 def _refuse_name(error: IntegrityError, name: str, namespace: str) -> Exception:

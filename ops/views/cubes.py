@@ -1,0 +1,163 @@
+"""`/ops/cubes/`: namespaces as things that have an owner, and with whom they are shared."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.enums import ShareLevel
+from memory.errors import InvalidInput, MemosError, NotFound
+from memory.models import Cube
+from memory.services.cubes import create, find, share
+from ops.access import find_chosen_namespace, page_access, request_id, staff_access
+from ops.pages import cubes as page
+from ops.views.page import console_action, console_page
+
+CHANGE = "memory.change_cube"
+ROWS = 50
+MOST_DAYS = 3650
+
+
+@console_page
+def cubes(request: HttpRequest) -> HttpResponse:
+    """The cubes of the chosen namespace, or of all; a chosen one that is none may be registered."""
+    return _list_cubes(request, {})
+
+
+@console_page
+def cube(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
+    """One cube: what it holds, and with whom it is shared."""
+    access, row = page_access(request), _find_cube(request, cube_id)
+    _row, shares = share.list_shares(access, cube_id=cube_id)
+    # The owner and those it is shared with may be of any namespace that is reached.
+    everybody = staff_access(request)
+    context = {
+        "cube": page.cube_shown(row, find.owners_of(everybody, [row])),
+        "figures": page.list_figures(row),
+        "shares": page.shares_shown(shares, share.users_of(everybody, shares), now=timezone.now()),
+        "levels": page.LEVELS.items(),
+        "may_change": request.user.has_perm(CHANGE),
+    }
+    return render(request, "ops/cube.html", context)
+
+
+@console_action(permission=CHANGE)
+def cube_register(request: HttpRequest) -> HttpResponse:
+    """Makes a cube of the chosen namespace."""
+    namespace = find_chosen_namespace(request)
+    if namespace is None:
+        return redirect("ops:cubes")
+    typed = {name: request.POST.get(name, "") for name in ("name", "description", "owner")}
+    try:
+        row = create.register_cube(
+            staff_access(request),
+            namespace=namespace.name,
+            name=typed["name"],
+            description=typed["description"],
+            owner_id=_read_id(typed["owner"]) if typed["owner"].strip() else None,
+            now=timezone.now(),
+            request_id=request_id(request),
+        )
+    except MemosError as error:
+        return _list_cubes(request, {**typed, "problem": error.message})
+    messages.success(request, _("The namespace is a cube now."))
+    return redirect("ops:cube", row.pk)
+
+
+@console_action(permission=CHANGE)
+def cube_change(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
+    """What the button says: share, revoke, unregister."""
+    _find_cube(request, cube_id)
+    wanted = request.POST.get("do", "")
+    try:
+        if wanted == "unregister":
+            create.unregister_cube(
+                staff_access(request), cube_id=cube_id, now=timezone.now(), request_id=request_id(request)
+            )
+            messages.success(request, _("It is no cube any more. The namespace and its memories stay."))
+            return redirect("ops:cubes")
+        if wanted == "share":
+            _share(request, cube_id)
+            messages.success(request, _("The cube is shared."))
+        if wanted == "revoke":
+            share.revoke_share(
+                staff_access(request),
+                cube_id=cube_id,
+                user_id=_read_id(request.POST.get("user", "")),
+                now=timezone.now(),
+                request_id=request_id(request),
+            )
+            messages.success(request, _("The share is revoked: their keys do not reach the cube any more."))
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:cube", cube_id)
+
+
+def _share(request: HttpRequest, cube_id: uuid.UUID) -> None:
+    level, days, now = request.POST.get("level", ""), request.POST.get("days", "").strip(), timezone.now()
+    if level not in ShareLevel.values:
+        raise InvalidInput(_("Choose what it is shared for."))
+    if days and not (days.isascii() and days.isdigit() and 1 <= int(days[:6]) <= MOST_DAYS):
+        raise InvalidInput(_("Days are a whole number from 1 to %(most)s, or empty.") % {"most": f"{MOST_DAYS:,}"})
+    share.share_cube(
+        staff_access(request),
+        cube_id=cube_id,
+        user_id=_read_user(request),
+        level=ShareLevel(level),
+        expires_at=now + timedelta(days=int(days)) if days else None,
+        now=now,
+        request_id=request_id(request),
+    )
+
+
+def _read_user(request: HttpRequest) -> uuid.UUID:
+    """The user that is named by an id, or by the beginning of a key."""
+    named = request.POST.get("user", "").strip()
+    try:
+        return uuid.UUID(named)
+    except ValueError:
+        return share.find_owner(staff_access(request), prefix=named).pk
+
+
+def _read_id(value: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(value.strip())
+    except ValueError:
+        raise NotFound(_("That is no id of a user.")) from None
+
+
+def _list_cubes(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
+    access, namespace = page_access(request), find_chosen_namespace(request)
+    rows, following = find.list_cubes(access, cursor=_cursor(request), limit=ROWS)
+    owners = find.owners_of(staff_access(request), rows)
+    context = {
+        "rows": [page.cube_shown(row, owners) for row in rows],
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "namespace": namespace,
+        "is_cube": namespace is not None and any(row.namespace_id == namespace.pk for row in rows),
+        "may_change": request.user.has_perm(CHANGE),
+        "form": form,
+    }
+    return render(request, "ops/cubes.html", context)
+
+
+def _find_cube(request: HttpRequest, cube_id: uuid.UUID) -> Cube:
+    try:
+        return find.find_cube(page_access(request), cube_id)
+    except NotFound:
+        raise Http404(_("There is no such cube.")) from None
+
+
+def _cursor(request: HttpRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get("cursor", ""))
+    except ValueError:
+        return None

@@ -1,0 +1,148 @@
+"""`/ops/users/`: the people whose memories are kept, what belongs to each, and forgetting one for good."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import MemosError, NotFound
+from memory.models import User
+from memory.services.cubes import find as cubes
+from memory.services.erasure import users as erasing
+from memory.services.tenancy import keys, users
+from memory.types import ChangeTerms
+from ops.access import find_chosen_namespace, page_access, reads_text, request_id, staff_access
+from ops.pages import cubes as cubes_page
+from ops.pages import users as page
+from ops.views.page import console_action, console_page
+
+CHANGE, ERASE, GIVE_KEY = "memory.change_user", "memory.delete_user", "memory.change_apikey"
+ROWS = 50
+MOST_CUBES = 50
+
+
+@console_page
+def list_users(request: HttpRequest) -> HttpResponse:
+    """The users of the chosen namespace, or of all; in a chosen one there is a form for another."""
+    return _list_users(request, {})
+
+
+@console_page
+def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
+    """One user, or the receipt of one who was erased."""
+    access = page_access(request)
+    try:
+        row = users.find_user(access, user_id=identity)
+    except NotFound:
+        return _show_receipt(request, identity)
+    everything = staff_access(request)
+    owned, _more = cubes.list_cubes(everything, owner_id=identity, limit=MOST_CUBES)
+    namespaces = users.namespaces_of(everything, [row])[row.pk]
+    context = {
+        "user_shown": page.user_shown(row, namespaces, may_read_text=reads_text(request)),
+        "cubes": [cubes_page.cube_shown(one, {row.pk: row}) for one in owned],
+        "keys": page.keys_shown(keys.list_keys_of(everything, user_id=identity)),
+        "may_erase": request.user.has_perm(ERASE),
+        "may_give_key": request.user.has_perm(GIVE_KEY),
+    }
+    return render(request, "ops/user.html", context)
+
+
+@console_action(permission=CHANGE)
+def user_create(request: HttpRequest) -> HttpResponse:
+    """Makes a user who belongs to the chosen namespace."""
+    namespace = find_chosen_namespace(request)
+    if namespace is None:
+        return redirect("ops:users")
+    typed = {name: request.POST.get(name, "") for name in ("name", "display_name")}
+    try:
+        row = users.create_user(
+            staff_access(request),
+            namespace=namespace.name,
+            name=typed["name"],
+            display_name=typed["display_name"],
+            now=timezone.now(),
+            request_id=request_id(request),
+        )
+    except MemosError as error:
+        return _list_users(request, {**typed, "problem": error.message})
+    messages.success(request, _("The user was made."))
+    return redirect("ops:user", row.pk)
+
+
+@console_action(permission=CHANGE)
+def user_change(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
+    """What the button says: take a key for the user's, or erase the user."""
+    row, wanted, now = _find_user(request, identity), request.POST.get("do", ""), timezone.now()
+    needed = {"key": GIVE_KEY, "erase": ERASE}.get(wanted)
+    if needed is None or not request.user.has_perm(needed):
+        raise PermissionDenied
+    access = staff_access(request)
+    try:
+        if wanted == "key":
+            key = keys.find_key(access, prefix=request.POST.get("key", ""))
+            keys.set_owner(key_id=key.pk, owner=row, actor=access.actor, now=now)
+            messages.success(request, _("The key is the user's: it reaches what is shared with them."))
+        else:
+            erasing.erase_user(
+                access,
+                user_id=identity,
+                reason=request.POST.get("reason", ""),
+                confirm=request.POST.get("confirm", ""),
+                terms=ChangeTerms(request_id=request_id(request)),
+                now=now,
+            )
+            messages.success(request, _("The user is erased; the memories are being erased."))
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:user", identity)
+
+
+def _show_receipt(request: HttpRequest, user_id: uuid.UUID) -> HttpResponse:
+    try:
+        receipt = erasing.find_receipt(page_access(request), user_id=user_id)
+    except NotFound:
+        raise Http404(_("There is no such user.")) from None
+    shown = erasing.to_dict(staff_access(request), receipt)
+    return render(
+        request,
+        "ops/user_erased.html",
+        {"receipt": receipt, "erasures": shown["erasures"], "status": shown["status"], "reads": reads_text(request)},
+    )
+
+
+def _list_users(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
+    access = page_access(request)
+    rows, following = users.list_users(access, cursor=_cursor(request), limit=ROWS)
+    namespaces = users.namespaces_of(staff_access(request), rows)
+    may_read = reads_text(request)
+    context = {
+        "rows": [page.user_shown(row, namespaces[row.pk], may_read_text=may_read) for row in rows],
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "namespace": find_chosen_namespace(request),
+        "may_change": request.user.has_perm(CHANGE),
+        "form": form,
+    }
+    return render(request, "ops/users.html", context)
+
+
+def _find_user(request: HttpRequest, user_id: uuid.UUID) -> User:
+    try:
+        return users.find_user(page_access(request), user_id=user_id)
+    except NotFound:
+        raise Http404(_("There is no such user.")) from None
+
+
+def _cursor(request: HttpRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get("cursor", ""))
+    except ValueError:
+        return None

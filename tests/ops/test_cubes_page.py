@@ -1,0 +1,127 @@
+"""`/ops/cubes/` and `/ops/users/`: what staff see of whose memories are whose, and what they may do with it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memory.models import ApiKey, Cube, CubeShare, User, UserErasure
+from memory.services.cubes import create, share
+from memory.services.tenancy import keys, users
+from memory.types import system_access
+from tests.ops.conftest import World, scope_of
+
+EVERYTHING = system_access("tests")
+
+
+@pytest.fixture
+def ann(world: World) -> User:
+    """A user of harbour; one of bakery beside."""
+    users.create_user(EVERYTHING, namespace="bakery", name="baker", now=timezone.now())
+    return users.create_user(
+        EVERYTHING, namespace="harbour", name="ann", display_name="Ann Lee", preferences={"tea": "oolong"},
+        now=timezone.now(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def cube(ann: User) -> Cube:
+    """Harbour, which is Ann's, shared with the baker; bakery is another."""
+    create.register_cube(EVERYTHING, namespace="bakery", name="The bakery's", now=timezone.now())
+    row = create.register_cube(
+        EVERYTHING, namespace="harbour", name="The port's <i>log</i>", owner_id=ann.pk, now=timezone.now()
+    )
+    baker = User.objects.across_namespaces().get(name="baker")
+    share.share_cube(EVERYTHING, cube_id=row.pk, user_id=baker.pk, level="read", now=timezone.now())
+    return row
+
+
+def text(client: Any, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.content
+    return str(answer.content.decode())
+
+
+def test_out_of_reach_nothing_is_there(grant_console, ann, cube):
+    clerk = grant_console("bakery", permissions=("memory.change_cube", "memory.change_user", "memory.delete_user"))
+
+    for page, one, do in (("cubes", cube.pk, "unregister"), ("users", ann.pk, "erase")):
+        assert clerk.get(f"/ops/{page}/{one}/").status_code == 404
+        assert clerk.post(f"/ops/{page}/{one}/change/", {"do": do}).status_code == 404
+        assert clerk.get(f"/ops/{page}/?ns=harbour").status_code == 404
+    shown = text(clerk, "/ops/cubes/") + text(clerk, "/ops/users/")
+    assert "The bakery&#x27;s" in shown
+    assert "baker" in shown
+    assert "The port" not in shown
+    assert ">ann<" not in shown
+    assert clerk.post("/ops/users/create/?ns=harbour", {"name": "mole"}).status_code == 404
+    assert clerk.post("/ops/cubes/register/?ns=harbour", {"name": "mole"}).status_code == 404
+
+
+def test_without_the_permission_nothing_is_changed(grant_console, ann, cube):
+    clerk = grant_console("harbour")
+
+    for address in (f"/ops/cubes/{cube.pk}/change/", f"/ops/users/{ann.pk}/change/", "/ops/users/create/?ns=harbour",
+                    "/ops/cubes/register/?ns=harbour"):  # fmt: skip
+        assert clerk.post(address, {"do": "erase"}).status_code == 403
+    assert 'name="do"' not in text(clerk, f"/ops/cubes/{cube.pk}/") + text(clerk, f"/ops/users/{ann.pk}/")
+    changer = grant_console("harbour", permissions=("memory.change_user",))
+    for do in ("erase", "key"):
+        assert changer.post(f"/ops/users/{ann.pk}/change/", {"do": do, "reason": "x"}).status_code == 403
+    assert User.objects.across_namespaces().count() == 2
+
+
+def test_what_is_typed_of_a_user_is_for_who_may_read_texts(staff, grant_console, ann, cube):
+    clerk = grant_console("harbour")
+    for address in (f"/ops/users/{ann.pk}/", "/ops/users/"):
+        shown = text(clerk, address)
+        assert "Ann Lee" not in shown
+        assert "oolong" not in shown
+    assert "oolong" in text(staff, f"/ops/users/{ann.pk}/")
+    # The baker is out of the clerk's reach: an id, and no name.
+    shown = text(clerk, f"/ops/cubes/{cube.pk}/")
+    assert "The port&#x27;s &lt;i&gt;log&lt;/i&gt;" in shown
+    assert "baker" not in shown
+
+
+def test_a_cube_is_registered_shared_revoked_and_unregistered(staff, world):
+    staff.post("/ops/users/create/?ns=bakery", {"name": "baker"})
+    baker = User.objects.across_namespaces().get()
+    wrong = staff.post("/ops/cubes/register/?ns=harbour", {"name": "Port", "owner": "nobody"})
+    assert "notice-bad" in wrong.content.decode()
+    staff.post("/ops/cubes/register/?ns=harbour", {"name": "Port", "owner": str(baker.pk)})
+    row = Cube.objects.across_namespaces().get()
+
+    def press(do: str, **more: str) -> str:
+        return staff.post(f"/ops/cubes/{row.pk}/change/", {"do": do, **more}, follow=True).content.decode()
+
+    assert "no user" in press("share", user=str(uuid.uuid4()), level="read")
+    assert "whole number" in press("share", user=str(baker.pk), level="read", days="-1")
+    press("share", user=str(baker.pk), level="write", days="7")
+    (shared,) = CubeShare.objects.across_namespaces()
+    assert (shared.level, shared.created_by[:6], shared.expires_at is not None) == ("write", "staff:", True)
+    press("revoke", user=str(baker.pk))
+    assert not CubeShare.objects.across_namespaces().exists()
+    press("unregister")
+    assert not Cube.objects.across_namespaces().exists()
+    assert world.ids
+
+
+def test_a_key_is_given_to_a_user_who_is_then_erased(staff, ann):
+    key, _token = keys.issue_key(
+        name="Ann's phone", scopes=["read"], namespaces=[ann.namespace], actor="tests", now=timezone.now()
+    )
+    press = lambda **body: staff.post(f"/ops/users/{ann.pk}/change/", body, follow=True).content.decode()  # noqa: E731
+
+    assert "no key" in press(do="key", key="mos_00000000")
+    assert "Ann&#x27;s phone" in press(do="key", key=f"mos_{key.prefix}_…")
+    assert ApiKey.objects.get(pk=key.pk).owner_id == ann.pk
+    assert "confirm" in press(do="erase", reason="asked", confirm="Ann")
+    assert "An erased user" in press(do="erase", reason="asked", confirm="ann")
+    assert not User.objects.across_namespaces().filter(pk=ann.pk).exists()
+    assert UserErasure.objects.across_namespaces().get().keys_revoked == 1
+    assert "asked" in text(staff, f"/ops/users/{ann.pk}/")
+    assert scope_of("harbour")
