@@ -146,7 +146,7 @@ def test_a_cube_goes_into_another_namespace_with_new_ids(alice, bob, cube, remem
         Memory.objects.in_scope(alice.scope).values_list("pk")
     )
     assert Memory.objects.in_scope(bob.scope).filter(embedded=True).count() == 5
-    hits = bob.post("/v1/search", {"namespace": "bob", "query": "Which tulip is red?"}).json()["results"]
+    hits = bob.post("/v1/search", {"namespace": "bob", "query": "Which tulip is red?"}).json()["hits"]
     assert len(hits) == 5
     assert load_whole(bob, content)["counts"]["memories"] == {"present": 5}
     assert not CubeFilePart.objects.in_scope(bob.scope).exists()
@@ -209,7 +209,8 @@ def test_everything_passes_the_gate(alice):
 
     assert found["counts"]["memories"] == {"new": 1, "quarantined": 2, "rejected": 2, "unreadable": 4}
     assert texts(alice) == ["I keep 1 bees behind the house in Porto."]
-    assert QuarantinedItem.objects.in_scope(alice.scope).count() == 2
+    kept = QuarantinedItem.objects.in_scope(alice.scope).values_list("text", "rule")
+    assert len(kept) == 2, list(kept)
     assert [fault["place"] for fault in found["faults"]] == [f"memories, line {number}" for number in (6, 7, 8, 9)]
     assert Memory.objects.in_scope(alice.scope).get().pk.hex[:24] == memory_line(1)["id"].replace("-", "")[:24]
     assert load_whole(alice, make({"memories": lines}, signed=False), unknown_sender="true")["counts"]["memories"] == {

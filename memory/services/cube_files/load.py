@@ -58,7 +58,7 @@ from memory.services.memories.take_over import (
     take_over_versions,
 )
 from memory.services.summaries.take_over import take_over_summaries
-from memory.services.tenancy.policy import governing, put_policy
+from memory.services.tenancy.policy import governing, in_force, put_policy
 from memory.types import Scope
 
 Value = TypeVar("Value")
@@ -326,11 +326,12 @@ class CubeLoader:
         """Events of the file become events that tell of them: nobody writes into the past of this server's log."""
         events = self._read(lines, rows.read_event, report)
         told = AuditLog.objects.in_scope(self._scope).filter(event_type=AuditEvent.CUBE_EVENT)
+        gate = in_force(self._scope.namespace_id).gate
         known = set(told.filter(subject__in=[one["id"] for one in events]).values_list("subject", flat=True))
         new = [
             one
             for one in events
-            if one["id"] not in known and judge_fields({"details": one["details"]}).decision.lets_in
+            if one["id"] not in known and judge_fields({"details": one["details"]}, policy=gate).decision.lets_in
         ]
         if not self._dry_run:
             audit.record_many(

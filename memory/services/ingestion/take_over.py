@@ -221,6 +221,8 @@ def _judge(scope: Scope, arrival: ArrivingMemory) -> None:
     if not judgement.decision.lets_in:
         waits = judgement.decision == GateDecision.QUARANTINE and arrival.is_turn
         arrival.outcome = Arrival.QUARANTINED if waits else Arrival.REJECTED
+        if not waits:
+            arrival.judgement = replace(judgement, decision=GateDecision.REJECT)
         memory.metadata = metadata
         return
     if judgement.text != memory.text:
