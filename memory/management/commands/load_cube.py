@@ -48,7 +48,9 @@ class Command(BaseCommand):
         )
         access, started = system_access(_ACTOR), time.perf_counter()
         try:
-            name = namespace or name_in_file(file)
+            # Before the namespace is made.
+            own = name_in_file(file, options=wanted)
+            name = namespace or own
             if dry_run:
                 # What is not there yet has the policy that a new namespace has.
                 scope = existing_scope(access, name=name) or Scope(0, name, access.actor)

@@ -115,11 +115,14 @@ def load_from_file(
     return outcome
 
 
-def name_in_file(path: Path) -> str:
-    """The namespace that the file comes from. Raises UnreadableImport."""
+def name_in_file(path: Path, *, options: LoadOptions) -> str:
+    """The namespace that the file comes from. Raises UnreadableImport for a file that is refused."""
     if memtensor.is_folder(path):
         return str(memtensor.describe(path)["cube"].get("id") or memtensor.ORIGIN)
-    return open_cube(path).manifest.namespace
+    reader = open_cube(path)
+    check_sender(reader, options)
+    reader.verify()
+    return reader.manifest.namespace
 
 
 def _take_in_folder(
