@@ -19,7 +19,7 @@ from memory.models.access import TOKEN_MARK
 from memory.models.sql import fetch
 from memory.postgresql import reach
 from memory.services.cubes.find import find_cube, lock_cube, scope_of
-from memory.services.tenancy.users import find_user
+from memory.services.tenancy.users import lock_user
 from memory.types import Access
 
 log = logging.getLogger("memos.cubes")
@@ -65,9 +65,10 @@ def share_cube(
             detail={"field": "expires_at"},
         )
     with transaction.atomic():
+        # Before the cube, as an erasure of the user does: what it ends is not shared beside it.
+        lock_user(access, user_id)
         cube = lock_cube(access, cube_id)
         scope = scope_of(access, cube, request_id=request_id)
-        find_user(access, user_id=user_id)
         shares = CubeShare.objects.in_scope(scope)
         before = shares.filter(user_id=user_id).first()
         if before is None:
