@@ -53,8 +53,8 @@ def fill(scope: Scope, memories: int, seed: int) -> None:
             NewMemory(
                 session=f"s{number // SESSION_TURNS}",
                 role="user" if number % 3 else "agent",
-                text=f"{dice.choice(NAMES)} found {dice.randrange(2, 900)} {dice.choice(THINGS)} in "
-                f"{dice.choice(PLACES)}, and left {dice.randrange(2, 900)} {dice.choice(THINGS)} with "
+                text=f"{_make_filler(dice)} {dice.choice(NAMES)} found {dice.randrange(2, 900)} {dice.choice(THINGS)} "
+                f"in {dice.choice(PLACES)}, and left {dice.randrange(2, 900)} {dice.choice(THINGS)} with "
                 f"{dice.choice(NAMES)} on day {number}.",
                 speaker=dice.choice(NAMES),
                 occurred_at=START + timedelta(minutes=number),
@@ -62,6 +62,14 @@ def fill(scope: Scope, memories: int, seed: int) -> None:
             for number in range(first, min(first + 500, memories))
         ]
         ingest_batch([(scope, memory) for memory in batch], now=START + timedelta(minutes=first))
+
+
+def _make_filler(dice: random.Random) -> str:
+    """Words that make memories differ: of equally far ones the search may take these or those."""
+    return " ".join(
+        "".join(dice.choice("bdfgklmnprstvz") + dice.choice("aeiou") for _ in range(3))
+        for _ in range(dice.randrange(3, 30))
+    )
 
 
 def compare(one: Scope, other: Scope, seed: int) -> int:

@@ -184,7 +184,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
     vectors = _vectors(scope, ids, model_id)
     for memory in page:
         line = _pick(memory, MEMORY)
-        of_session = read.get(memory.session, {})
+        of_session: dict[str, Any] = read.get(memory.session, {})
         if memory.turn > 0:
             line["settled"] = memory.turn <= of_session.get("settled_turn", 0)
             line["extracted"] = memory.turn <= of_session.get("extracted_turn", 0)
@@ -273,7 +273,7 @@ def _cut(rows: models.QuerySet[Any], key: str) -> Iterator[list[Any]]:
 
 
 def _values(rows: Iterable[Any], columns: Sequence[str]) -> Iterator[Line]:
-    yield from rows.values(*columns) if isinstance(rows, models.QuerySet) else rows  # type: ignore[misc]
+    yield from rows.values(*columns) if isinstance(rows, models.QuerySet) else rows
 
 
 def _pick(row: Any, columns: Sequence[str]) -> Line:

@@ -23,6 +23,7 @@ from django.conf import settings
 
 from memory import ledger
 from memory.enums import CubeSignature
+from memory.errors import InvalidInput
 from memory.services.imports.source import UnreadableImport
 from memory.types import Scope
 
@@ -34,6 +35,7 @@ PARTS = ("policies", "sessions", "documents", "names", "memories", "links", "sum
 HMAC, ED25519 = "hmac-sha256", "ed25519"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MAX_NAME_CHARS = 200
+_MIN_KEY_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,8 @@ def _error_of_signature() -> UnreadableImport:
 
 def _read_secret() -> bytes:
     """MEMOS_CUBE_KEY, which servers may share, or a key of this server's own."""
+    if settings.MEMOS_CUBE_KEY and len(settings.MEMOS_CUBE_KEY) < _MIN_KEY_CHARS:
+        raise InvalidInput(f"MEMOS_CUBE_KEY has fewer than {_MIN_KEY_CHARS} characters and can be guessed.")
     given = settings.MEMOS_CUBE_KEY or settings.MEMOS_KEY_PEPPER
     return hmac.new(given.encode(), b"memos.cubes: manifest", hashlib.sha256).digest()
 
@@ -191,7 +195,10 @@ def _mark_of(secret: bytes) -> str:
 
 def _private_key() -> Ed25519PrivateKey | None:
     given = settings.MEMOS_CUBE_SIGNING_KEY
-    return Ed25519PrivateKey.from_private_bytes(base64.b64decode(given)) if given else None
+    try:
+        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(given, validate=True)) if given else None
+    except ValueError:
+        raise InvalidInput("MEMOS_CUBE_SIGNING_KEY is no Ed25519 key: it is 32 bytes in base64.") from None
 
 
 def _public_text(key: Ed25519PublicKey) -> str:
