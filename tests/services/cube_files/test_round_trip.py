@@ -161,9 +161,7 @@ def test_under_new_ids_everything_hangs_together_and_is_found_alike(alice, bob, 
 
 @pytest.mark.django_db
 def test_lines_that_contradict_each_other_are_left_out(alice, tmp_path):
-    pieces = [
-        {"document_key": ID.format(9), "index": index, "start": 0, "end": 9, "version": 1} for index in (0, 0, 1)
-    ]
+    pieces = [{"document_key": ID.format(9), "index": index, "start": 0, "end": 9, "version": 1} for index in (0, 0, 1)]
     chunks = [
         memory_line(number, session=f"document:{ID.format(9)}", turn=-number, chunk=piece)
         for number, piece in enumerate(pieces, start=1)
