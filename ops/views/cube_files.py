@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextvars import Context, copy_context
+from typing import cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -70,7 +70,7 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 
 
 @console_page(permission=READ_TEXT)
-def cube_file_content(request: HttpRequest, file_id: uuid.UUID) -> HttpResponseBase:
+def cube_file_content(request: HttpRequest, file_id: uuid.UUID) -> HttpResponse:
     """The file of a dump that is done."""
     try:
         row, pieces = requests.read_file(staff_access(request), file_id=file_id, now=timezone.now())
@@ -83,7 +83,9 @@ def cube_file_content(request: HttpRequest, file_id: uuid.UUID) -> HttpResponseB
     }
     # What the console may reach ends with this view: the rest is read as in it.
     stream = _read_within(copy_context(), pieces)
-    return StreamingHttpResponse(stream, content_type="application/zip", headers=headers)
+    response = StreamingHttpResponse(stream, content_type="application/zip", headers=headers)
+    response["X-Content-Type-Options"] = "nosniff"
+    return cast(HttpResponse, response)
 
 
 def _read_within(context: Context, pieces: Iterator[bytes]) -> Iterator[bytes]:

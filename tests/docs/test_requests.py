@@ -22,6 +22,7 @@ from memory.models import Memory
 from memory.types import Access
 from tests.docs.pages import DOCS, ROOT, Block, blocks, name_of, pages
 from tests.job_queue import work_off
+from tests.services.cube_files.hostile import make as make_cube_file
 from tests.services.imports.exports import archive, chatgpt
 
 SERVER = "http://127.0.0.1:8000"
@@ -57,7 +58,10 @@ class Reader:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.ids: dict[str, str] = {}
-        self.files: dict[str, Any] = {"export.zip": archive({"conversations.json": [chatgpt()]})}
+        self.files: dict[str, Any] = {
+            "export.zip": archive({"conversations.json": [chatgpt()]}),
+            "ada.memcube": make_cube_file(),
+        }
 
     def read(self, page: Path) -> int:
         """Number of requests sent; fails for an answer that is not as the page shows it."""
@@ -102,7 +106,7 @@ class Reader:
                 query.append(next(given))
             elif word == "-d":
                 body = next(given)
-            elif word not in ("-s", "-N", "-G"):
+            elif word.startswith(SERVER):
                 path = word.removeprefix(SERVER)
         assert path.startswith("/"), words
         path += f"?{'&'.join(query)}" if query else ""

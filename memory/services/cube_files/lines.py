@@ -160,8 +160,8 @@ def audit_events(scope: Scope) -> Iterator[Line]:
 
 def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Iterator[Line]:
     ids = [memory.pk for memory in page]
-    read = {
-        row["name"]: row
+    read: dict[str, dict[str, Any]] = {
+        row["name"]: dict(row)
         for row in Session.objects.in_scope(scope)
         .filter(name__in={memory.session for memory in page})
         .values("name", "settled_turn", "extracted_turn")
@@ -184,7 +184,7 @@ def _describe(scope: Scope, page: Sequence[Memory], model_id: int | None) -> Ite
     vectors = _vectors(scope, ids, model_id)
     for memory in page:
         line = _pick(memory, MEMORY)
-        of_session: dict[str, Any] = read.get(memory.session, {})
+        of_session = read.get(memory.session, {})
         if memory.turn > 0:
             line["settled"] = memory.turn <= of_session.get("settled_turn", 0)
             line["extracted"] = memory.turn <= of_session.get("extracted_turn", 0)

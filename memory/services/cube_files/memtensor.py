@@ -131,15 +131,15 @@ def _list_entries(part: Part) -> Iterator[Any]:
 def _read_memory(value: Any) -> Iterator[SourceTurn]:
     entry = check_object(value)
     entry = entry["payload"] if isinstance(entry.get("payload"), dict) else entry
-    told = entry.get("metadata") if isinstance(entry.get("metadata"), dict) else {}
+    told: dict[str, Any] = entry["metadata"] if isinstance(entry.get("metadata"), dict) else {}
     status = str(told.get("status") or "")
     if status not in _ACTIVE:
         raise LeftOut(status[:20])
     said_at = _find_moment(told)
     session = told.get("session_id")
-    plain = isinstance(session, str) and 0 < len(session) <= MAX_NAME_CHARS and clean(session) == session
+    own = session if isinstance(session, str) and clean(session[:MAX_NAME_CHARS]) == session else ""
     memory = NewMemory(
-        session=name_session(ORIGIN, session if plain else session_of_day(said_at) if said_at else "undated"),
+        session=name_session(ORIGIN, own or (session_of_day(said_at) if said_at else "undated")),
         role=Role.USER,
         text=check_text(entry.get("memory")),
         metadata=check_metadata({name: told[name] for name in _KEPT if told.get(name)}),
@@ -168,7 +168,7 @@ def _read_config(part: Part) -> dict[str, str]:
         raise UnreadableImport(f"{CONFIG} is not valid JSON: leave it out, or mend it.") from None
     if not isinstance(config, dict):
         return {}
-    text_memory = config.get("text_mem") if isinstance(config.get("text_mem"), dict) else {}
+    text_memory: dict[str, Any] = config["text_mem"] if isinstance(config.get("text_mem"), dict) else {}
     found = {"id": config.get("cube_id"), "user": config.get("user_id"), "kind": text_memory.get("backend")}
     return {name: clean(value)[:_MAX_CHARS] for name, value in found.items() if isinstance(value, str)}
 

@@ -305,7 +305,7 @@ def _clean(model: type[models.Model], name: str, value: Any) -> Any:
     """The value as the column may have it. Raises UnreadableLine, which names the column only."""
     column = model._meta.get_field(name)
     if value is None:
-        if column.null:  # type: ignore[union-attr]
+        if column.null:
             return None
         raise UnreadableLine(f"{name} is missing")
     expected = getattr(column, "default", None)

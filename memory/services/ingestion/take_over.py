@@ -279,7 +279,7 @@ def _find_equal(
     return found
 
 
-def _key_by_words(session: str, role: str, speaker: str, said: bytes, at: datetime) -> tuple:
+def _key_by_words(session: str, role: str, speaker: str, said: bytes | memoryview, at: datetime) -> tuple:
     return session, str(role), speaker, bytes(said), at
 
 
@@ -289,7 +289,7 @@ def _note_equals(scope: Scope, arrivals: Iterable[ArrivingMemory]) -> None:
         [
             ImportedTurn(namespace_id=scope.namespace_id, key=_key_of(scope, one.origin), memory_id=one.here)
             for one in arrivals
-            if one.outcome == Arrival.PRESENT and one.here != one.memory.pk
+            if one.outcome == Arrival.PRESENT and one.here is not None and one.here != one.memory.pk
         ],
         ignore_conflicts=True,
     )
