@@ -582,8 +582,8 @@ MEMOS_BACKUP_KEY = env.text(
 MEMOS_CUBE_KEY = env.text(
     "MEMOS_CUBE_KEY",
     "",
-    "Signs cubes' files (HMAC-SHA256), 16 characters or more: servers with the same one know each other's files. Empty: "
-    "a key of this server's own.",
+    "Signs cubes' files (HMAC-SHA256), 16 characters or more: servers with the same one know each other's files. "
+    "Empty: a key of this server's own.",
     secret=True,
 )
 MEMOS_CUBE_SIGNING_KEY = env.text(
