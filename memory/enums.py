@@ -224,6 +224,11 @@ class AuditEvent(TextChoices):
     ADAPTER_ACTIVATE = "ADAPTER_ACTIVATE"
     ADAPTER_RETIRE = "ADAPTER_RETIRE"
     ADAPTER_STALE = "ADAPTER_STALE"
+    CUBE_DUMP = "CUBE_DUMP"
+    CUBE_DOWNLOAD = "CUBE_DOWNLOAD"
+    CUBE_LOAD = "CUBE_LOAD"
+    CUBE_LOAD_FINISH = "CUBE_LOAD_FINISH"
+    CUBE_EVENT = "CUBE_EVENT"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
@@ -422,6 +427,30 @@ class TrainingState(TextChoices):
     DONE = "done"
     STALE = "stale"
     DROPPED = "dropped"
+
+
+class CubeSignature(TextChoices):
+    """Of a cube's file: by a key that this server knows, by another one, or none. One that does not hold is refused."""
+
+    TRUSTED = "trusted"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+
+class CubeFileKind(TextChoices):
+    """What is done with a cube's file."""
+
+    DUMP = "dump"
+    LOAD = "load"
+
+
+class CubeFileState(TextChoices):
+    """As its job stands; `failed` says in its `problem` why, or its job does."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
     FAILED = "failed"
     DISCARDED = "discarded"
 
@@ -435,6 +464,14 @@ class AdapterState(TextChoices):
     REFUSED = "refused"
     STALE = "stale"
     RETIRED = "retired"
+
+
+class CubeIds(TextChoices):
+    """The ids of what a cube's file brings: those of the file, new ones, or what is right by where it comes from."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    NEW = "new"
 
 
 class BulkChangeVerb(TextChoices):

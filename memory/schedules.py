@@ -47,6 +47,7 @@ SCHEDULES = (
     Entry("memos: forget document files", "memory.tasks.forget_document_files", 60),
     Entry("memos: follow training", "memory.tasks.follow_training", 1),
     Entry("memos: forget training files", "memory.tasks.forget_training_files", 60),
+    Entry("memos: forget cube files", "memory.tasks.forget_cube_files", 60),
     Entry("memos: request backups", "memory.tasks.request_backup", 5),
     Entry("memos: forget request figures", "memory.tasks.forget_request_figures", 60),
     Entry("memos: forget model calls", "memory.tasks.forget_model_calls", 60),

@@ -26,6 +26,8 @@ from memory.services.activation import build as activation_build
 from memory.services.activation import upkeep as activation_upkeep
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
+from memory.services.cube_files import requests as cube_file_requests
+from memory.services.cube_files import run as cube_file_run
 from memory.services.entities import extract
 from memory.services.erasure import requests
 from memory.services.erasure import run as erasing
@@ -380,6 +382,23 @@ def build_activation(namespace_id: int, engine: str, form: str, model: str) -> b
 def keep_up_activation() -> int:
     """Takes away activation caches that serve no longer, and has them built again; returns how many went."""
     return activation_upkeep.keep_up(now=timezone.now())
+
+
+def dump_cube(namespace_id: int, file_id: str) -> int:
+    """Writes a namespace into a cube's file; returns how many bytes it has."""
+    return cube_file_run.carry_out_dump(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def load_cube(namespace_id: int, file_id: str) -> int:
+    """Loads a cube's file; returns how many of its lines were dealt with."""
+    return cube_file_run.carry_out_load(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def forget_cube_files() -> int:
+    """Deletes the files of dumps after MEMOS_CUBE_KEEP_HOURS, and what is listed of dumps and loads later."""
+    return cube_file_requests.forget(now=timezone.now())
 
 
 @job

@@ -631,6 +631,28 @@ MEMOS_BACKUP_KEY = env.text(
     "Empty: not encrypted.",
     secret=True,
 )
+MEMOS_CUBE_KEY = env.text(
+    "MEMOS_CUBE_KEY",
+    "",
+    "Signs cubes' files (HMAC-SHA256), 16 characters or more: servers with the same one know each other's files. "
+    "Empty: a key of this server's own.",
+    secret=True,
+)
+MEMOS_CUBE_SIGNING_KEY = env.text(
+    "MEMOS_CUBE_SIGNING_KEY",
+    "",
+    "Private Ed25519 key (32 bytes in base64) that signs cubes' files in place of MEMOS_CUBE_KEY: receivers need its "
+    "public key only, which `manage.py dump_cube --show-key` prints.",
+    secret=True,
+)
+MEMOS_CUBE_TRUSTED_KEYS = env.words(
+    "MEMOS_CUBE_TRUSTED_KEYS",
+    "",
+    "Public Ed25519 keys (base64) of other servers, comma-separated: files signed by them are from a known sender.",
+)
+MEMOS_CUBE_KEEP_HOURS = env.integer(
+    "MEMOS_CUBE_KEEP_HOURS", 24, "Hours for which a dumped cube's file can be downloaded.", minimum=1, maximum=8760
+)
 MEMOS_BACKUP_HOURS = env.integer(
     "MEMOS_BACKUP_HOURS", 24, "Hours from one scheduled backup to the next.", minimum=1, maximum=8760
 )
@@ -960,6 +982,10 @@ SPECTACULAR_SETTINGS = {
         "FormatEnum": "memory.enums.DocumentFormat",
         "ImportFormatEnum": "memory.enums.ImportFormat",
         "ImportStateEnum": "memory.enums.ImportState",
+        "CubeFileKindEnum": "memory.enums.CubeFileKind",
+        "CubeFileStateEnum": "memory.enums.CubeFileState",
+        "CubeIdsEnum": "memory.enums.CubeIds",
+        "CubeSignatureEnum": "memory.enums.CubeSignature",
         "LinkKindEnum": "memory.enums.LinkKind",
         "MemoryKindEnum": "memory.enums.MemoryKind",
         "MemoryStateEnum": "memory.enums.MemoryState",

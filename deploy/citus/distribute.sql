@@ -68,6 +68,8 @@ SELECT create_distributed_table('memory_condensation', 'namespace_id', colocate_
 SELECT create_distributed_table('memory_contextpack', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_corpus', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_cube', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cubefile', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cubefilepart', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_cubeshare', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_document', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_documentchunk', 'namespace_id', colocate_with => 'memory_memory');

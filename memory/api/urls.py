@@ -15,6 +15,7 @@ from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
+from memory.api.views.cube_files import CubeFileViewSet
 from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
 from memory.api.views.entities import EntityViewSet
@@ -156,6 +157,12 @@ urlpatterns = [
     path("v1/users/<uuid:user_id>/profile", UserViewSet.as_view({"get": "profile"})),
     path("v1/users/<uuid:user_id>/erasure", UserViewSet.as_view({"get": "erasure"})),
     path("v1/cubes", CubeViewSet.as_view({"get": "list", "post": "create"})),
+    path("v1/cubes/load", CubeFileViewSet.as_view({"post": "load"})),
+    path("v1/cubes/files", CubeFileViewSet.as_view({"get": "list"})),
+    path("v1/cubes/files/<uuid:file_id>", CubeFileViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v1/cubes/files/<uuid:file_id>/content", CubeFileViewSet.as_view({"get": "content"})),
+    path("v1/cubes/files/<uuid:file_id>/cancel", CubeFileViewSet.as_view({"post": "cancel"})),
+    path("v1/cubes/<uuid:cube_id>/dump", CubeFileViewSet.as_view({"post": "dump"})),
     path("v1/cubes/register", CubeViewSet.as_view({"post": "register"})),
     path(
         "v1/cubes/<uuid:cube_id>",

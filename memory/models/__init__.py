@@ -6,6 +6,7 @@ from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.cube import Cube, CubeShare
+from memory.models.cube_file import CubeFile, CubeFilePart
 from memory.models.document import Document, DocumentChunk
 from memory.models.document_file import DocumentFile, DocumentFilePart
 from memory.models.entity import (
@@ -54,6 +55,8 @@ __all__ = [
     "ContextPack",
     "Corpus",
     "Cube",
+    "CubeFile",
+    "CubeFilePart",
     "CubeShare",
     "Document",
     "DocumentChunk",

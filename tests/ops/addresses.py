@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
+from memory.services.cube_files.dump import DumpOptions
+from memory.services.cube_files.requests import start_dump
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
@@ -73,6 +75,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         )[0].pk,
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
+        "file_id": start_dump(world.harbour, options=DumpOptions(), now=timezone.now()).id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,

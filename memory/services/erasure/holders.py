@@ -466,6 +466,18 @@ DELETE FROM memory_trainingpart p WHERE p.namespace_id = %(namespace_id)s AND p.
     SELECT s.dataset_id FROM memory_trainingsource s
     WHERE s.namespace_id = %(namespace_id)s AND s.memory_id = ANY(%(memory_ids)s::uuid[]))
 """
+# A dump has what its memories say; a load asks for every memory whether it was erased, and its end deletes the file.
+_CUBE_FILES = f"""
+memory_cubefilepart p WHERE p.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR NOT EXISTS (
+        SELECT FROM memory_job j
+        WHERE j.namespace_id = p.namespace_id AND j.kind = '{queue.LOAD_CUBE.name}'
+          AND j.arguments ->> 1 = p.file_id::text AND j.state IN ('queued', 'running')))
+"""
+# What a dry run listed names sessions; a manifest tells of the cube.
+_CUBE_FILE_ROWS = (
+    "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
+)
 
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
@@ -597,6 +609,16 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     # The file goes before the row, which may have to wait for another machine: `run` clears it.
     Holder(CACHES, lambda erased: len(list_held_caches(erased))),
+    Holder(
+        "memory_cubefilepart",
+        _count_with(f"SELECT count(*) FROM {_CUBE_FILES}"),
+        sweep=_count_with(f"DELETE FROM {_CUBE_FILES}"),
+    ),
+    Holder(
+        "memory_cubefile",
+        _count_with(f"SELECT count(*) FROM {_CUBE_FILE_ROWS}"),
+        sweep=_count_with(f"DELETE FROM {_CUBE_FILE_ROWS}"),
+    ),
     Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),
