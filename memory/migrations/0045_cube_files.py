@@ -16,7 +16,7 @@ ALTER TABLE memory_cubefilepart ALTER COLUMN namespace_id SET STATISTICS 0;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0044_user_erasures'),
+        ("memory", "0044_user_erasures"),
     ]
 
     operations = [

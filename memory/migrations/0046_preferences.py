@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0044_user_erasures'),
+        ("memory", "0045_cube_files"),
     ]
 
     operations = [

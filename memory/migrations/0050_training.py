@@ -19,7 +19,7 @@ ALTER TABLE memory_adapter ALTER COLUMN namespace_id SET STATISTICS 0;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memory', '0042_memory_imports'),
+        ("memory", "0049_activation"),
     ]
 
     operations = [

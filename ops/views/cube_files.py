@@ -70,10 +70,10 @@ def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
 
 
 @console_page(permission=READ_TEXT)
-def cube_file_content(request: HttpRequest, file_id: uuid.UUID) -> HttpResponse:
+def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResponse:
     """The file of a dump that is done."""
     try:
-        row, pieces = requests.read_file(staff_access(request), file_id=file_id, now=timezone.now())
+        row, pieces = requests.read_file(staff_access(request), file_id=cube_file_id, now=timezone.now())
     except MemosError as error:
         raise Http404(error.message) from None
     headers = {

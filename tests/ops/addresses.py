@@ -75,7 +75,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         )[0].pk,
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
-        "file_id": start_dump(world.harbour, options=DumpOptions(), now=timezone.now()).id,
+        "cube_file_id": start_dump(world.harbour, options=DumpOptions(), now=timezone.now()).id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,
