@@ -427,6 +427,8 @@ class TrainingState(TextChoices):
     DONE = "done"
     STALE = "stale"
     DROPPED = "dropped"
+    FAILED = "failed"
+    DISCARDED = "discarded"
 
 
 class CubeSignature(TextChoices):

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from memory.enums import TrainingOrigin
-from memory.kinds import IS_FACT_SQL
+from memory.kinds import IS_DERIVED_SQL
 from memory.models.memory import spans_of
 from memory.text.utterances import live_text
 from memory.types import Scope
@@ -97,7 +97,7 @@ SELECT {_columns("m")}, {_OTHER}, {_OTHER}
 FROM memory_memory m
 WHERE m.namespace_id = %(namespace_id)s AND m.id > %(after)s AND {_sound("m")}
   AND (m.turn > 0 AND m.role = 'user' AND (m.pinned OR m.importance >= %(min_importance)s OR {_USEFUL})
-       OR {IS_FACT_SQL})
+       OR {IS_DERIVED_SQL})
 ORDER BY m.id LIMIT {PAGE}""",
     TrainingOrigin.SUPERSESSION: f"""
 SELECT {_columns("m")}, {_columns("q")}, {_columns("o")}
@@ -116,7 +116,7 @@ JOIN LATERAL (SELECT * FROM memory_memoryversion v WHERE v.namespace_id = m.name
               ORDER BY v.id DESC LIMIT 1) AS v ON v.text <> m.text
 {_QUESTION}
 WHERE m.namespace_id = %(namespace_id)s AND m.id > %(after)s AND {_sound("m")}
-  AND (m.turn > 0 OR {IS_FACT_SQL})
+  AND (m.turn > 0 OR {IS_DERIVED_SQL})
 ORDER BY m.id LIMIT {PAGE}""",
 }
 _FIRST = uuid.UUID(int=0)
