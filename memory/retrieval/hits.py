@@ -16,8 +16,8 @@ from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.columns.kept import KeptMemories
 from memory.retrieval.former_text import RETIRED_THEN, TEXT_THEN
-from memory.retrieval.found_memory import FoundMemory
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
+from memory.retrieval.hit_memory import HitMemory
 from memory.retrieval.later import Later
 from memory.retrieval.question import Question
 from memory.text.asking import DATED_TERMS
@@ -35,7 +35,7 @@ class Hit:
     for that. What the memory says itself is read as an attribute of the hit, too.
     """
 
-    memory: FoundMemory
+    memory: HitMemory
     candidate: Candidate
     overlap: float = 0.0
     rank: int = 0
@@ -188,7 +188,7 @@ def read_hits(
     return hits
 
 
-def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, FoundMemory]:
+def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, HitMemory]:
     parameters = {
         "namespace_id": scope.namespace_id,
         "ids": uuid_array(map(str, ids)),
@@ -202,14 +202,14 @@ def _read(scope: Scope, question: Question, ids: Sequence[uuid.UUID]) -> dict[uu
         text = TEXT_THEN
     statement = _ROWS.format(text=text, retired=spans, later=later, sources=_SOURCES)
     rows = fetch(statement, parameters, prepared=True, binary=True, by_key=True)
-    return {row[0]: _found_memory(row) for row in rows}
+    return {row[0]: _read_hit_memory(row) for row in rows}
 
 
-def _found_memory(row: tuple) -> FoundMemory:
+def _read_hit_memory(row: tuple) -> HitMemory:
     (identity, session, turn, role, speaker, text, metadata, tier, occurred_at, created_at, importance, tokens, terms,
      retired, later, review, sources, is_alone) = row  # fmt: skip
     gone = spans_of(retired or [])
-    return FoundMemory(
+    return HitMemory(
         identity, session, turn, role, speaker, live_text(text, gone), orjson.loads(metadata), tier, occurred_at,
         created_at, importance, tokens, frozenset(terms.split()), gone, _later(text, later),
         review == Review.SUSPECTED, sources or (), is_alone and sources is None,
@@ -226,7 +226,7 @@ def _later(text: str, packed: str | None) -> list[Later]:
     ]
 
 
-def _hit(question: Question, candidate: Candidate, memory: FoundMemory, *, dates: bool) -> Hit:
+def _hit(question: Question, candidate: Candidate, memory: HitMemory, *, dates: bool) -> Hit:
     asked = question.terms
     overlap = len(memory.terms.intersection(asked)) / len(asked) if asked else 0.0
     if dates and not memory.terms.isdisjoint(DATED_TERMS):

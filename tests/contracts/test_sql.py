@@ -37,6 +37,7 @@ COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
     "memory/retrieval/arms/near_graph.py": COMPOSED,
+    "memory/retrieval/arms/preferences.py": ONE_ROUND,
     "memory/retrieval/columns/load.py": ONE_ROUND,
     "memory/retrieval/durable.py": ONE_ROUND,
     "memory/retrieval/hits.py": ONE_ROUND,
@@ -68,6 +69,8 @@ MEMORY_READERS = {
     "memory/services/retention/forecast.py": COMPOSED,
     "memory/services/retention/importance.py": WITH_WRITE,
     "memory/services/sessions/listing.py": JOINED,
+    "memory/services/training/materials.py": JOINED,
+    "memory/services/training/staleness.py": JOINED,
 }
 
 WRITTEN = re.compile(r"\b(?:INSERT\s+INTO|UPDATE(?:\s+ONLY)?|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE)\s+(memory_\w+)")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from memory.enums import ARMS, Verdict
 from memory.retrieval.explain import differences, explain, explain_dropped, ordinal, parts, reason
-from memory.retrieval.found_memory import FoundMemory
 from memory.retrieval.fusion import SIGNALS, Candidate, Contribution
+from memory.retrieval.hit_memory import HitMemory
 from memory.retrieval.hits import Hit
 from memory.retrieval.left_out import list_dropped
 from memory.retrieval.near_duplicates import Words
@@ -224,7 +224,7 @@ def test_differences_sum_to_that_of_the_scores_largest_first():
 
 
 def hit(found: dict[str, Contribution], **options: Any) -> Hit:
-    memory = FoundMemory(A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1)
+    memory = HitMemory(A, "s1", 1, "user", "", "text", {}, "L2", NOW, NOW, 0.5, 1)
     return Hit(memory, Candidate(A, found), rank=1, **options)
 
 

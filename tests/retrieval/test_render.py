@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.retrieval.budget import shares
-from memory.retrieval.found_memory import FoundMemory
 from memory.retrieval.fusion import Candidate
+from memory.retrieval.hit_memory import HitMemory
 from memory.retrieval.hits import Hit
 from memory.retrieval.render import NOTHING_FITS, WindowMessages, render_pack
 from memory.retrieval.rendered_pack import RenderedPack
@@ -35,7 +35,7 @@ CARD = {"facts": ["The kiln is red.", "The shop is in Lyon."], "constraints": ["
 
 def hit(text: str, *, speaker: str = "Ann", number: int = 0, identity: uuid.UUID | None = None) -> Hit:
     chosen = identity or uuid.UUID(int=10_000 + number)
-    memory = FoundMemory(chosen, "s1", 1, "user", speaker, text, {}, "L2", NOW, NOW, 0.5, count_tokens(text))
+    memory = HitMemory(chosen, "s1", 1, "user", speaker, text, {}, "L2", NOW, NOW, 0.5, count_tokens(text))
     return Hit(memory, Candidate(chosen, {}), overlap=0.5, rank=number + 1)
 
 

@@ -42,7 +42,7 @@ class ScoreBreakdownSerializer(serializers.Serializer):
     bm25 = serializers.FloatField()
 
 
-class FoundMemorySerializer(Mem0MemorySerializer):
+class HitMemorySerializer(Mem0MemorySerializer):
     """With `fields`, only those and `id` and `memory`."""
 
     score = serializers.FloatField(help_text="The relevance, 0 to 1", required=False)
@@ -56,7 +56,7 @@ class FoundMemorySerializer(Mem0MemorySerializer):
 
 
 class FoundMemoriesSerializer(serializers.Serializer):
-    results = FoundMemorySerializer(many=True, help_text="Best first")
+    results = HitMemorySerializer(many=True, help_text="Best first")
 
 
 class AddedDataSerializer(serializers.Serializer):

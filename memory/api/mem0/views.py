@@ -14,7 +14,7 @@ from memory.api.mem0.answers import (
     AddedListSerializer,
     AddedSerializer,
     FoundMemoriesSerializer,
-    FoundMemorySerializer,
+    HitMemorySerializer,
     Mem0DoneSerializer,
     Mem0MemorySerializer,
     MemoryEventSerializer,
@@ -120,7 +120,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         operation_id="mem0_search_memories_v2",
         summary="The same for older clients",
         request=SearchMemoriesSerializer,
-        responses={200: FoundMemorySerializer(many=True)},
+        responses={200: HitMemorySerializer(many=True)},
     )
     def search_v2(self, request: Request) -> Response:
         return Response(self._search(request))
@@ -129,7 +129,7 @@ class Mem0MemoriesViewSet(Mem0ViewSet):
         operation_id="mem0_search_memories_v1",
         summary="The same for the oldest clients, with the ids beside the question",
         request=SearchMemoriesV1Serializer,
-        responses={200: FoundMemorySerializer(many=True)},
+        responses={200: HitMemorySerializer(many=True)},
     )
     def search_v1(self, request: Request) -> Response:
         values = self.valid(SearchMemoriesV1Serializer, request.data)

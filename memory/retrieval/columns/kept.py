@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Sequence
 
-from memory.retrieval.found_memory import FoundMemory
+from memory.retrieval.hit_memory import HitMemory
 
 # Of a namespace so many are kept; those that were read longest ago make room.
 MOST_KEPT = 1_000
@@ -21,7 +21,7 @@ class KeptMemories:
     not kept afterwards."""
 
     def __init__(self) -> None:
-        self._memories: dict[uuid.UUID, FoundMemory] = {}
+        self._memories: dict[uuid.UUID, HitMemory] = {}
         self._lock = threading.Lock()
         self.bytes = 0
         self.moment = 0
@@ -29,12 +29,12 @@ class KeptMemories:
     def __len__(self) -> int:
         return len(self._memories)
 
-    def get(self, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, FoundMemory]:
+    def get(self, ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, HitMemory]:
         """Those of `ids` that are kept."""
         with self._lock:
             return {identity: self._memories[identity] for identity in ids if identity in self._memories}
 
-    def keep(self, memories: Sequence[FoundMemory], *, since: int) -> None:
+    def keep(self, memories: Sequence[HitMemory], *, since: int) -> None:
         """Keeps what was read at the moment `since`, unless something has changed since."""
         with self._lock:
             if since != self.moment:
@@ -59,5 +59,5 @@ class KeptMemories:
             self.bytes -= _size(memory)
 
 
-def _size(memory: FoundMemory) -> int:
+def _size(memory: HitMemory) -> int:
     return _MEMORY_BYTES + 4 * len(memory.text)

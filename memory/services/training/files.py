@@ -45,10 +45,10 @@ def inspect(folder: Path) -> dict[str, dict[str, Any]]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder))
     except OSError as error:
-        raise _damaged(f"its folder cannot be read ({error.strerror})") from error
+        raise _describe_damage(f"its folder cannot be read ({error.strerror})") from error
     if names != sorted((WEIGHTS, CONFIG)):
         other = next((name for name in names if name not in (WEIGHTS, CONFIG)), "")
-        raise _damaged(
+        raise _describe_damage(
             f"its folder holds {other!r}, and nothing but {CONFIG} and {WEIGHTS} is read: no pickles, no code"
             if other
             else f"it lacks {CONFIG} or {WEIGHTS}"
@@ -65,7 +65,7 @@ def check_files(adapter: Adapter) -> Path:
         raise Conflict("The adapter's files are not there any more: train it anew.", detail={"field": "id"})
     folder = folder_of(adapter)
     if inspect(folder) != adapter.files:
-        raise _damaged("a file is not the one that was trained (its SHA-256 is another)")
+        raise _describe_damage("a file is not the one that was trained (its SHA-256 is another)")
     return folder
 
 
@@ -96,10 +96,10 @@ def _hash(path: Path) -> dict[str, Any]:
         # Neither a link to elsewhere nor a pipe is opened.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise _damaged(f"{path.name} cannot be read ({error.strerror})") from error
+        raise _describe_damage(f"{path.name} cannot be read ({error.strerror})") from error
     with open(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _damaged(f"{path.name} is no plain file")
+            raise _describe_damage(f"{path.name} is no plain file")
         digest, size = hashlib.sha256(), 0
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
@@ -113,14 +113,14 @@ def _check_weights(path: Path) -> None:
     with path.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if size < 8 or not 2 <= length <= min(_MAX_HEADER, size - 8):
-            raise _damaged(f"{path.name} is no file of safetensors")
+            raise _describe_damage(f"{path.name} is no file of safetensors")
         try:
             header = json.loads(stream.read(length))
             ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            raise _damaged(f"{path.name} is no file of safetensors") from None
+            raise _describe_damage(f"{path.name} is no file of safetensors") from None
     if not ends or not all(isinstance(end, int) for end in ends) or max(ends) != size - 8 - length:
-        raise _damaged(f"{path.name} is cut off, or has more than its header says")
+        raise _describe_damage(f"{path.name} is cut off, or has more than its header says")
 
 
 def _check_config(path: Path) -> None:
@@ -132,10 +132,10 @@ def _check_config(path: Path) -> None:
     except (ValueError, RecursionError):
         wrong = True
     if wrong:
-        raise _damaged(f"{path.name} is no configuration of a LoRA adapter")
+        raise _describe_damage(f"{path.name} is no configuration of a LoRA adapter")
     if named := next((name for name in _FORBIDDEN if config.get(name)), None):
-        raise _damaged(f"{path.name} names code to run ({named})")
+        raise _describe_damage(f"{path.name} names code to run ({named})")
 
 
-def _damaged(what: str) -> AdapterDamaged:
+def _describe_damage(what: str) -> AdapterDamaged:
     return AdapterDamaged(f"The adapter is not used: {what}. Train it anew.", detail={"field": "id"})

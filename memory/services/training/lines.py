@@ -49,7 +49,7 @@ class TrainingLines:
         if self.count >= self.max_lines:
             self.left_out["over_max_lines"] += 1
             return
-        said = self._admit(_told(material.said, material.question))
+        said = self._admit(_write_answer(material.said, material.question))
         if said is None:
             return
         question = self._ask(material, said)
@@ -62,7 +62,7 @@ class TrainingLines:
             self._put(TrainingFile.SFT, material, {"messages": answer}, used)
             self._put(TrainingFile.EVALUATION, material, {"prompt": other_prompt, "expected": said}, used)
             return
-        formerly = self._admit(_told(material.formerly, material.question))
+        formerly = self._admit(_write_answer(material.formerly, material.question))
         if formerly is None:
             return
         if formerly == said:
@@ -149,7 +149,7 @@ def strictest(gate: GatePolicy) -> GatePolicy:
     )
 
 
-def _told(text: TrainingText, question: TrainingText | None) -> str:
+def _write_answer(text: TrainingText, question: TrainingText | None) -> str:
     """What a model is to say: an answer and a fact as they stand, somebody's words as a report of them."""
     if question is not None or text.is_fact or text.role != Role.USER:
         return text.text

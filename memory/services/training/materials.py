@@ -65,10 +65,10 @@ def _sound(alias: str) -> str:
     return f"""({alias}.state = 'active' AND {alias}.superseded_by IS NULL AND {alias}.review = ''
     AND NOT EXISTS (SELECT FROM memory_memoryfeedback d
                     WHERE d.namespace_id = {alias}.namespace_id AND d.memory_id = {alias}.id AND d.kind <> 'useful')
-    AND {_unerased(alias)})"""
+    AND {_is_not_erased(alias)})"""
 
 
-def _unerased(alias: str) -> str:
+def _is_not_erased(alias: str) -> str:
     return f"""NOT EXISTS (SELECT FROM memory_erasedmemory e
                     WHERE e.namespace_id = {alias}.namespace_id AND e.memory_id = {alias}.id)"""
 
@@ -105,7 +105,7 @@ FROM memory_memory o
 JOIN memory_memory m ON m.namespace_id = o.namespace_id AND m.id = o.superseded_by
 {_QUESTION}
 WHERE o.namespace_id = %(namespace_id)s AND o.id > %(after)s AND o.superseded_by IS NOT NULL
-  AND o.review <> 'suspected' AND {_unerased("o")} AND {_sound("m")}
+  AND o.review <> 'suspected' AND {_is_not_erased("o")} AND {_sound("m")}
 ORDER BY o.id LIMIT {PAGE}""",
     TrainingOrigin.CORRECTION: f"""
 SELECT {_columns("m")}, {_columns("q")},

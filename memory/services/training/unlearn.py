@@ -24,7 +24,7 @@ def unlearn(scope: Scope, *, erasure_id: uuid.UUID, now: datetime) -> str:
     Run again, it goes on with what is left.
     """
     waits = []
-    for row in _marked(scope, erasure_id):
+    for row in _list_stale_adapters(scope, erasure_id):
         if waiting := _unlearn_one(scope, row, now=now):
             waits.append(waiting)
     return " ".join(waits)
@@ -40,7 +40,7 @@ def list_unlearned(scope: Scope, *, erasure_id: uuid.UUID) -> dict[str, Any]:
     }
 
 
-def _marked(scope: Scope, erasure_id: uuid.UUID) -> list[Adapter]:
+def _list_stale_adapters(scope: Scope, erasure_id: uuid.UUID) -> list[Adapter]:
     rows = Adapter.objects.in_scope(scope).filter(erasures__contains=[erasure_id]).order_by("id")
     # The database may not know of files: a training may have been killed between the two.
     return [row for row in rows if row.files or row.served_by or has_files(row)]

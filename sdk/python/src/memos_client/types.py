@@ -2593,7 +2593,7 @@ class Explanation(TypedDict):
     reason: str
 
 
-class FoundMemory(TypedDict):
+class HitMemory(TypedDict):
     id: str
     memory: str
     user_id: NotRequired[str | None]
@@ -3316,7 +3316,7 @@ class EvaluationList(TypedDict):
 
 
 class FoundMemories(TypedDict):
-    results: list[FoundMemory]
+    results: list[HitMemory]
 
 
 class History(TypedDict):

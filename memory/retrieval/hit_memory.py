@@ -15,7 +15,7 @@ from memory.text.utterances import Statement, statements
 
 
 @dataclass(slots=True)
-class FoundMemory:
+class HitMemory:
     """One memory that may be a hit. Not to be changed: several answers share it.
 
     `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
