@@ -79,7 +79,9 @@ class MemosViewSet(ViewSet):
         """Answers within MEMOS_REQUEST_SECONDS (`memory.deadline`)."""
         with within(settings.MEMOS_REQUEST_SECONDS):
             response = super().dispatch(request, *args, **kwargs)
-            if scope_needed(self) != AccessScope.READ and isinstance(self.request.user, Access):
+            # Whoever was not let in is not asked again who they are.
+            user = getattr(self.request, "_user", None)
+            if scope_needed(self) != AccessScope.READ and isinstance(user, Access):
                 note_write_of(self.access, self._namespace_ids)
             return response
 
