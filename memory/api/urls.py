@@ -52,7 +52,7 @@ urlpatterns = [
     path("v1/documents", DocumentViewSet.as_view({"post": "create", "get": "list"})),
     path(
         "v1/documents/<path:document_id>/reparse",
-        DocumentViewSet.as_view({"post": "reparse", "get": "retrieve_reparse", "delete": "destroy_reparse"}),
+        DocumentViewSet.as_view({"post": "reparse"}),
     ),
     path("v1/document-files", DocumentFileViewSet.as_view({"get": "list"})),
     path("v1/document-files/<uuid:file_id>", DocumentFileViewSet.as_view({"get": "retrieve"})),

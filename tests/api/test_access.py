@@ -72,6 +72,13 @@ ADMIN = {
     "post v1/webhooks/<uuid:webhook_id>/test", "post v1/webhooks/<uuid:webhook_id>/replay",
     "get v1/webhooks/<uuid:webhook_id>/deliveries",
     "post v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/replay",
+    "post v1/exports/training", "get v1/exports/training", "get v1/exports/training/<uuid:dataset_id>",
+    "delete v1/exports/training/<uuid:dataset_id>", "get v1/exports/training/<uuid:dataset_id>/<str:file>",
+    "post v1/adapters", "post v1/adapters/<uuid:adapter_id>/activate", "post v1/adapters/<uuid:adapter_id>/retire",
+    "delete v1/users/<uuid:user_id>", "get v1/users/<uuid:user_id>/erasure", "post v1/cubes",
+    "post v1/cubes/register", "patch v1/cubes/<uuid:cube_id>", "delete v1/cubes/<uuid:cube_id>",
+    "get v1/cubes/<uuid:cube_id>/shares", "post v1/cubes/<uuid:cube_id>/shares",
+    "delete v1/cubes/<uuid:cube_id>/shares/<uuid:user_id>", "post v1/cubes/<uuid:cube_id>/dump",
 }  # fmt: skip
 # What the gate kept apart is shown to those who may let it in.
 SEEN_BY_WRITERS = {"get v1/quarantine", "get v1/quarantine/<uuid:item_id>"}

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memory.api.fields import DegradedField, MetadataField, MomentField, StrictCharField
-from memory.api.serializers.documents import MAX_METADATA_BYTES
+from memory.api.serializers.documents import MAX_METADATA_BYTES, refuse_route_name
 from memory.api.serializers.ingest import GateReasonSerializer
 from memory.enums import FileRefusal, FileState, FileType, GateDecision
 from memory.services.ingestion.documents import METADATA_KEY
@@ -36,6 +36,7 @@ class DocumentFileFormSerializer(serializers.Serializer):
         default="",
         min_length=1,
         max_length=128,
+        validators=[refuse_route_name],
         help_text="Your own name for it: given again, it replaces the former version. Left out, its content names it",
     )
     title = StrictCharField(

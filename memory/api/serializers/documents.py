@@ -13,6 +13,12 @@ MAX_TEXT_CHARS = 1_000_000
 MAX_METADATA_BYTES = 8_192
 
 
+def refuse_route_name(document_id: str | None) -> None:
+    """Refuses a document's name that would make its address that of a route. Raises ValidationError."""
+    if document_id is not None and document_id.endswith("/reparse"):
+        raise serializers.ValidationError("must not end with /reparse: that is the address of a route of its own.")
+
+
 class DocumentSerializer(serializers.Serializer):
     """A long text to remember in chunks."""
 
@@ -22,6 +28,7 @@ class DocumentSerializer(serializers.Serializer):
         min_length=1,
         max_length=128,
         default=None,
+        validators=[refuse_route_name],
         help_text="Your own name for it: given again, it replaces the former version. Left out, it gets one",
     )
     title = StrictCharField(required=False, allow_blank=True, max_length=300, default="")

@@ -47,8 +47,6 @@ class DocumentViewSet(MemosViewSet):
         "retrieve": AccessScope.READ,
         "destroy": AccessScope.WRITE,
         "reparse": AccessScope.WRITE,
-        "retrieve_reparse": AccessScope.READ,
-        "destroy_reparse": AccessScope.WRITE,
     }
     parser_classes = [StrictJSONParser, MultiPartParser]
     # A document is deleted for good: by those whose it is.
@@ -134,16 +132,6 @@ class DocumentViewSet(MemosViewSet):
         scope = self.scope(values["namespace"], create=False)
         row = files.reparse_document(scope, document_id=values["document_id"], now=timezone.now())
         return Response(file_listing.to_dict(row), status=status.HTTP_202_ACCEPTED)
-
-    @extend_schema(exclude=True)
-    def retrieve_reparse(self, request: Request, document_id: str) -> Response:
-        """The document whose own name ends like the route."""
-        return self.retrieve(request, f"{document_id}/reparse")
-
-    @extend_schema(exclude=True)
-    def destroy_reparse(self, request: Request, document_id: str) -> Response:
-        """As `retrieve_reparse`."""
-        return self.destroy(request, f"{document_id}/reparse")
 
 
 class DocumentFileViewSet(MemosViewSet):
