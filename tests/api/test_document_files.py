@@ -366,7 +366,7 @@ def test_a_document_cannot_be_named_like_a_route(alice):
     refused = alice.post(DOCUMENTS, given | {"text": "Odd."})
 
     assert refused.status_code == 400
-    assert "/reparse" in refused.json()["error"]["detail"]["document_id"][0]
+    assert "/reparse" in refused.content.decode()
 
 
 def test_a_form_feed_of_a_text_ends_a_page(alice):
