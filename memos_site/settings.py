@@ -903,6 +903,7 @@ SPECTACULAR_SETTINGS = {
         "ImportFormatEnum": "memory.enums.ImportFormat",
         "ImportStateEnum": "memory.enums.ImportState",
         "LinkKindEnum": "memory.enums.LinkKind",
+        "MemTensorMemoryTypeEnum": "memory.api.memtensor.answers.TYPES",
         "MemoryKindEnum": "memory.enums.MemoryKind",
         "MemoryStateEnum": "memory.enums.MemoryState",
         "QuarantineStateEnum": "memory.enums.QuarantineState",

@@ -21,7 +21,7 @@ class MemTensorErrorSerializer(ErrorSerializer):
 
     code = serializers.IntegerField(required=False, help_text="The HTTP status")
     message = serializers.CharField(required=False, help_text="As in `error`")
-    data = serializers.JSONField(required=False, allow_null=True, help_text="Always null")  # type: ignore[assignment]
+    data = serializers.JSONField(required=False, help_text="Always null")  # type: ignore[assignment]
 
 
 def envelop(data: Any, message: str) -> Response:

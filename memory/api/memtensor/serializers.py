@@ -72,7 +72,6 @@ class RefusedPathField(serializers.Field):
             self.fail("path")
 
 
-@extend_schema_field({"type": "boolean", "enum": [False], "nullable": True})
 class NotDoneField(StrictBooleanField):
     """What MemOS does not do: true is refused with `says`."""
 
@@ -248,7 +247,7 @@ class DeleteMemorySerializer(serializers.Serializer):
     file_ids = serializers.ListField(
         child=NameField(), required=False, allow_null=True, default=None, max_length=0,
         help_text="Refused: DELETE /v1/documents/{document_id} deletes a document",
-        error_messages={"max_length": "is not done here: DELETE /v1/documents/{document_id} deletes a document."},
+        error_messages={"max_length": "is not done here: DELETE /v1/documents/… deletes a document."},
     )  # fmt: skip
     filter = MemTensorFilterField()
 

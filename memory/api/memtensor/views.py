@@ -128,7 +128,7 @@ class MemTensorMemoryViewSet(MemTensorViewSet):
     @extend_schema(
         operation_id="memtensor_get_memory",
         summary="One memory",
-        responses={200: describe_envelope("Memory", answers.MemTensorMemorySerializer())},
+        responses={200: describe_envelope("OneMemory", answers.MemTensorMemorySerializer())},
     )
     def retrieve(self, request: Request, memory_id: uuid.UUID) -> Response:
         return envelop(answers.describe_row(read.get_memory(self.access, memory_id=memory_id)), "The memory.")
@@ -231,7 +231,7 @@ class MemTensorByIdsViewSet(MemTensorViewSet):
         operation_id="memtensor_get_memory_by_ids",
         summary="Memories by their ids; those that are not there are left out",
         request={"application/json": _IDS},
-        responses={200: describe_envelope("Memories", answers.MemTensorMemorySerializer(many=True))},
+        responses={200: describe_envelope("SeveralMemories", answers.MemTensorMemorySerializer(many=True))},
     )
     def by_ids(self, request: Request) -> Response:
         ids = self.valid(MemoryIdsSerializer, {"memory_ids": request.data})["memory_ids"]
