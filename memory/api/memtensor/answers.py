@@ -76,7 +76,9 @@ class ChangedMemorySerializer(serializers.Serializer):
 
 class FeedbackRecordSerializer(serializers.Serializer):
     add = ChangedMemorySerializer(many=True)
-    update = ChangedMemorySerializer(many=True, help_text="Always empty: memories are compared in the background")
+    update = ChangedMemorySerializer(  # type: ignore[assignment]
+        many=True, help_text="Always empty: memories are compared in the background"
+    )
 
 
 class FeedbackKeptSerializer(serializers.Serializer):
@@ -102,7 +104,7 @@ class ChatAnswerSerializer(serializers.Serializer):
 
 def group(memories: list[dict[str, Any]]) -> dict[str, Any]:
     """The memories of each cube as the lists by kind that clients expect."""
-    empty = {name: [] for name in ("pref_mem", "tool_mem", "skill_mem", "act_mem", "para_mem")}
+    empty: dict[str, list[Any]] = {name: [] for name in ("pref_mem", "tool_mem", "skill_mem", "act_mem", "para_mem")}
     return {"text_mem": memories, **empty, "pref_string": "", "pref_note": ""}
 
 

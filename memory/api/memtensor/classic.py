@@ -208,8 +208,9 @@ class ClassicViewSet(MemTensorViewSet):
     )
     def configure(self, request: Request) -> Response:
         self.valid(ConfigureSerializer, request.data)
-        applied = [name for name in _SO_ALREADY if request.data.get(name) is True]
-        ignored = sorted(name[:128] for name in request.data if name not in applied)[:_SHOWN_NAMES]
+        sent = dict(request.data)
+        applied = [name for name in _SO_ALREADY if sent.get(name) is True]
+        ignored = sorted(name[:128] for name in sent if name not in applied)[:_SHOWN_NAMES]
         says = (
             "Nothing was changed: settings of the server and PUT /v1/policy configure MemOS. What was sent is not kept."
         )

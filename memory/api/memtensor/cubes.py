@@ -167,12 +167,12 @@ class MemTensorUserViewSet(MemTensorViewSet):
     """Users, as MemTensor's server has them: by the names that their memories are added under."""
 
     required_scope = {
-        **dict.fromkeys(("list", "retrieve", "classic_list"), AccessScope.READ),
+        **dict.fromkeys(("list_users", "retrieve", "classic_list"), AccessScope.READ),
         **dict.fromkeys(("create", "classic_create"), AccessScope.WRITE),
     }
 
     @extend_schema(operation_id="memtensor_list_users", summary="The newest users, 200 at most", responses={200: USERS})
-    def list(self, request: Request) -> Response:
+    def list_users(self, request: Request) -> Response:
         return self._list()
 
     @extend_schema(

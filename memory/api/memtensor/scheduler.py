@@ -59,7 +59,7 @@ class WaitSerializer(SchedulerSerializer):
 class TaskSerializer(serializers.Serializer):
     task_id = serializers.UUIDField()
     status = serializers.ChoiceField(TASK_STATUSES)
-    label = serializers.CharField(help_text="The kind of job")
+    label = serializers.CharField(help_text="The kind of job")  # type: ignore[assignment]
 
 
 class TaskCountsSerializer(serializers.Serializer):

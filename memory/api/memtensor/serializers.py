@@ -144,7 +144,7 @@ class MessagesField(serializers.Field):
             self.fail("empty")
         if len(data) > MAX_MESSAGES:
             self.fail("many")
-        return MemTensorMessageSerializer(many=True).run_validation(data)  # type: ignore[no-any-return]
+        return MemTensorMessageSerializer(many=True).run_validation(data)
 
 
 class WhoSerializer(serializers.Serializer):
@@ -172,7 +172,7 @@ class AddMemorySerializer(WhoSerializer):
         help_text="Instead of `messages`: what the user says",
     )  # fmt: skip
     doc_path = RefusedPathField()
-    source = OptionalNameField(help_text="Where it is from")
+    source = OptionalNameField(help_text="Where it is from")  # type: ignore[assignment]
     custom_tags = serializers.ListField(
         child=NameField(), required=False, allow_null=True, default=None, max_length=MAX_TAGS
     )

@@ -24,7 +24,7 @@ urlpatterns = [
     path("product/create_cube", MemTensorCubeViewSet.as_view({"post": "create"})),
     path("product/register_cube", MemTensorCubeViewSet.as_view({"post": "register"})),
     path("product/exist_mem_cube_id", MemTensorCubeViewSet.as_view({"post": "exists"})),
-    path("product/users", MemTensorUserViewSet.as_view({"get": "list"})),
+    path("product/users", MemTensorUserViewSet.as_view({"get": "list_users"})),
     path("product/users/register", MemTensorUserViewSet.as_view({"post": "create"})),
     path("product/users/<str:user_id>", MemTensorUserViewSet.as_view({"get": "retrieve"})),
     path("product/scheduler/allstatus", MemTensorSchedulerViewSet.as_view({"get": "all_status"})),
