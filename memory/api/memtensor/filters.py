@@ -36,7 +36,7 @@ _TEXT_OPERATORS = {"contains": "icontains", "like": "icontains"}
 
 def read_filter(data: Any) -> Filter | None:
     """What a filter says; None for the empty object. Raises FilterError with the place in it."""
-    return None if data == {} else _Reader().read_group(data, "", 0)
+    return None if data == {} else _MemTensorFilterReader().read_group(data, "", 0)
 
 
 def hold_user(user_id: str) -> Filter:
@@ -55,7 +55,7 @@ def join(*parts: Filter | None) -> Filter | None:
     return _join(present) if present else None
 
 
-class _Reader:
+class _MemTensorFilterReader:
     def __init__(self) -> None:
         self._conditions = 0
 

@@ -123,7 +123,7 @@ class MemTensorMessageSerializer(serializers.Serializer):
         "description": "A text, or messages {role, content, name, chat_time}; parts that are no text are left out",
     }
 )
-class MessagesField(serializers.Field):
+class MemTensorMessagesField(serializers.Field):
     """Messages, validated; None for none."""
 
     default_error_messages = {
@@ -166,7 +166,7 @@ class AddMemorySerializer(WhoSerializer):
     mem_cube_id = OptionalNameField(help_text="The same for one")
     async_mode = serializers.ChoiceField(["async", "sync"], required=False, allow_null=True, default=None)
     mode = serializers.ChoiceField(["fast", "fine"], required=False, allow_null=True, default=None)
-    messages = MessagesField()
+    messages = MemTensorMessagesField()
     memory_content = StrictCharField(
         required=False, allow_null=True, min_length=1, max_length=MAX_TEXT_CHARS, default=None,
         help_text="Instead of `messages`: what the user says",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memory.api.memtensor.chat import MemTensorChatViewSet
+from memory.api.memtensor.answering import MemTensorChatViewSet
 from memory.api.memtensor.classic import ClassicViewSet, SharedRoutesViewSet
 from memory.api.memtensor.cubes import MemTensorCubeViewSet, MemTensorUserViewSet
 from memory.api.memtensor.scheduler import MemTensorSchedulerViewSet
