@@ -1,6 +1,6 @@
 # `make run` starts MemOS, `make test` tests it. Both make the virtual environment they need.
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai client-types client-package translations messages guide sbom licences clean
+.PHONY: help run test fuzz check lint install install-dev install-clients install-crewai install-train client-types client-package translations messages guide sbom licences clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -74,6 +74,16 @@ install-crewai: $(CREWAI)/.installed ## install CrewAI (1 GB) to test its adapte
 $(CREWAI)/.installed: requirements-crewai.txt
 	@$(PYTHON) -m venv $(CREWAI)
 	@$(CREWAI)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-crewai.txt
+	@touch $@
+
+# What trains adapters: 1 GB and more, only for who trains some.
+TRAIN := .venv-train
+install-train: $(TRAIN)/.installed ## install what trains adapters (1 GB), and say how it is named to MemOS
+	@echo "MEMOS_TRAINER_PYTHON=$(CURDIR)/$(TRAIN)/bin/python"
+
+$(TRAIN)/.installed: requirements-train.txt
+	@$(PYTHON) -m venv $(TRAIN)
+	@$(TRAIN)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-train.txt
 	@touch $@
 
 TYPESCRIPT := sdk/typescript

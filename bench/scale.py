@@ -6,7 +6,8 @@
 
 Vectors lie in topics and subtopics that all namespaces share, so that every question has near neighbours next door; a
 question is a memory with as much noise again. Words follow Zipf's law. Rows are written by COPY, lists and counts are
-made by the product's own job. Prints a line a size and one JSON object. A second run measures what the first has
+made by the product's own job. With `--memories 5000000` the table grows on, by namespaces of Zipf sizes until there are
+20,000; `--fill` measures nothing. Prints a line a size and one JSON object. A second run measures what the first has
 filled. Figures of one machine at one time: compare ratios within a run, not runs.
 """
 
@@ -34,7 +35,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from bench.scale_world import FILLER, SIZES, TURNS_A_SESSION, World, fill, plan, word
+from bench.scale_world import FILLER, SIZES, TOTAL, TURNS_A_SESSION, World, fill, plan, plan_growth, word
 from bench.serving import Client, spread
 from memory.models import IVFList, Memory, MemoryVector, Namespace
 from memory.postgresql import reach
@@ -69,17 +70,7 @@ class Measured:
 
 def measure(world: World, client: Client, name: str, size: int, *, model_id: int, questions: int) -> Measured:
     scope = Scope(Namespace.objects.get(name=name).pk, name, "bench")
-    chance = np.random.default_rng(99)
-    near = chance.choice(size, min(size, WARM_UP + questions), replace=False)
-    stored = Memory.objects.in_scope(scope).filter(pk__in=[row.pk for row in _some_of(scope, near)])
-    texts = [row.text.split() for row in stored]
-    vectors = np.array([_vector(scope, model_id, row.pk) for row in stored])
-    asked = [
-        _build_question(words, vector, model_id)
-        for words, vector in zip(
-            (_question_words(world, chance, words) for words in texts), world.questions(chance, vectors), strict=True
-        )
-    ]
+    asked = make_questions(world, scope, size, model_id=model_id, questions=questions)
     settings.MEMOS_SEARCH_TIMEOUT_MS = 600_000
     arms = {"dense": (dense, DENSE_POOL), "lexical": (lexical, LEXICAL_POOL)}
     times, recalls, full = {}, {}, True
@@ -87,15 +78,30 @@ def measure(world: World, client: Client, name: str, size: int, *, model_id: int
         calls = [lambda q=q, arm=arm, pool=pool: _hits(arm.search(scope, q, limit=pool)) for q in asked]
         # First, for it leaves the caches as they are in a server that has run for a while.
         exact = [_hits(arm.exact(scope, question, limit=EXACT)) for question in asked]
-        found, times[name_of] = _time_calls(calls)
+        found, times[name_of] = time_calls(calls)
         full &= all(len(hits[:10]) >= len(best[:10]) for hits, best in zip(found, exact, strict=True))
-        recalls[name_of] = statistics.mean(_recall(*pair) for pair in zip(found, exact, strict=True))
+        recalls[name_of] = statistics.mean(recall(*pair) for pair in zip(found, exact, strict=True))
     body = {"namespace": name, "session_id": "s0", "top_k": 10}
     http = [client.post("/v1/query", {**body, "query": question.text}) for question in asked][WARM_UP:]
     return Measured(
         size, full, round(recalls["dense"], 4), round(recalls["lexical"], 4),
         spread(times["dense"]), spread(times["lexical"]), spread(http),
     )  # fmt: skip
+
+
+def make_questions(world: World, scope: Scope, size: int, *, model_id: int, questions: int) -> list[Question]:
+    """WARM_UP questions and as many as are wanted, the same each time: each near one of the namespace's memories."""
+    chance = np.random.default_rng(99)
+    near = chance.choice(size, min(size, WARM_UP + questions), replace=False)
+    stored = Memory.objects.in_scope(scope).filter(pk__in=[row.pk for row in _some_of(scope, near)])
+    texts = [row.text.split() for row in stored]
+    vectors = np.array([_vector(scope, model_id, row.pk) for row in stored])
+    return [
+        _build_question(words, vector, model_id)
+        for words, vector in zip(
+            (_question_words(world, chance, words) for words in texts), world.questions(chance, vectors), strict=True
+        )
+    ]
 
 
 def _hits(found: list[ArmHit] | WordHits) -> list[ArmHit]:
@@ -108,7 +114,8 @@ def _build_question(words: list[str], vector: np.ndarray, model_id: int) -> Ques
     return replace(asked, terms=list(dict.fromkeys(words)))
 
 
-def _time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
+def time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmHit]], list[float]]:
+    """What each call found, and the milliseconds of those after WARM_UP."""
     found, times = [], []
     for call in calls:
         started = time.perf_counter()
@@ -117,7 +124,7 @@ def _time_calls(calls: list[Callable[[], list[ArmHit]]]) -> tuple[list[list[ArmH
     return found, times[WARM_UP:]
 
 
-def _recall(found: list[ArmHit], exact: list[ArmHit]) -> float:
+def recall(found: list[ArmHit], exact: list[ArmHit]) -> float:
     """Of the top 10, judged by exact scores: the arm's own differ a little where it counts common words now and then.
 
     Equal scores are equally right: words of one frequency in memories of one length are many.
@@ -151,10 +158,10 @@ def _question_words(world: World, chance: np.random.Generator, words: list[str])
     return [*map(str, own), *(word(number) for number in others)]
 
 
-def ingest_ms(client: Client, namespace: str) -> float:
+def ingest_ms(client: Client, namespace: str, *, turns: int = 200) -> float:
     """Median milliseconds of one ingest over HTTP."""
     body = {"namespace": namespace, "session_id": f"growth-{time.time()}", "role": "user"}
-    texts = [" ".join(word(number) for number in range(start, start + 12)) for start in range(200)]
+    texts = [" ".join(word(number) for number in range(start, start + 12)) for start in range(turns)]
     return round(statistics.median(client.post("/v1/ingest", {**body, "text": text}) for text in texts), 2)
 
 
@@ -176,7 +183,11 @@ def keep_up_all() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--memories", type=int, default=TOTAL, help="fill the table up to so many memories")
+    parser.add_argument("--fill", action="store_true", help="fill the table, and measure nothing")
     options = parser.parse_args()
+    if options.memories < TOTAL:
+        parser.error(f"--memories: at least {TOTAL:,}, which are measured.")
     reach.open_process()
     model = active_model()
     world = World(model.dimensions)
@@ -191,21 +202,24 @@ def main() -> None:
 
     result: dict[str, object] = {}
     written = 0
-    for name, size in plan():
+    namespaces = plan() + (plan_growth(options.memories) if options.memories > TOTAL else [])
+    for name, size in namespaces:
         if not fill(world, name, size, model_id=model.id):
             continue
         written += size
-        if written - size < 10_000 <= written:
+        if not options.fill and written - size < 10_000 <= written:
             result["ingest_ms_at_10_000"] = ingest_ms(client(), "scale-growth-small")
             _say(str(result))
-        if size > FILLER:
-            _say(name)
+        if written // TOTAL > (written - size) // TOTAL or size > FILLER:
+            _say(f"{written} written, {name}")
     _say("filled")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     _say("vacuumed")
     keep_up_all()
-    result["ingest_ms_at_1_000_000"] = ingest_ms(client(), "scale-growth-large")
+    if options.fill:
+        return
+    result[f"ingest_ms_at_{options.memories:_}"] = ingest_ms(client(), "scale-growth-large")
     result["ingest_ms_into_the_largest"] = ingest_ms(client(), f"scale-{max(SIZES)}-0")
     _say(str(result))
     sizes = []

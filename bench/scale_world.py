@@ -15,6 +15,8 @@ from memory.models.memory import content_hash
 SIZES = {100: 20, 1_000: 10, 5_000: 4, 20_000: 1, 100_000: 1, 500_000: 1}
 FILLER = 8_000
 TOTAL = 1_000_000
+# Beyond TOTAL, a table grows by namespaces of Zipf sizes until it has so many of them and the memories asked for.
+NAMESPACES = 20_000
 CHUNK = 25_000
 VOCABULARY = 200_000
 WORD_BYTES = 7
@@ -70,6 +72,18 @@ def plan() -> list[tuple[str, int]]:
     return sorted([*named, *fillers], key=lambda entry: entry[1])
 
 
+def plan_growth(total: int) -> list[tuple[str, int]]:
+    """(name, memories) of the namespaces that bring a table from TOTAL to `total` memories: sizes by Zipf's law.
+
+    In an order that is random and always the same, so that a part of them is a mixture like the whole.
+    """
+    ranks = np.arange(1, NAMESPACES - len(plan()) + 1)
+    shares = (1 / ranks) / (1 / ranks).sum()
+    sizes = np.maximum(1, np.round(shares * (total - TOTAL))).astype(int)
+    order = np.random.default_rng(5).permutation(len(ranks))
+    return [(f"scale-zipf-{total}-{ranks[row]}", int(sizes[row])) for row in order]
+
+
 def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
     """Writes one namespace, all or nothing; one that is there is left as it is. Says whether it wrote."""
     namespace, _ = Namespace.objects.get_or_create(name=name)
@@ -79,6 +93,8 @@ def fill(world: World, name: str, size: int, *, model_id: int) -> bool:
     total_terms = 0
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
+        # No process holds this namespace's index in memory yet: what changes in it need not be written down.
+        cursor.execute("SET LOCAL session_replication_role = replica")
         for start in range(0, size, CHUNK):
             count = min(CHUNK, size - start)
             ids = _ids(chance, start, count)

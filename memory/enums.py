@@ -82,6 +82,24 @@ class MemoryKind(TextChoices):
     EPISODE = "episode", "talk that says little"
     DOCUMENT = "document", "a chunk of a document"
     FACT = "fact", "what a model read in turns"
+    PREFERENCE = "preference", "what somebody likes, avoids or usually does"
+
+
+class Attitude(TextChoices):
+    """How a holder stands to what a preference is about."""
+
+    LIKE = "like"
+    DISLIKE = "dislike"
+    CONSTRAINT = "constraint"
+    HABIT = "habit"
+
+
+class PreferenceReading(TextChoices):
+    """What reads preferences in the turns of a namespace."""
+
+    OFF = "off"
+    RULES = "rules"
+    MODEL = "model"
 
 
 class Extraction(TextChoices):
@@ -166,6 +184,7 @@ class AuditEvent(TextChoices):
     CONTEXT_PACK = "CONTEXT_PACK"
     CONDENSATION = "CONDENSATION"
     FACTS_EXTRACT = "FACTS_EXTRACT"
+    PREFERENCES_READ = "PREFERENCES_READ"
     SESSION_RESET = "SESSION_RESET"
     DEV_SEED = "DEV_SEED"
     DOCUMENT_INGEST = "DOCUMENT_INGEST"
@@ -197,6 +216,19 @@ class AuditEvent(TextChoices):
     ACTIVATION_EXPORT = "ACTIVATION_EXPORT"
     IMPORT_START = "IMPORT_START"
     IMPORT_FINISH = "IMPORT_FINISH"
+    TRAINING_EXPORT = "TRAINING_EXPORT"
+    TRAINING_READ = "TRAINING_READ"
+    TRAINING_DROP = "TRAINING_DROP"
+    ADAPTER_TRAIN = "ADAPTER_TRAIN"
+    ADAPTER_JUDGE = "ADAPTER_JUDGE"
+    ADAPTER_ACTIVATE = "ADAPTER_ACTIVATE"
+    ADAPTER_RETIRE = "ADAPTER_RETIRE"
+    ADAPTER_STALE = "ADAPTER_STALE"
+    CUBE_DUMP = "CUBE_DUMP"
+    CUBE_DOWNLOAD = "CUBE_DOWNLOAD"
+    CUBE_LOAD = "CUBE_LOAD"
+    CUBE_LOAD_FINISH = "CUBE_LOAD_FINISH"
+    CUBE_EVENT = "CUBE_EVENT"
     EVALUATION_START = "EVALUATION_START"
     EVALUATION_FINISH = "EVALUATION_FINISH"
     ERASURE_REQUEST = "ERASURE_REQUEST"
@@ -368,6 +400,80 @@ class ImportState(TextChoices):
     CANCELLED = "cancelled"
     FAILED = "failed"
     DISCARDED = "discarded"
+
+
+class TrainingFile(TextChoices):
+    """The files of a training data set, as TRL reads them; `evaluation` asks again in other words."""
+
+    SFT = "sft"
+    PREFERENCE = "preference"
+    EVALUATION = "evaluation"
+
+
+class TrainingOrigin(TextChoices):
+    """What a line of a training data set is made of."""
+
+    DIALOGUE = "dialogue", "a question and an answer that was marked as useful"
+    MEMORY = "memory", "a pinned or important memory, a fact, or one that was marked as useful"
+    SUPERSESSION = "supersession", "a memory and the one that holds in its place"
+    CORRECTION = "correction", "what a memory says, and what it said before it was corrected"
+
+
+class TrainingState(TextChoices):
+    """As its job stands; `stale`: a memory of it is not as it was; `dropped`: its files were deleted."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    STALE = "stale"
+    DROPPED = "dropped"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+class CubeSignature(TextChoices):
+    """Of a cube's file: by a key that this server knows, by another one, or none. One that does not hold is refused."""
+
+    TRUSTED = "trusted"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+
+class CubeFileKind(TextChoices):
+    """What is done with a cube's file."""
+
+    DUMP = "dump"
+    LOAD = "load"
+
+
+class CubeFileState(TextChoices):
+    """As its job stands; `failed` says in its `problem` why, or its job does."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+class AdapterState(TextChoices):
+    """`candidate`: it passed the evaluation; `refused`: it did not; `stale`: it has learnt what holds no longer."""
+
+    TRAINING = "training"
+    CANDIDATE = "candidate"
+    ACTIVE = "active"
+    REFUSED = "refused"
+    STALE = "stale"
+    RETIRED = "retired"
+
+
+class CubeIds(TextChoices):
+    """The ids of what a cube's file brings: those of the file, new ones, or what is right by where it comes from."""
+
+    AUTO = "auto"
+    KEEP = "keep"
+    NEW = "new"
 
 
 class BulkChangeVerb(TextChoices):
@@ -727,6 +833,7 @@ class ErrorCode(TextChoices):
     TOO_MANY_STREAMS = "too_many_streams", "the key has as many streams open as it may"
     SESSION_WINDOW_UNAVAILABLE = "session_window_unavailable", "Redis does not answer"
     PARSER_UNAVAILABLE = "parser_unavailable", "the server lacks the parser, or the OCR, that the file needs"
+    ADAPTER_SERVER_UNAVAILABLE = "adapter_server_unavailable", "a server that adapters are loaded into does not answer"
     ISSUER_UNAVAILABLE = "issuer_unavailable", "the issuer of OAuth tokens does not say what its keys are"
     ERASURE_LEDGER_UNAVAILABLE = "erasure_ledger_unavailable", "the erasure ledger cannot be written"
 

@@ -107,6 +107,13 @@ class RerankUnavailable(MemosError):
     code = ErrorCode.RERANK_UNAVAILABLE.value
 
 
+class AdapterServerUnavailable(MemosError):
+    """A server that adapters are loaded into did not answer, or would not do it."""
+
+    status = 503
+    code = ErrorCode.ADAPTER_SERVER_UNAVAILABLE.value
+
+
 class RedisAway(Exception):
     """Redis did not answer, or did not a moment ago. Whoever asks it goes on without."""
 

@@ -6,12 +6,16 @@ from memory.enums import MemoryKind, Role
 
 # The chunks of a document stand in a session of their own, named by this and the document's id.
 SESSION_PREFIX = "document:"
+# The key of a preference's metadata that holds its attitude, object, scope and strength.
+PREFERENCE_KEY = "preference"
 # What is less important is talk that says little: an episode, the first to decay.
 EPISODE_BELOW = 0.40
 
 
-def kind_of(*, role: str, session: str, turn: int, importance: float) -> MemoryKind:
-    """The kind of a memory: facts and chunks have turns below 0, facts in the session of what they were read in."""
+def kind_of(*, role: str, session: str, turn: int, importance: float, is_preference: bool = False) -> MemoryKind:
+    """The kind of a memory. Chunks and what was read in turns have turns below 0, the latter in their session."""
+    if is_preference:
+        return MemoryKind.PREFERENCE
     if turn < 0:
         return MemoryKind.DOCUMENT if session.startswith(SESSION_PREFIX) else MemoryKind.FACT
     if importance < EPISODE_BELOW:
@@ -20,8 +24,9 @@ def kind_of(*, role: str, session: str, turn: int, importance: float) -> MemoryK
 
 
 # Of a memory `m`.
-IS_FACT_SQL = f"(m.turn < 0 AND NOT starts_with(m.session, '{SESSION_PREFIX}'))"
-KIND_SQL = f"""(CASE WHEN {IS_FACT_SQL} THEN '{MemoryKind.FACT.value}'
+IS_DERIVED_SQL = f"(m.turn < 0 AND NOT starts_with(m.session, '{SESSION_PREFIX}'))"
+KIND_SQL = f"""(CASE WHEN m.is_preference THEN '{MemoryKind.PREFERENCE.value}'
+    WHEN {IS_DERIVED_SQL} THEN '{MemoryKind.FACT.value}'
     WHEN m.turn < 0 THEN '{MemoryKind.DOCUMENT.value}'
     WHEN m.importance < {EPISODE_BELOW} THEN '{MemoryKind.EPISODE.value}'
     WHEN m.role = '{Role.USER.value}' THEN '{MemoryKind.SAID.value}' ELSE '{MemoryKind.ANSWERED.value}' END)"""

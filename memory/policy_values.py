@@ -139,6 +139,15 @@ KNOBS: tuple[Knob, ...] = (
         _("of 1"),
         maximum=1,
     ),
+    _knob(
+        "index",
+        "ivf",
+        _(
+            "how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of "
+            "pgvector for this namespace alone (hnsw)."
+        ),
+        choices=("ivf", "hnsw"),
+    ),
     _knob("duplicates.collapse", True, _("a memory that repeats another one is folded into it.")),
     _knob("decay.enabled", True, _("the sweep archives memories whose strength has fallen below the floor.")),
     _knob("decay.floor", 0.05, _("strength below which a memory is archived."), _("of 1"), maximum=0.4),
@@ -176,11 +185,27 @@ KNOBS: tuple[Knob, ...] = (
         **_DAYS,
     ),
     _knob(
+        "decay.half_life_days.preference",
+        730.0,
+        _("after so many days without use, half of the strength of preferences is left; 0: they never decay."),
+        **_DAYS,
+    ),
+    _knob(
+        "preferences",
+        "off",
+        _(
+            "rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests "
+            "that share no word with it; model: a language model, if one is set up for it, reads them, too."
+        ),
+        choices=("off", "rules", "model"),
+    ),
+    _knob(
         "extract",
         "off",
         _("facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them."),
         choices=("off", "facts"),
     ),
+    _knob("training.consent", False, _("memories may be exported to train models on, and adapters made of them.")),
     _knob("ttl_days", 0, _("age at which a memory expires, used or not; 0: never."), **_DAYS),
     _knob("retention.packs_days", 90, _("age at which context packs are deleted; 0: never."), **_DAYS),
     _knob("retention.evaluation_days", 365, _("age at which evaluations are deleted; 0: never."), **_DAYS),

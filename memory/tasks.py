@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from memory import caller, tracing
-from memory.enums import ActivationEngine, PromptForm
+from memory.enums import ActivationEngine, AdapterState, PromptForm
 from memory.errors import AuditBroken, EmbeddingUnavailable
 from memory.evaluation.runner import run_requested
 from memory.models import Namespace
@@ -26,6 +26,8 @@ from memory.services.activation import build as activation_build
 from memory.services.activation import upkeep as activation_upkeep
 from memory.services.audit import chain, verify
 from memory.services.backup import scheduled as scheduled_backups
+from memory.services.cube_files import requests as cube_file_requests
+from memory.services.cube_files import run as cube_file_run
 from memory.services.entities import extract
 from memory.services.erasure import requests
 from memory.services.erasure import run as erasing
@@ -35,17 +37,23 @@ from memory.services.facts import extract as extract_from_turns
 from memory.services.facts import store as facts_store
 from memory.services.imports import requests as import_requests
 from memory.services.imports import run as import_run
-from memory.services.index import changes, embedding, marks
+from memory.services.index import changes, embedding, hnsw_indexes, marks
 from memory.services.index import upkeep as large_namespaces
 from memory.services.ingestion import file_run, files
 from memory.services.jobs import manage, runner
 from memory.services.memories import bulk, bulk_run, judge, retire, settle, usage
 from memory.services.memories import follow_sources as follow
 from memory.services.monitoring import request_stats
+from memory.services.preferences import due as preferences_due
+from memory.services.preferences import read as preferences_read
+from memory.services.preferences import store as preferences_store
 from memory.services.projection import fit
 from memory.services.retention import strength_counts, sweep
 from memory.services.summaries import condense, refresh, stale
 from memory.services.tenancy import idempotency
+from memory.services.training import export as training_export
+from memory.services.training import follow as training_follow
+from memory.services.training import train as training_train
 from memory.services.usage import calls
 from memory.services.webhooks import log as webhook_log
 from memory.types import Scope
@@ -144,6 +152,14 @@ def keep_up_large_namespaces() -> int:
 
 
 @job
+def keep_up_hnsw_indexes() -> int:
+    """Makes the HNSW indexes that large namespaces have chosen, and drops those that nobody wants any more; returns how
+    many. What takes longer goes on in PostgreSQL."""
+    report = hnsw_indexes.keep_up(seconds=settings.MEMOS_JOB_TIMEOUT_SECONDS / 2)
+    return report.made + report.dropped
+
+
+@job
 def forget_index_changes() -> int:
     """Deletes the record of changes that every process has taken in; returns how many."""
     return changes.forget(now=timezone.now())
@@ -205,6 +221,22 @@ def extract_facts(namespace_id: int, session: str) -> int:
     return extract_from_turns.extract_session(
         Scope(namespace_id, name, WORKER), session=session, now=timezone.now()
     ).stored
+
+
+@job
+def request_preferences() -> int:
+    """Queues the sessions with new turns in which preferences are to be looked for."""
+    return preferences_due.request_preferences(now=timezone.now())
+
+
+@job
+def read_preferences(namespace_id: int, session: str) -> int:
+    """Reads preferences in a session's new turns; returns how many were stored."""
+    name = Namespace.objects.filter(pk=namespace_id).values_list("name", flat=True).first()
+    if name is None:
+        return 0
+    scope = Scope(namespace_id, name, preferences_store.ACTOR)
+    return preferences_read.read_session(scope, session=session, now=timezone.now()).stored
 
 
 @job
@@ -352,6 +384,23 @@ def keep_up_activation() -> int:
     return activation_upkeep.keep_up(now=timezone.now())
 
 
+def dump_cube(namespace_id: int, file_id: str) -> int:
+    """Writes a namespace into a cube's file; returns how many bytes it has."""
+    return cube_file_run.carry_out_dump(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def load_cube(namespace_id: int, file_id: str) -> int:
+    """Loads a cube's file; returns how many of its lines were dealt with."""
+    return cube_file_run.carry_out_load(namespace_id=namespace_id, file_id=uuid.UUID(file_id), now=timezone.now)
+
+
+@job
+def forget_cube_files() -> int:
+    """Deletes the files of dumps after MEMOS_CUBE_KEEP_HOURS, and what is listed of dumps and loads later."""
+    return cube_file_requests.forget(now=timezone.now())
+
+
 @job
 def forget_imports() -> int:
     """Deletes the imports that are over and were asked for MEMOS_JOBS_KEEP_DAYS ago."""
@@ -392,3 +441,32 @@ def back_up() -> int:
 def request_backup() -> bool:
     """Queues a scheduled backup when one is due; whether it did."""
     return scheduled_backups.request_due(now=timezone.now())
+
+
+@job
+def export_training(namespace_id: int, dataset_id: str) -> int:
+    """Makes a data set to train on, and asks for the adapter that waits for it; returns how many memories it has."""
+    made = training_export.make_dataset(namespace_id=namespace_id, dataset_id=uuid.UUID(dataset_id), now=timezone.now)
+    if made is None:
+        return 0
+    training_follow.start_rebuilt(made, now=timezone.now())
+    return int(made.manifest.get("memories", 0))
+
+
+@job
+def train_adapter(namespace_id: int, adapter_id: str) -> int:
+    """Trains an adapter; returns 1 when it may be activated."""
+    trained = training_train.train(namespace_id=namespace_id, adapter_id=uuid.UUID(adapter_id), now=timezone.now)
+    return int(trained is not None and trained.state == AdapterState.CANDIDATE)
+
+
+@job
+def follow_training() -> int:
+    """Takes adapters out of use that have learnt what holds no longer; returns how many became stale."""
+    return training_follow.follow(now=timezone.now())
+
+
+@job
+def forget_training_files() -> int:
+    """Deletes the files of old data sets; returns of how many."""
+    return training_follow.forget(now=timezone.now())

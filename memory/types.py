@@ -40,6 +40,11 @@ class Access:
         shared = {identity for identity, level in self.shares if level in levels}
         return replace(self, namespace_ids=self.namespace_ids | shared) if shared else self
 
+    def leave_shares(self) -> Access:
+        """The same caller, who reaches what its key reaches by itself: for what is not shared with a cube."""
+        shared = {identity for identity, _level in self.shares}
+        return replace(self, namespace_ids=self.namespace_ids - shared) if shared else self
+
     def share_of(self, namespace_id: int) -> ShareLevel | None:
         """What the namespace is shared with the caller for; None where the key itself reaches it, or nothing does."""
         return dict(self.shares).get(namespace_id)

@@ -292,6 +292,20 @@ MEMOS_LARGE_NAMESPACE_MEMORIES = env.integer(
     "words, and a search looks into the nearest lists and at the rarer words first. Below, every search is exact.",
     minimum=1,
 )
+MEMOS_HNSW_NAMESPACES = env.integer(
+    "MEMOS_HNSW_NAMESPACES",
+    8,
+    "Large namespaces that may have an HNSW index of pgvector for themselves (policy `index: hnsw`); 0: none. Every "
+    "statement about vectors considers each of them, and writes into its namespace are slower.",
+    maximum=1_000,
+)
+MEMOS_HNSW_BUILD_MB = env.integer(
+    "MEMOS_HNSW_BUILD_MB",
+    512,
+    "Memory that PostgreSQL may use while it builds an HNSW index, one at a time; what is beyond makes it much slower.",
+    minimum=16,
+    maximum=1_000_000,
+)
 MEMOS_COLUMNS_MB = env.integer(
     "MEMOS_COLUMNS_MB",
     64,
@@ -617,6 +631,28 @@ MEMOS_BACKUP_KEY = env.text(
     "Empty: not encrypted.",
     secret=True,
 )
+MEMOS_CUBE_KEY = env.text(
+    "MEMOS_CUBE_KEY",
+    "",
+    "Signs cubes' files (HMAC-SHA256), 16 characters or more: servers with the same one know each other's files. "
+    "Empty: a key of this server's own.",
+    secret=True,
+)
+MEMOS_CUBE_SIGNING_KEY = env.text(
+    "MEMOS_CUBE_SIGNING_KEY",
+    "",
+    "Private Ed25519 key (32 bytes in base64) that signs cubes' files in place of MEMOS_CUBE_KEY: receivers need its "
+    "public key only, which `manage.py dump_cube --show-key` prints.",
+    secret=True,
+)
+MEMOS_CUBE_TRUSTED_KEYS = env.words(
+    "MEMOS_CUBE_TRUSTED_KEYS",
+    "",
+    "Public Ed25519 keys (base64) of other servers, comma-separated: files signed by them are from a known sender.",
+)
+MEMOS_CUBE_KEEP_HOURS = env.integer(
+    "MEMOS_CUBE_KEEP_HOURS", 24, "Hours for which a dumped cube's file can be downloaded.", minimum=1, maximum=8760
+)
 MEMOS_BACKUP_HOURS = env.integer(
     "MEMOS_BACKUP_HOURS", 24, "Hours from one scheduled backup to the next.", minimum=1, maximum=8760
 )
@@ -673,6 +709,50 @@ MEMOS_ACTIVATION_MODEL = env.text(
     "",
     "Causal language model on this disk for caches of the engine `transformers`: a folder with safetensors, or a GGUF "
     "file. Needs requirements-activation.txt. Empty: that engine is off.",
+)
+
+# --- Adapters ----------------------------------------------------------------------------------------------------
+env.section("Adapters")
+MEMOS_ADAPTERS_DIR = env.text(
+    "MEMOS_ADAPTERS_DIR",
+    str(MEMOS_DATA_DIR / "adapters"),
+    "Folder of adapters that were trained; every process of MemOS, and the servers that load them, see it under this "
+    "path.",
+    shown="`adapters` in the data folder",
+)
+MEMOS_ADAPTER_BASE_MODEL = env.text(
+    "MEMOS_ADAPTER_BASE_MODEL",
+    "",
+    "The model that adapters are trained on: a folder in the layout of transformers (safetensors), or a GGUF file. "
+    "Empty: none is trained.",
+)
+MEMOS_TRAINER_PYTHON = env.text(
+    "MEMOS_TRAINER_PYTHON",
+    "",
+    "Python that has what requirements-train.txt names (`make install-train` makes one). Empty: MemOS's own.",
+)
+MEMOS_TRAINING_SECONDS = env.integer(
+    "MEMOS_TRAINING_SECONDS",
+    21_600,
+    "Seconds after which the training of an adapter is stopped. It keeps one worker busy meanwhile.",
+    minimum=10,
+    maximum=604_800,
+)
+MEMOS_TRAINING_KEEP_DAYS = env.integer(
+    "MEMOS_TRAINING_KEEP_DAYS",
+    30,
+    "Days after which the files of a training export are deleted.",
+    minimum=1,
+    maximum=3650,
+)
+MEMOS_ADAPTER_SERVERS = env.words(
+    "MEMOS_ADAPTER_SERVERS",
+    "",
+    "Addresses of servers with vLLM's routes that active adapters are loaded into. No others are spoken to; best "
+    "on the machine itself or a network of its own.",
+)
+MEMOS_ADAPTER_SERVER_KEY = env.text(
+    "MEMOS_ADAPTER_SERVER_KEY", "", "Sent to these servers as a bearer token. Empty: none.", secret=True
 )
 
 # --- Console -----------------------------------------------------------------------------------------------------
@@ -902,6 +982,10 @@ SPECTACULAR_SETTINGS = {
         "FormatEnum": "memory.enums.DocumentFormat",
         "ImportFormatEnum": "memory.enums.ImportFormat",
         "ImportStateEnum": "memory.enums.ImportState",
+        "CubeFileKindEnum": "memory.enums.CubeFileKind",
+        "CubeFileStateEnum": "memory.enums.CubeFileState",
+        "CubeIdsEnum": "memory.enums.CubeIds",
+        "CubeSignatureEnum": "memory.enums.CubeSignature",
         "LinkKindEnum": "memory.enums.LinkKind",
         "MemTensorMemoryTypeEnum": "memory.api.memtensor.answers.TYPES",
         "MemoryKindEnum": "memory.enums.MemoryKind",

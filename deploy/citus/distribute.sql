@@ -8,6 +8,8 @@ SET LOCAL citus.enable_unsafe_triggers = on;
 SET LOCAL citus.shard_count = 32;
 
 -- Foreign keys are taken off while one of their two tables is spread and the other is not yet.
+ALTER TABLE memory_cube DROP CONSTRAINT memory_cube_namespace_id_31f83c89_fk_memory_namespace_id;
+ALTER TABLE memory_cubeshare DROP CONSTRAINT memory_cubeshare_namespace_id_16ca1287_fk_memory_namespace_id;
 ALTER TABLE memory_document DROP CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id;
 ALTER TABLE memory_documentchunk DROP CONSTRAINT documentchunk_of_document;
 ALTER TABLE memory_documentchunk DROP CONSTRAINT documentchunk_of_memory;
@@ -42,6 +44,9 @@ ALTER TABLE memory_session DROP CONSTRAINT memory_session_namespace_id_02fd3613_
 ALTER TABLE memory_stalesource DROP CONSTRAINT stalesource_of_memory;
 ALTER TABLE memory_unsurepair DROP CONSTRAINT unsurepair_of_newer;
 ALTER TABLE memory_unsurepair DROP CONSTRAINT unsurepair_of_older;
+ALTER TABLE memory_user DROP CONSTRAINT memory_user_namespace_id_c2e9f4c4_fk_memory_namespace_id;
+ALTER TABLE memory_usererasure DROP CONSTRAINT memory_usererasure_namespace_id_88d92e2c_fk_memory_namespace_id;
+ALTER TABLE memory_usernamespace DROP CONSTRAINT memory_usernamespace_namespace_id_932dfa1f_fk_memory_na;
 ALTER TABLE memory_webhook DROP CONSTRAINT memory_webhook_namespace_id_34f00f96_fk_memory_namespace_id;
 ALTER TABLE memory_writesofday DROP CONSTRAINT memory_writesofday_namespace_id_f301debc_fk_memory_namespace_id;
 
@@ -53,6 +58,7 @@ SELECT create_reference_table('memory_procedure');
 -- Rows of a tenant: those of one namespace are on one node, whatever their table.
 SELECT create_distributed_table('memory_memory', 'namespace_id');
 SELECT create_distributed_table('memory_activationcache', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_adapter', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditlog', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_auditwords', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_bulkchange', 'namespace_id', colocate_with => 'memory_memory');
@@ -61,6 +67,10 @@ SELECT create_distributed_table('memory_commonterm', 'namespace_id', colocate_wi
 SELECT create_distributed_table('memory_condensation', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_contextpack', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_corpus', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cube', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cubefile', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cubefilepart', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_cubeshare', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_document', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_documentchunk', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_documentfile', 'namespace_id', colocate_with => 'memory_memory');
@@ -100,13 +110,21 @@ SELECT create_distributed_table('memory_requestminute', 'namespace_id', colocate
 SELECT create_distributed_table('memory_retiredstatement', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_session', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_stalesource', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingdataset', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingpart', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_trainingsource', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_unsurepair', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usageday', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_usagereservation', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_user', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_usererasure', 'namespace_id', colocate_with => 'memory_memory');
+SELECT create_distributed_table('memory_usernamespace', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_webhook', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_webhookdelivery', 'namespace_id', colocate_with => 'memory_memory');
 SELECT create_distributed_table('memory_writesofday', 'namespace_id', colocate_with => 'memory_memory');
 
+ALTER TABLE memory_cube ADD CONSTRAINT memory_cube_namespace_id_31f83c89_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_cubeshare ADD CONSTRAINT memory_cubeshare_namespace_id_16ca1287_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_document ADD CONSTRAINT memory_document_namespace_id_f7c3e446_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_documentchunk ADD CONSTRAINT documentchunk_of_document FOREIGN KEY (namespace_id, document_key) REFERENCES memory_document(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_documentchunk ADD CONSTRAINT documentchunk_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
@@ -141,6 +159,9 @@ ALTER TABLE memory_session ADD CONSTRAINT memory_session_namespace_id_02fd3613_f
 ALTER TABLE memory_stalesource ADD CONSTRAINT stalesource_of_memory FOREIGN KEY (namespace_id, memory_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_unsurepair ADD CONSTRAINT unsurepair_of_newer FOREIGN KEY (namespace_id, newer_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE memory_unsurepair ADD CONSTRAINT unsurepair_of_older FOREIGN KEY (namespace_id, older_id) REFERENCES memory_memory(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE memory_user ADD CONSTRAINT memory_user_namespace_id_c2e9f4c4_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_usererasure ADD CONSTRAINT memory_usererasure_namespace_id_88d92e2c_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_usernamespace ADD CONSTRAINT memory_usernamespace_namespace_id_932dfa1f_fk_memory_na FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_webhook ADD CONSTRAINT memory_webhook_namespace_id_34f00f96_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE memory_writesofday ADD CONSTRAINT memory_writesofday_namespace_id_f301debc_fk_memory_namespace_id FOREIGN KEY (namespace_id) REFERENCES memory_namespace(id) DEFERRABLE INITIALLY DEFERRED;
 

@@ -10,11 +10,13 @@ from memory.api.mem0 import urls as mem0
 from memory.api.memtensor import urls as memtensor
 from memory.api.views import health
 from memory.api.views.activation import ActivationViewSet
+from memory.api.views.adapters import AdapterViewSet
 from memory.api.views.answer import AnswerViewSet
 from memory.api.views.bulk import BulkChangeViewSet, MemoriesViewSet
 from memory.api.views.changes import ChangeViewSet
 from memory.api.views.chat import ChatViewSet
 from memory.api.views.completions import ChatCompletionViewSet, ModelViewSet
+from memory.api.views.cube_files import CubeFileViewSet
 from memory.api.views.cubes import CubeViewSet
 from memory.api.views.documents import DocumentFileViewSet, DocumentViewSet
 from memory.api.views.entities import EntityViewSet
@@ -35,6 +37,7 @@ from memory.api.views.query import QueryViewSet
 from memory.api.views.retrieval import RetrievalViewSet
 from memory.api.views.search import SearchBatchViewSet, SearchViewSet
 from memory.api.views.session import SessionViewSet
+from memory.api.views.training import TrainingExportViewSet
 from memory.api.views.usage import UsageViewSet
 from memory.api.views.users import UserViewSet
 from memory.api.views.webhooks import WebhookViewSet
@@ -62,6 +65,16 @@ urlpatterns = [
     path("v1/imports", ImportViewSet.as_view({"post": "create", "get": "list"})),
     path("v1/imports/<uuid:import_id>", ImportViewSet.as_view({"get": "retrieve"})),
     path("v1/imports/<uuid:import_id>/cancel", ImportViewSet.as_view({"post": "cancel"})),
+    path("v1/exports/training", TrainingExportViewSet.as_view({"post": "create", "get": "list"})),
+    path(
+        "v1/exports/training/<uuid:dataset_id>",
+        TrainingExportViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+    path("v1/exports/training/<uuid:dataset_id>/<str:file>", TrainingExportViewSet.as_view({"get": "read_file"})),
+    path("v1/adapters", AdapterViewSet.as_view({"post": "create", "get": "list"})),
+    path("v1/adapters/<uuid:adapter_id>", AdapterViewSet.as_view({"get": "retrieve"})),
+    path("v1/adapters/<uuid:adapter_id>/activate", AdapterViewSet.as_view({"post": "activate"})),
+    path("v1/adapters/<uuid:adapter_id>/retire", AdapterViewSet.as_view({"post": "retire"})),
     path("v1/memories/export", MemoryExportViewSet.as_view({"get": "list"})),
     path("v1/memories/bulk/<uuid:change_id>", BulkChangeViewSet.as_view({"get": "retrieve"})),
     path("v1/memories/bulk/<uuid:change_id>/undo", BulkChangeViewSet.as_view({"post": "undo"})),
@@ -142,8 +155,15 @@ urlpatterns = [
         "v1/users/<uuid:user_id>",
         UserViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("v1/users/<uuid:user_id>/profile", UserViewSet.as_view({"get": "profile"})),
     path("v1/users/<uuid:user_id>/erasure", UserViewSet.as_view({"get": "erasure"})),
     path("v1/cubes", CubeViewSet.as_view({"get": "list", "post": "create"})),
+    path("v1/cubes/load", CubeFileViewSet.as_view({"post": "load"})),
+    path("v1/cubes/files", CubeFileViewSet.as_view({"get": "list"})),
+    path("v1/cubes/files/<uuid:file_id>", CubeFileViewSet.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("v1/cubes/files/<uuid:file_id>/content", CubeFileViewSet.as_view({"get": "content"})),
+    path("v1/cubes/files/<uuid:file_id>/cancel", CubeFileViewSet.as_view({"post": "cancel"})),
+    path("v1/cubes/<uuid:cube_id>/dump", CubeFileViewSet.as_view({"post": "dump"})),
     path("v1/cubes/register", CubeViewSet.as_view({"post": "register"})),
     path(
         "v1/cubes/<uuid:cube_id>",

@@ -25,6 +25,8 @@ from memory.retrieval.pipeline import Retrieval, retrieve
 from memory.retrieval.question import Question
 from memory.retrieval.render import WindowMessages, render_pack
 from memory.services.evaluation.runs import Options
+from memory.services.index.embedding import active_model
+from memory.services.recall.search import tell_preferences
 from memory.services.replica.reads import read
 from memory.text.tokens import count_tokens
 from memory.types import NewMemory, Scope
@@ -100,8 +102,9 @@ def ask_group(
     history = Memory.objects.in_scope(scope).active().aggregate(documents=Count("pk"), tokens=Sum("tokens"))
     tally.documents += history["documents"]
     returned: list[uuid.UUID] = []
+    model = active_model()
     for one in group.questions:
-        question = asked[one.text]
+        question = tell_preferences(scope, asked[one.text], model)
         started = time.perf_counter()
         found = _retrieve(scope, question, top_k=options.top_k)
         milliseconds = (time.perf_counter() - started) * 1000

@@ -23,6 +23,7 @@ from memory.services.evaluation.runs import Measured, Options
 from memory.services.evaluation.scratch import embed_batches, scratch_namespace
 from memory.services.index.embedding import active_model
 from memory.services.memories.settle import settle_namespace
+from memory.services.preferences.read import read_namespace
 from memory.services.recall.search import Ask, questions
 from memory.types import Scope
 
@@ -194,4 +195,5 @@ def _namespace_of(run: EvaluationRun, group: QuestionGroup, number: int, *, keep
         # As the worker does within a minute.
         index_namespace(scope, now=now())
         settle_namespace(scope, now=now())
+        read_namespace(scope, now=now())
         yield scope

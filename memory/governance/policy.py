@@ -35,8 +35,11 @@ class Policy:
     injection: str
     settle_conflicts: bool
     relevance_floor: float
+    index: str
     collapse_duplicates: bool
     extract: str
+    training_consent: bool
+    preferences: str
     decay: bool
     floor: float
     half_life_days: Mapping[MemoryKind, float]
@@ -65,8 +68,11 @@ class Policy:
             injection=values["gate.injection"],
             settle_conflicts=values["conflicts.settle"],
             relevance_floor=values["retrieval.relevance_floor"],
+            index=values["index"],
             collapse_duplicates=values["duplicates.collapse"],
             extract=values["extract"],
+            training_consent=values["training.consent"],
+            preferences=values["preferences"],
             decay=values["decay.enabled"],
             floor=values["decay.floor"],
             half_life_days={kind: values[f"decay.half_life_days.{kind}"] for kind in MemoryKind},

@@ -83,7 +83,7 @@ ALTER TABLE memory_documentfile DROP CONSTRAINT documentfile_of_document;
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("memory", "0044_user_erasures"),
+        ("memory", "0046_preferences"),
     ]
 
     operations = [

@@ -6,6 +6,7 @@ from memory.models.audit import AuditLog, AuditSeal, AuditWords
 from memory.models.bulk import BulkChange, BulkChangeMemory
 from memory.models.condensation import Condensation, StaleSource
 from memory.models.cube import Cube, CubeShare
+from memory.models.cube_file import CubeFile, CubeFilePart
 from memory.models.document import Document, DocumentChunk
 from memory.models.document_file import DocumentFile, DocumentFilePart
 from memory.models.entity import (
@@ -33,6 +34,7 @@ from memory.models.quarantine import QuarantinedItem, WritesOfDay
 from memory.models.request import RequestMinute
 from memory.models.search import EmbeddingModel, IndexChange, MemoryVector, Posting
 from memory.models.session import Session
+from memory.models.training import Adapter, TrainingDataset, TrainingPart, TrainingSource
 from memory.models.upkeep import MemoryUpkeep, UpkeepMark
 from memory.models.usage import ModelCall, UsageDay, UsageReservation
 from memory.models.user import User, UserErasure, UserNamespace
@@ -41,6 +43,7 @@ from memory.models.webhook import Webhook, WebhookDelivery
 __all__ = [
     "HOLDS_ON",
     "ActivationCache",
+    "Adapter",
     "ApiKey",
     "AuditLog",
     "AuditSeal",
@@ -52,6 +55,8 @@ __all__ = [
     "ContextPack",
     "Corpus",
     "Cube",
+    "CubeFile",
+    "CubeFilePart",
     "CubeShare",
     "Document",
     "DocumentChunk",
@@ -97,6 +102,9 @@ __all__ = [
     "RetiredStatement",
     "Session",
     "StaleSource",
+    "TrainingDataset",
+    "TrainingPart",
+    "TrainingSource",
     "UnsurePair",
     "UpkeepMark",
     "UsageDay",

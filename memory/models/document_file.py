@@ -62,7 +62,7 @@ class DocumentFile(ScopedRow):
         ]
 
     def __str__(self) -> str:
-        return self.name or str(self.id)
+        return str(self.id)
 
 
 class DocumentFilePart(models.Model):

@@ -24,6 +24,8 @@ class Lock(Enum):
     BACKUP = 0x6D656D6F_6261636B
     EMBEDDING = 0x6D656D6F73
     ENTITIES = 0x6D656D6F75
+    # Whoever makes or drops HNSW indexes, with a connection that has the lock until that is over.
+    HNSW_INDEXES = 0x6D656D6F_686E7377
     # IVF lists, and counts of common terms.
     IVF_LISTS = 0x6D656D6F74
     JUDGE = 0x6D656D6A64
@@ -42,6 +44,8 @@ class Lock(Enum):
     # Whoever reserves a call of a model: of a namespace, and then of a key.
     BUDGET = "memos.budget"
     BUDGET_OF_KEY = "memos.budget_of_key"
+    # Two who store what the same person prefers would store it twice. Taken before the session's row.
+    PREFERENCES = "memos.preferences"
     # Several who supersede at once could make a ring.
     SUPERSEDE = "memos.supersede"
     # Transactions that change many vectors lock them in an order of their own, and would wait for each other.
@@ -51,6 +55,7 @@ class Lock(Enum):
     ERASURE = "erasure:"
     ACTIVATION = "activation:"
     EVALUATION = "evaluation:"
+    ADAPTER = "adapter:"
 
 
 @contextmanager
@@ -69,6 +74,14 @@ def try_lock(lock: Lock, row: uuid.UUID | None = None, *, on: Any = connection) 
         if got:
             with on.cursor() as cursor:
                 cursor.execute(f"SELECT pg_advisory_unlock({key})", parameters)
+
+
+def try_lock_in_session(lock: Lock, *, on: Any) -> bool:
+    """Whether the connection `on` has the lock now, then until it ends at the server; it does not wait."""
+    key, parameters = _key(lock, None)
+    with on.cursor() as cursor:
+        cursor.execute(f"SELECT pg_try_advisory_lock({key})", parameters)
+        return bool(cursor.fetchone()[0])
 
 
 def lock_in_transaction(lock: Lock, namespace_id: int, *, shared: bool = False) -> None:

@@ -40,12 +40,22 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         """What retrieval finds by its words only, until the worker has embedded it."""
         return self.active().filter(embedded=False)
 
+    def derived(self) -> Self:
+        """What was read in turns: facts and preferences."""
+        return self.filter(turn__lt=0).exclude(session__startswith=SESSION_PREFIX)
+
     def facts(self) -> Self:
         """What a language model read in turns."""
-        return self.filter(turn__lt=0).exclude(session__startswith=SESSION_PREFIX)
+        return self.derived().filter(is_preference=False)
+
+    def preferences(self) -> Self:
+        """What somebody likes, avoids or usually does, as turns say."""
+        return self.filter(is_preference=True)
 
     def of_kind(self, kind: str) -> Self:
         """Those that `memory.kinds.kind_of` says to be of the kind."""
+        if kind == MemoryKind.PREFERENCE:
+            return self.preferences()
         if kind == MemoryKind.FACT:
             return self.facts()
         if kind == MemoryKind.DOCUMENT:
@@ -61,12 +71,12 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
 
 class Memory(ScopedRow):
-    """One remembered turn, one chunk of a document, or one fact that a language model read in turns.
+    """One remembered turn, one chunk of a document, or one fact or preference that was read in turns.
 
     `occurred_at` is when it happened, `created_at` when MemOS learned it. `turn` is its place in its session, without
-    gaps and in commit order (a chunk's and a fact's is below 0). `context` is what the text stands under (a chunk's
-    headings): no part of it, but embedded and indexed with it. `terms` are its distinct index terms and `length` counts
-    them with repeats.
+    gaps and in commit order (that of a chunk, a fact and a preference is below 0). `is_preference` tells a preference
+    from a fact. `context` is what the text stands under (a chunk's headings): no part of it, but embedded and indexed
+    with it. `terms` are its distinct index terms and `length` counts them with repeats.
 
     It holds from `valid_from` (None: from `occurred_at`) until before `valid_to` (None: still), both times of what is
     told. One that was superseded keeps what it says; `superseded_at` is when MemOS learned that it is over. `revision`
@@ -107,6 +117,7 @@ class Memory(ScopedRow):
     review = models.CharField(max_length=16, choices=Review.choices, blank=True, default="", db_default="")
     revision = models.IntegerField(default=1, db_default=1)
     embedded = models.BooleanField(default=False, db_default=False, editable=False)
+    is_preference = models.BooleanField(default=False, db_default=False, editable=False)
 
     objects = MemoryQuerySet.as_manager()
 
@@ -132,6 +143,9 @@ class Memory(ScopedRow):
                 fields=["namespace", "-id"],
                 name="memory_facts",
                 condition=models.Q(turn__lt=0) & ~models.Q(session__startswith=SESSION_PREFIX),
+            ),
+            models.Index(
+                fields=["namespace", "speaker"], name="memory_preferences", condition=models.Q(is_preference=True)
             ),
             models.Index(fields=["namespace", "-id"], name="memory_pinned", condition=models.Q(pinned=True)),
             models.Index(fields=["namespace", "-id"], name="memory_to_review", condition=~models.Q(review="")),

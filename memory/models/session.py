@@ -34,7 +34,7 @@ class Session(models.Model):
     `message_count` is also the number of its newest turn; `summarised_turn` is the last turn its summary covers.
     `settled_turn` is the last turn of which it was looked what it does to earlier memories; `skipped_turn` is where
     that stood when the policy turned it off, and the turns since wait for the day on which it is on again.
-    `extracted_turn` is the last turn in which facts were looked for.
+    `extracted_turn` is the last turn in which facts were looked for, `preference_turn` that for preferences.
     `summary_requested_at` is set while a summary is queued or being made (single flight) and empty otherwise.
     """
 
@@ -45,6 +45,7 @@ class Session(models.Model):
     summarised_turn = models.IntegerField(default=0)
     settled_turn = models.IntegerField(default=0, db_default=0)
     extracted_turn = models.IntegerField(default=0, db_default=0)
+    preference_turn = models.IntegerField(default=0, db_default=0)
     skipped_turn = models.IntegerField(null=True, blank=True)
     summary_requested_at = models.DateTimeField(null=True, blank=True)
     first_message_at = models.DateTimeField(default=timezone.now)

@@ -31,7 +31,7 @@ def list_names(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OSError):
-        raise _damaged() from None
+        raise _describe_damage() from None
     if len(entries) > MAX_MEMBERS:
         raise FileRefused("bomb", f"The file holds {len(entries)} parts; {MAX_MEMBERS} are the limit.")
     for entry in entries:
@@ -59,7 +59,7 @@ def refuse_declarations(path: Path) -> None:
                         "The file declares XML entities, which no Office does: open it there, and save it again.",
                     )
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError):
-        raise _damaged() from None
+        raise _describe_damage() from None
 
 
 def _check_member(entry: zipfile.ZipInfo) -> None:
@@ -94,10 +94,10 @@ def _check_directory(path: Path) -> None:
         tail = stream.read()
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_BYTES:
-        raise _damaged()
+        raise _describe_damage()
     if int.from_bytes(tail[place + 12 : place + 16], "little") > _MAX_DIRECTORY_BYTES:
         raise FileRefused("bomb", f"The file lists its parts in more than {_MAX_DIRECTORY_BYTES // 1024**2} MB.")
 
 
-def _damaged() -> FileRefused:
+def _describe_damage() -> FileRefused:
     return FileRefused("damaged", "The file is cut off or damaged: send it again, or save it anew.")

@@ -53,9 +53,9 @@ def confine(limits: ProcessLimits, *, parent: int) -> None:
         (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(what, (most, most))
+        _lower(what, most, most)
     # The first signal ends it, the second, a second later, also one that will not end.
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
+    _lower(resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1)
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -67,6 +67,14 @@ def confine(limits: ProcessLimits, *, parent: int) -> None:
         libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     _refuse_calls(libc)
+
+
+def _lower(what: int, soft: int, hard: int) -> None:
+    """Sets a limit of this process; one that is lower already stays."""
+    most = resource.getrlimit(what)[1]
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(what, (soft, hard))
 
 
 def _refuse_calls(libc: ctypes.CDLL) -> None:

@@ -21,7 +21,7 @@ class FoundMemory:
     `text` is without the statements that hold no longer, which stand in the memory at `retired` ([start, end)).
     `terms`: those of the whole text, each once. `later`: what newer memories say in the place of words that still stand
     in it. `suspected`: it may try to steer its reader, and is to be shown as a quotation. `sources`: the turns that it
-    rests on, when it is a fact. `is_alone`: neither is any other memory's text a part of it, nor a link from one.
+    rests on, when it is a fact or a preference. `is_alone`: nothing of it is read from another memory's row.
     """
 
     id: uuid.UUID

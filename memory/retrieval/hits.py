@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from memory.enums import LinkKind, MemoryState, Review
-from memory.kinds import IS_FACT_SQL
+from memory.kinds import IS_DERIVED_SQL
 from memory.models.memory import spans_of
 from memory.models.sql import fetch, uuid_array
 from memory.retrieval.columns.kept import KeptMemories
@@ -151,7 +151,7 @@ _LATER = """(
 )::text"""
 
 
-_SOURCES = f"""CASE WHEN {IS_FACT_SQL} THEN (
+_SOURCES = f"""CASE WHEN {IS_DERIVED_SQL} THEN (
     SELECT array_agg(s.other_id) FROM memory_memorylink s
     WHERE s.namespace_id = m.namespace_id AND s.memory_id = m.id AND s.kind = '{LinkKind.DERIVED_FROM.value}'
 ) END"""  # noqa: S608 - put together from constants

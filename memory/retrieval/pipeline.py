@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from memory import tracing
 from memory.enums import ARMS
 from memory.retrieval import places, rerank
+from memory.retrieval.arms.preferences import match
 from memory.retrieval.arms.searches import VECTOR_SEARCHES, WORD_SEARCHES, Findings, Search
 from memory.retrieval.columns import candidates
 from memory.retrieval.columns.candidates import Found
@@ -162,6 +163,10 @@ def _rank(
     clock: _Clock,
     changes: Changes | None,
 ) -> tuple[Ranking, AnswerEvidence, KeptMemories | None]:
+    preferences: dict[str, float] = {}
+    if "preference" in taking_part and question.tells_preferences:
+        with clock.step("preferences"):
+            preferences = match(scope, question)
     kept = None
     with columns_for(scope, question, changes) as held:
         if held is not None:
@@ -169,17 +174,26 @@ def _rank(
             kept = columns.kept
             with clock.step("columns"):
                 found = candidates.find(
-                    columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG
-                )
+                    columns, statistics, question, taking_part=taking_part, pool=pool, strong=STRONG,
+                    preferences=preferences,
+                )  # fmt: skip
     if held is None:
-        found = _search(scope, question, taking_part, pool=pool, clock=clock)
+        found = _search(scope, question, taking_part, preferences, pool=pool, clock=clock)
     places, by_words = found.places, found.by_words
     with clock.step("fusion"):
         ranking = rank(question, places, by_words=by_words, ranks=found.ranks, taking_part=taking_part)
     return ranking, evidence_of(question, places.candidates.cosine, places.candidates.bm25, by_words), kept
 
 
-def _search(scope: Scope, question: Question, taking_part: Collection[str], *, pool: int, clock: _Clock) -> Found:
+def _search(
+    scope: Scope,
+    question: Question,
+    taking_part: Collection[str],
+    preferences: Mapping[str, float],
+    *,
+    pool: int,
+    clock: _Clock,
+) -> Found:
     """The candidates by the arms in SQL."""
     findings = Findings()
 
@@ -197,8 +211,9 @@ def _search(scope: Scope, question: Question, taking_part: Collection[str], *, p
     with clock.step("places"):
         strong = _strong(question, findings) if "neighbours" in taking_part else []
         read = places.read(
-            scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions, strong=strong
-        )
+            scope, question, cosines=findings.cosines, bm25=findings.bm25, mentions=findings.mentions,
+            preferences=preferences, strong=strong,
+        )  # fmt: skip
     return Found(read, findings.by_words, findings.ranks)
 
 

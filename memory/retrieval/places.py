@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,21 +25,21 @@ _PLACES = """
 WITH pairs AS MATERIALIZED (
     SELECT s.id AS strong, n.id AS neighbour, n.distance FROM (
         SELECT id, session, turn, occurred_at FROM memory_memory
-        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(strong)s::uuid[])
+        WHERE namespace_id = %(namespace_id)s AND id = ANY(%(strong)s::uuid[]) AND NOT is_preference
         OFFSET 0
     ) s
     CROSS JOIN LATERAL (
         SELECT id, -(row_number() OVER ())::int AS distance FROM (
             SELECT id FROM memory_memory
             WHERE namespace_id = %(namespace_id)s AND session = s.session AND (turn < 0) = (s.turn < 0)
-              AND (occurred_at, turn) < (s.occurred_at, s.turn) AND state = %(state)s
+              AND (occurred_at, turn) < (s.occurred_at, s.turn) AND state = %(state)s AND NOT is_preference
             ORDER BY occurred_at DESC, turn DESC LIMIT %(around)s
         ) AS before
         UNION ALL
         SELECT id, (row_number() OVER ())::int FROM (
             SELECT id FROM memory_memory
             WHERE namespace_id = %(namespace_id)s AND session = s.session AND (turn < 0) = (s.turn < 0)
-              AND (occurred_at, turn) > (s.occurred_at, s.turn) AND state = %(state)s
+              AND (occurred_at, turn) > (s.occurred_at, s.turn) AND state = %(state)s AND NOT is_preference
             ORDER BY occurred_at, turn LIMIT %(around)s
         ) AS after
     ) n
@@ -52,7 +53,7 @@ WITH pairs AS MATERIALIZED (
         WHERE namespace_id = %(namespace_id)s AND id = ANY(%(known)s::uuid[] || (SELECT ids FROM around))
         OFFSET 0
     ) m
-    WHERE m.state = %(state)s
+    WHERE m.state = %(state)s AND (NOT m.is_preference OR %(preferences)s::bool)
       AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity')) {narrowing}
     ORDER BY m.id
 ), compared AS MATERIALIZED (
@@ -87,14 +88,15 @@ def read(
     cosines: Mapping[str, float],
     bm25: Mapping[str, float],
     mentions: Mapping[str, float],
+    preferences: Mapping[str, float],
     strong: Sequence[str],
 ) -> Places:
-    """The memories of the three maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
+    """The memories of the four maps that are still there, and those up to TURNS_AROUND turns from a `strong` one.
 
     Turns stand in the order in which things happened; those of one moment as they arrived. All meet the
     question's predicate. Cosines that are not given are measured.
     """
-    unmeasured = [memory_id for memory_id in {**bm25, **mentions} if memory_id not in cosines]
+    unmeasured = [memory_id for memory_id in {**bm25, **mentions, **preferences} if memory_id not in cosines]
     parameters = {
         "namespace_id": scope.namespace_id,
         "model_id": question.model_id,
@@ -106,6 +108,7 @@ def read(
         "question_tokens": QUESTION_TOKENS,
         "agent": Role.AGENT.value,
         "holding_at": question.holding_at,
+        "preferences": question.searches_preferences,
         "state": MemoryState.ACTIVE.value,
     }
     narrowing = ""
@@ -114,21 +117,24 @@ def read(
         parameters |= question.predicate.parameters
     statement = _PLACES.format(narrowing=narrowing)
     [row] = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
-    return _places(question, row, cosines, bm25, mentions)
+    return _places(question, row, _Values(cosines, bm25, mentions, preferences))
 
 
-def _places(
-    question: Question,
-    row: tuple,
-    cosines: Mapping[str, float],
-    bm25: Mapping[str, float],
-    mentions: Mapping[str, float],
-) -> Places:
+class _Values(NamedTuple):
+    """What is known of the candidates by id, as of `read`."""
+
+    cosines: Mapping[str, float]
+    bm25: Mapping[str, float]
+    mentions: Mapping[str, float]
+    preferences: Mapping[str, float]
+
+
+def _places(question: Question, row: tuple, values: _Values) -> Places:
     """From packed columns: big-endian, as PostgreSQL sends them; None where there is no row."""
     ids, sessions, speakers = (column or [] for column in row[:3])
     tokens, importances, occurred, asks, by_agent = (column or b"" for column in row[3:8])
     compared, measured = row[8] or [], np.frombuffer(row[9] or b"", ">f8").tolist()
-    cosines = dict(zip(compared, measured, strict=True)) | dict(cosines)
+    cosines = dict(zip(compared, measured, strict=True)) | dict(values.cosines)
     numbers: dict[str, int] = {}
     voices: dict[tuple[str, bool], int] = {}
     agents = np.frombuffer(by_agent, bool)
@@ -141,8 +147,9 @@ def _places(
         ids,
         Candidates(
             cosine=np.array([cosines.get(one, 0.0) for one in ids], dtype=float),
-            bm25=np.array([bm25.get(one, 0.0) for one in ids], dtype=float),
-            mentions=np.array([mentions.get(one, 0.0) for one in ids], dtype=float),
+            bm25=np.array([values.bm25.get(one, 0.0) for one in ids], dtype=float),
+            mentions=np.array([values.mentions.get(one, 0.0) for one in ids], dtype=float),
+            preference=np.array([values.preferences.get(one, 0.0) for one in ids], dtype=float),
             tokens=np.frombuffer(tokens, ">i4").astype(float),
             session=np.array([numbers.setdefault(name, len(numbers)) for name in sessions], dtype=int),
             voice=np.array(

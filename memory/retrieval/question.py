@@ -8,20 +8,23 @@ from datetime import datetime
 
 import numpy as np
 
+from memory.kinds import KIND_SQL
 from memory.retrieval.predicate import SqlCondition
 from memory.text.analysis import terms
 from memory.text.asking import asks_agent, asks_for_many, asks_for_recent
+from memory.text.requests import asks_for_advice
 from memory.text.timespan import Span, asks_when, spans
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What kind of answer is wanted: a time, the newest of several, many memories, what the agent itself said."""
+    """What is wanted: a time, the newest of several, many memories, what the agent itself said, advice."""
 
     when: bool = False
     recent: bool = False
     many: bool = False
     agent: bool = False
+    advice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Question:
 
     `predicate`: what the memories that are searched must meet (None: all are searched). `spans`: the times it names.
     `holding_at`: memories that are over by then are left out; None when the predicate says which hold.
+    `requests`: vectors of requests of all kinds, float32 [requests, dimensions], by which it is seen how general a
+    preference is; None where preferences are not to be told.
     `as_of`: texts are read as they were known then; `valid_at`: without what was over by then.
     """
 
@@ -44,6 +49,17 @@ class Question:
     holding_at: datetime | None
     as_of: datetime | None
     valid_at: datetime | None = None
+    requests: np.ndarray | None = None
+
+    @property
+    def tells_preferences(self) -> bool:
+        """Whether preferences are told with what is found: it asks for advice where that is wanted."""
+        return self.wants.advice and self.requests is not None
+
+    @property
+    def searches_preferences(self) -> bool:
+        """Whether preferences are among what is searched: they are told, or its filter names kinds."""
+        return self.tells_preferences or (self.predicate is not None and KIND_SQL in self.predicate.sql)
 
     @property
     def vector(self) -> np.ndarray:
@@ -62,12 +78,19 @@ def question(
     holding_at: datetime | None = None,
     as_of: datetime | None = None,
     valid_at: datetime | None = None,
+    requests: np.ndarray | None = None,
 ) -> Question:
     """A question with its distinct index terms, in order; "last week" is reckoned from `now`.
 
     `vector` may still be in the making: the question is read and its words are searched meanwhile.
     """
-    wants = Wants(asks_when(text), asks_for_recent(text), asks_for_many(text), asks_agent(text))
+    wants = Wants(
+        when=asks_when(text),
+        recent=asks_for_recent(text),
+        many=asks_for_many(text),
+        agent=asks_agent(text),
+        advice=asks_for_advice(text),
+    )
     return Question(
         text=text,
         terms=list(dict.fromkeys(terms(text))),
@@ -80,4 +103,5 @@ def question(
         holding_at=holding_at,
         as_of=as_of,
         valid_at=valid_at,
+        requests=requests,
     )

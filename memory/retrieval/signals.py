@@ -38,7 +38,8 @@ class Candidates:
     """Arrays of one length, one place a candidate.
 
     `cosine`: similarity of the nearest passage (−1..1); `bm25`: ≥ 0; `mentions`: how much it says of the entities that
-    the question names, 0..1; `tokens`: length of the text;
+    the question names, 0..1; `preference`: how much it says of the asker's taste in what is asked for, 0..1;
+    `tokens`: length of the text;
     `session`: a number for each session; `voice`: a number for each who speaks (role and speaker);
     `occurred`: seconds since the epoch; booleans:
     `by_agent` (role), `spoken` (has a speaker), `named` (its speaker is named in the question), `asks` (ends with a
@@ -52,6 +53,7 @@ class Candidates:
     cosine: np.ndarray
     bm25: np.ndarray
     mentions: np.ndarray
+    preference: np.ndarray
     tokens: np.ndarray
     session: np.ndarray
     voice: np.ndarray

@@ -67,6 +67,10 @@ def _write_integrity(checksum: Any, total: int) -> bytes:
     return b',"integrity":' + encode(found)
 
 
+# By kind of memory, what it is in PAM; the others are context.
+_TYPES = {MemoryKind.FACT.value: "fact", MemoryKind.PREFERENCE.value: "preference"}
+
+
 def _describe(row: Mapping[str, Any]) -> dict[str, Any]:
     from portable_ai_memory.core.integrity import compute_content_hash  # noqa: PLC0415 - the same
 
@@ -74,7 +78,7 @@ def _describe(row: Mapping[str, Any]) -> dict[str, Any]:
     begins, ends = row["valid_from"] or row["occurred_at"], row["valid_to"]
     return {
         "id": row["id"],
-        "type": "fact" if row["kind"] == MemoryKind.FACT else "context",
+        "type": _TYPES.get(row["kind"], "context"),
         "status": _status_of(row),
         "content": row["text"],
         "content_hash": compute_content_hash(row["text"]),

@@ -23,6 +23,7 @@ PART_WORDS: dict[str, Words] = {
     "session": _("Conversation"),
     "people": _("Speaker named"),
     "entities": _("Entities"),
+    "preference": _("Preference"),
     "role": _("Side asked about"),
     "dated": _("Says when"),
     "time": _("Time named"),

@@ -30,6 +30,7 @@ _MEMORY_KINDS: Mapping[MemoryKind, Words] = {
     MemoryKind.EPISODE: gettext_lazy("talk that says little"),
     MemoryKind.DOCUMENT: gettext_lazy("chunks of documents"),
     MemoryKind.FACT: gettext_lazy("facts"),
+    MemoryKind.PREFERENCE: gettext_lazy("preferences"),
 }
 
 

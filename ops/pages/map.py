@@ -29,6 +29,7 @@ KINDS: Mapping[MemoryKind, Words] = {
     MemoryKind.EPISODE: gettext_lazy("Small talk"),
     MemoryKind.DOCUMENT: gettext_lazy("Chunks of documents"),
     MemoryKind.FACT: gettext_lazy("Facts"),
+    MemoryKind.PREFERENCE: gettext_lazy("Preferences"),
 }
 
 

@@ -218,6 +218,7 @@ def _describe_result(one: job_results.JobResult) -> str:
         "link": _("%(what)s another memory"),
         "fact": _("Fact %(what)s of “%(session)s”"),
         "file": _("File (%(what)s)"),
+        "preference": _("Preference %(what)s of “%(session)s”"),
     }
     return words[one.kind] % {"what": one.what, "session": one.session}
 
@@ -225,9 +226,8 @@ def _describe_result(one: job_results.JobResult) -> str:
 def _result_link(one: job_results.JobResult, user: Staff, namespace: str) -> str:
     if one.kind == "condensation":
         return page_link("ops:pipeline_condensations", ns=namespace, session=one.session)
-    models = {"evaluation": "evaluationrun", "link": "memory", "fact": "memory", "erasure": "erasure",
-              "file": "documentfile"}  # fmt: skip
-    return row_link(user, models[one.kind], one.id)
+    models = {"evaluation": "evaluationrun", "erasure": "erasure", "file": "documentfile"}
+    return row_link(user, models.get(one.kind, "memory"), one.id)
 
 
 def rows(access: Access, user: Staff, stage: Stage, *, hour: bool, now: datetime) -> tuple[list[LinkedRow], int]:

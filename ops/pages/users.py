@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import pgettext_lazy
+
+from memory.enums import Attitude
 from memory.models import ApiKey, User
 from ops.access import MASK
+from ops.words import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,41 @@ def user_shown(user: User, namespaces: Sequence[str], *, may_read_text: bool) ->
         created_by=user.created_by,
         created_at=user.created_at,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceShown:
+    """A line of the profile: a memory, with those that say it."""
+
+    id: str
+    text: str
+    attitude: Words
+    tone: str
+    strength: float
+    evidence: Sequence[str]
+
+
+ATTITUDES: Mapping[str, tuple[Words, str]] = {
+    Attitude.LIKE: (pgettext_lazy("attitude", "Likes"), "good"),
+    Attitude.DISLIKE: (pgettext_lazy("attitude", "Dislikes"), "weak"),
+    Attitude.CONSTRAINT: (pgettext_lazy("attitude", "Constraint"), "bad"),
+    Attitude.HABIT: (pgettext_lazy("attitude", "Habit"), "info"),
+}
+_UNKNOWN: tuple[Words, str] = ("–", "off")
+
+
+def profile_shown(profile: Mapping[str, Any], *, may_read_text: bool) -> list[PreferenceShown]:
+    """What is kept of what the user likes and avoids, as the page shows it."""
+    return [
+        PreferenceShown(
+            line["memory_id"],
+            line["text"] if may_read_text else MASK,
+            *ATTITUDES.get(line["attitude"], _UNKNOWN),
+            line["strength"],
+            line["evidence"],
+        )
+        for line in profile["preferences"]
+    ]
 
 
 def keys_shown(keys: Sequence[ApiKey]) -> list[KeyShown]:

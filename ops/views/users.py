@@ -16,6 +16,7 @@ from memory.errors import MemosError, NotFound
 from memory.models import User
 from memory.services.cubes import find as cubes
 from memory.services.erasure import users as erasing
+from memory.services.preferences.profile import ProfileFilter, read_profile
 from memory.services.tenancy import keys, users
 from memory.types import ChangeTerms
 from ops.access import find_chosen_namespace, page_access, reads_text, request_id, staff_access
@@ -26,6 +27,7 @@ from ops.views.page import console_action, console_page
 CHANGE, ERASE, GIVE_KEY = "memory.change_user", "memory.delete_user", "memory.change_apikey"
 ROWS = 50
 MOST_CUBES = 50
+MOST_PREFERENCES = 100
 
 
 @console_page
@@ -48,6 +50,10 @@ def user(request: HttpRequest, identity: uuid.UUID) -> HttpResponse:
     context = {
         "user_shown": page.user_shown(row, namespaces, may_read_text=reads_text(request)),
         "cubes": [cubes_page.cube_shown(one, {row.pk: row}) for one in owned],
+        "profile": page.profile_shown(
+            read_profile(access, user_id=identity, wanted=ProfileFilter(limit=MOST_PREFERENCES), now=timezone.now()),
+            may_read_text=reads_text(request),
+        ),
         "keys": page.keys_shown(keys.list_keys_of(everything, user_id=identity)),
         "may_erase": request.user.has_perm(ERASE),
         "may_give_key": request.user.has_perm(GIVE_KEY),

@@ -195,7 +195,11 @@ def test_a_share_governs_what_a_key_reaches_and_ends_at_once(boss, alice, bob, b
     assert {look() for look in (*writes, *closed)} == {404}
     kept = bob.post("/v1/answer", {"namespace": "alice", "query": "ferry", "remember": True})
     assert (kept.status_code, kept.json()["error"]["detail"]) == (403, {"field": "remember"})
+    owner = create_user(EVERYTHING, namespace="alice", name="ann", now=timezone.now())
+    send(alice, "patch", f"/v1/cubes/{cube['id']}", {"owner_id": str(owner.pk)})
+    assert alice.get(f"/v1/cubes/{cube['id']}").json()["owner"]["name"] == "ann"
     shown = bob.get(f"/v1/cubes/{cube['id']}").json()
+    assert shown["owner"] == {"id": str(owner.pk), "name": None}
     assert (shown["level"], shown["policy"], shown["models"]) == ("read", None, None)
     assert "alice" not in str(bob.get("/v1/ops/stats").json())
 

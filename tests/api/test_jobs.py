@@ -124,8 +124,8 @@ def test_a_job_shows_what_it_is_about_and_how_it_went(alice):
 
     assert {**shown, "id": "", "queued_at": ""} == {
         "id": "", "kind": "condense_session", "namespace": "alice", "schedule": None, "subject": ["s1"],
-        "state": "queued", "attempts": 0, "progress": None, "error": None, "reason": "", "queued_at": "",
-        "started_at": None, "heartbeat_at": None, "finished_at": None,
+        "priority": "normal", "state": "queued", "attempts": 0, "progress": None, "error": None, "reason": "",
+        "queued_at": "", "started_at": None, "heartbeat_at": None, "finished_at": None,
     }  # fmt: skip
     assert alice.get(f"/v1/ops/jobs/{shown['id']}").json() == shown
 

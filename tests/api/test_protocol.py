@@ -112,13 +112,15 @@ class TestQuery:
 
         results = ask(alice, fact(3))
 
-        assert all(set(result) == {"content", "source", "score"} for result in results)
+        assert all(set(result) == {"content", "source", "score", "why"} for result in results)
         hot, cold = results[:10], results[10:]
         assert [(result["content"], result["source"], result["score"]) for result in hot] == [
             (fact(number), "hot", 1.0) for number in range(29, 19, -1)
         ]
         assert (len(cold), {result["source"] for result in cold}) == (5, {"cold"})
-        assert cold[0] == {"content": fact(3), "source": "cold", "score": pytest.approx(1, abs=1e-3)}
+        assert cold[0] == {
+            "content": fact(3), "source": "cold", "score": pytest.approx(1, abs=1e-3), "why": "nearest by meaning",
+        }  # fmt: skip
         assert [result["score"] for result in cold] == sorted((result["score"] for result in cold), reverse=True)
         assert not {result["content"] for result in hot} & {result["content"] for result in cold}
         event = AuditLog.objects.across_namespaces().get(event_type="QUERY")

@@ -36,6 +36,7 @@ WITH_WRITE = "the reading half of a statement that writes"
 COMPOSED = "conditions that are put together as SQL"
 RECURSIVE = "a recursive query"
 MEMORY_READERS = {
+    "memory/retrieval/arms/near_graph.py": COMPOSED,
     "memory/retrieval/columns/load.py": ONE_ROUND,
     "memory/retrieval/durable.py": ONE_ROUND,
     "memory/retrieval/hits.py": ONE_ROUND,

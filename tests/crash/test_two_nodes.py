@@ -75,6 +75,40 @@ def test_a_correction_at_one_node_is_what_the_other_says(nodes):
     assert ask(second, "edited", "crate with mark 1") == ["the crate with mark 1 was sold"]
 
 
+def test_what_one_node_knows_of_a_policy_and_of_a_key_changes_with_the_other(nodes):
+    first = nodes[0]
+
+    def verdict(node: Server) -> str:
+        written = turn("governed", 1) | {"text": "Write to kiln@example.com about the crate in hall 3."}
+        return str(node.call("/v1/ingest", written)["verdict"])
+
+    # Both have read the policy that is about to change.
+    assert [verdict(node) for node in nodes] == ["accept", "accept"]
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{first.port}/v1/policy",
+        data=b'{"namespace": "governed", "policy": {"gate": {"personal_data": "quarantine"}}}',
+        headers={"Authorization": f"Bearer {first.key}", "Content-Type": "application/json"},
+        method="PUT",
+    )
+    urllib.request.urlopen(request, timeout=20).close()
+    for node in nodes:
+        wait_for(lambda node=node: verdict(node) == "quarantine", what="the new policy", seconds=20)
+    assert {verdict(node) for _ in range(4) for node in nodes} == {"quarantine"}
+
+    issued = first.manage("issue_api_key", "leaver", "--all-namespaces").strip().splitlines()[-1]
+    for node in nodes:
+        assert node.call("/v1/policy?namespace=governed", Authorization=f"Bearer {issued}")
+    revoke = (
+        "from django.utils import timezone; from memory.models import ApiKey; "
+        "from memory.services.tenancy import keys; "
+        "keys.revoke_key(key_id=ApiKey.objects.get(name='leaver').pk, actor='test', now=timezone.now())"
+    )
+    first.manage("shell", "--no-imports", "--verbosity", "0", "-c", revoke)
+    for node in nodes:
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            node.call("/v1/policy?namespace=governed", Authorization=f"Bearer {issued}")
+
+
 def test_a_key_has_one_limit_at_all_nodes(nodes):
     key = nodes[0].manage("issue_api_key", "limited", "--all-namespaces", "--requests-per-minute", "10")
     token = key.strip().splitlines()[-1]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
+from django.utils import timezone
 from psycopg import sql
 
 from deploy.citus import distribute, tables
@@ -19,9 +20,13 @@ from memory.enums import ErasureStatus
 from memory.models import Erasure, Job, Memory
 from memory.postgresql import reach, row_security
 from memory.postgresql.base import open_connection
+from memory.retrieval import hnsw
 from memory.retrieval.columns import store
 from memory.services.backup import postgres
+from memory.services.index import hnsw_indexes
+from memory.services.ingestion.ingest import ingest_batch
 from memory.services.usage import bookkeeper
+from memory.types import NewMemory
 from tests.conftest import Tenant
 from tests.deploy.parts import Explained, record
 from tests.deploy.split import Parted, split, url_of
@@ -277,6 +282,25 @@ def test_a_unique_index_without_the_namespace_is_refused(parted):
         raw.execute("CREATE TABLE memory_wrong (namespace_id bigint, id uuid UNIQUE, PRIMARY KEY (namespace_id, id))")
         with pytest.raises(Unspreadable, match="memory_wrong_id_key"):
             partition(raw, parted.parts)
+
+
+def test_an_hnsw_index_is_of_the_part_that_has_the_namespace(parted, alice, settings):
+    settings.MEMOS_LARGE_NAMESPACE_MEMORIES = 50
+    items = [(alice.scope, NewMemory(session="s", role="user", text=f"crate {n} in hall {n % 7}")) for n in range(60)]
+    ingest_batch(items, now=timezone.now())
+    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {"index": "hnsw"}})
+
+    assert hnsw_indexes.keep_up(seconds=60).made == 1
+    [place] = hnsw_indexes.list_ready()
+    with connection.cursor() as cursor:
+        name = hnsw.name_index(*place)
+        cursor.execute("SELECT indrelid::regclass::text FROM pg_index WHERE indexrelid = %s::regclass", [name])
+        [(table,)] = cursor.fetchall()
+    assert table == name_part("memory_memoryvector", part_of(alice.scope.namespace_id, parted.parts))
+    query(alice)
+
+    send(alice, "put", "/v1/policy", {"namespace": "alice", "policy": {}})
+    assert hnsw_indexes.keep_up(seconds=60).dropped == 1
 
 
 def test_the_statements_for_citus_are_those_of_the_schema(monkeypatch, capsys):

@@ -23,6 +23,7 @@ from memory.types import Access
 from tests.docs.pages import DOCS, ROOT, Block, blocks, name_of, pages
 from tests.job_queue import work_off
 from tests.parsers import made_files
+from tests.services.cube_files.hostile import make as make_cube_file
 from tests.services.imports.exports import archive, chatgpt
 
 SERVER = "http://127.0.0.1:8000"
@@ -61,6 +62,7 @@ class Reader:
         self.files: dict[str, Any] = {
             "export.zip": archive({"conversations.json": [chatgpt()]}),
             "handbook.pdf": made_files.pdf(4),
+            "ada.memcube": make_cube_file(),
         }
 
     def read(self, page: Path) -> int:
@@ -107,7 +109,7 @@ class Reader:
                 query.append(next(given))
             elif word == "-d":
                 body = next(given)
-            elif word not in ("-s", "-N", "-G"):
+            elif word.startswith(SERVER):
                 path = word.removeprefix(SERVER)
         assert path.startswith("/"), words
         path += f"?{'&'.join(query)}" if query else ""

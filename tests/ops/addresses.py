@@ -9,7 +9,9 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import ActivationCache, AuditLog, Entity, Job
+from memory.models import ActivationCache, Adapter, AuditLog, Entity, Job, TrainingDataset
+from memory.services.cube_files.dump import DumpOptions
+from memory.services.cube_files.requests import start_dump
 from memory.services.cubes import create
 from memory.services.entities.extract import index_pending
 from memory.services.evaluation import judgements
@@ -20,7 +22,7 @@ from memory.services.projection import fit
 from memory.services.recall import probe
 from memory.services.tenancy import users
 from memory.services.webhooks import endpoints
-from memory.types import system_access
+from memory.types import Scope, system_access
 from ops import urls
 from tests.ops.conftest import NOW, World
 from tests.ops.test_evaluation_page import measured
@@ -35,6 +37,15 @@ PARAMETERS = {
 IN_NAMESPACE = {"entities", "entity", "entity_candidates", "decay", "decay_figures", "decay_rest", "decay_what_if",
                 "map", "map_points", "map_making", "map_memory", "policies", "overview", "radar", "inspector",
                 "namespaces"}  # fmt: skip
+
+
+def trained(scope: Scope) -> dict[str, Any]:
+    """A data set and an adapter, neither of which is made yet."""
+    dataset = TrainingDataset.objects.create(namespace_id=scope.namespace_id, created_at=NOW)
+    adapter = Adapter.objects.create(
+        namespace_id=scope.namespace_id, name="style", dataset_id=dataset.id, created_at=NOW
+    )
+    return {"dataset_id": dataset.id, "adapter_id": adapter.id}
 
 
 def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -64,6 +75,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
         )[0].pk,
         "identity": users.create_user(system_access("tests"), namespace="harbour", name="tove", now=NOW).pk,
         "cube_id": create.register_cube(system_access("tests"), namespace="harbour", name="The port's", now=NOW).pk,
+        "cube_file_id": start_dump(world.harbour, options=DumpOptions(), now=timezone.now()).id,
         "import_id": start_import(
             world.harbour, ImportUpload("export.txt", [b"[2026-05-08] - The pilot boards."]), now=timezone.now()
         ).id,
@@ -80,6 +92,7 @@ def addresses(world: World) -> dict[str, tuple[str, dict[str, Any]]]:
             file="memos-0.slot",
             created_at=NOW,
         ).pk,
+        **trained(world.harbour),
         "probe_id": probe.keep(world.harbour, text="pilot", settings=[probe.ProbeSetting()], now=timezone.now()).id,
     }
     found = {}

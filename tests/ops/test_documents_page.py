@@ -15,7 +15,7 @@ from tests.ops.conftest import World, scope_of
 
 PAGE = "/ops/documents/"
 MAY = ("memory.add_documentfile", "memory.delete_document", "ops.view_memory_text")
-NOTE = b"# Tides\n\nThe tide turns at noon.\n\n\x0c\n\n# Berths\n\nBerth nine is dredged.\n"
+NOTE = b"# Tides\n\n%s\n\n\x0c\n\n# Berths\n\n%s" % (b"The tide turns at noon. " * 40, b"Berth nine is dredged. " * 40)
 
 
 def give(namespace: str, content: bytes = NOTE, name: str = "ada's tides.md", **options: Any) -> DocumentFile:

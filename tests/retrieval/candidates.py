@@ -20,6 +20,7 @@ def candidates(count: int, **given: Any) -> Candidates:
         "cosine": np.zeros(count),
         "bm25": np.zeros(count),
         "mentions": np.zeros(count),
+        "preference": np.zeros(count),
         "tokens": np.full(count, 10.0),
         "session": np.zeros(count, dtype=int),
         "voice": turns % 2,

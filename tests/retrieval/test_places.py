@@ -35,6 +35,7 @@ def read(tenant: Any, question: Question, *, cosines=None, bm25=None, strong=())
         cosines=cosines or {},
         bm25=bm25 or {},
         mentions={},
+        preferences={},
         strong=strong,
     )
 

@@ -96,6 +96,17 @@ class AuditKeptSerializer(serializers.Serializer):
     )
 
 
+class UnlearntAdapterSerializer(serializers.Serializer):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    model = serializers.CharField(help_text="What servers of models called it")
+
+
+class UnlearntSerializer(serializers.Serializer):
+    datasets = serializers.ListField(child=serializers.UUIDField(), help_text="Stale; their files are deleted")
+    adapters = UnlearntAdapterSerializer(many=True, help_text="Stale: unloaded from servers, their files deleted")
+
+
 class ProofSerializer(serializers.Serializer):
     search = SearchProofSerializer()
     left = serializers.IntegerField(required=False, help_text="Sum of `left` over all holders: 0")
@@ -103,6 +114,7 @@ class ProofSerializer(serializers.Serializer):
         required=False, help_text="The namespace's counters equal its rows: `manage.py doctor --recount` mends them"
     )
     audit = AuditKeptSerializer(required=False)
+    training = UnlearntSerializer(required=False, help_text="What had learnt what was erased")
 
 
 class ErasureReceiptSerializer(serializers.Serializer):

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from memory.api.fields import MetadataField, StrictBooleanField, StrictCharField
 from memory.api.serializers.erasure import STATES
-from memory.enums import ErasureTarget
+from memory.enums import Attitude, ErasureTarget
 from memory.services.memories.change import MAX_REASON_CHARS
 from memory.services.tenancy.users import MAX_NAME_CHARS, MOST_NAMESPACES
 
@@ -118,3 +118,42 @@ class UserErasureSerializer(serializers.Serializer):
     cubes_disowned = serializers.IntegerField(help_text="Cubes, now empty, that have no owner any more")
     actor = serializers.CharField()
     created_at = serializers.DateTimeField()
+
+
+class ProfileQuerySerializer(serializers.Serializer):
+    """Query parameters of a profile."""
+
+    current = StrictBooleanField(
+        required=False, default=True, allow_null=True,
+        help_text="True: what holds now; false: what was superseded; empty: both",
+    )  # fmt: skip
+    attitude = serializers.ChoiceField(choices=Attitude.choices, required=False, default=None)
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+    cursor = serializers.UUIDField(required=False, default=None, help_text="`next_cursor` of the page before")
+
+
+class ProfileLineSerializer(serializers.Serializer):
+    """A preference: a memory of the kind `preference`, to be corrected or archived as any other."""
+
+    memory_id = serializers.UUIDField()
+    namespace = serializers.CharField()
+    text = serializers.CharField(help_text="The clause that says it")
+    attitude = serializers.CharField(allow_blank=True, help_text="like, dislike, constraint or habit")
+    object = serializers.CharField(allow_blank=True, help_text="What it is about")
+    wanted = serializers.BooleanField(help_text="Whether the user wants it, or keeps away from it")
+    scope = serializers.CharField(allow_blank=True, help_text="When it applies, in the turn's words; empty: always")
+    strength = serializers.FloatField(help_text="0 to 1; each further turn that says it adds 0.05")
+    evidence = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories that say it, the oldest first"
+    )
+    valid_from = serializers.DateTimeField()
+    valid_to = serializers.DateTimeField(allow_null=True)
+    superseded_by = serializers.UUIDField(allow_null=True, help_text="The newer preference that takes its place")
+    revision = serializers.IntegerField()
+
+
+class ProfileSerializer(serializers.Serializer):
+    user_id = serializers.UUIDField()
+    name = serializers.CharField()
+    preferences = ProfileLineSerializer(many=True)
+    next_cursor = serializers.UUIDField(allow_null=True)

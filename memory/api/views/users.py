@@ -10,6 +10,8 @@ from rest_framework.response import Response
 
 from memory.api.preconditions import ETAG, IF_MATCH, etag, terms_of
 from memory.api.serializers.users import (
+    ProfileQuerySerializer,
+    ProfileSerializer,
     UserChangeSerializer,
     UserCreateSerializer,
     UserEraseSerializer,
@@ -21,6 +23,7 @@ from memory.api.serializers.users import (
 from memory.api.views.base import MemosViewSet
 from memory.enums import AccessScope
 from memory.services.erasure import users as erasing
+from memory.services.preferences.profile import ProfileFilter, read_profile
 from memory.services.tenancy import users
 
 
@@ -34,6 +37,7 @@ class UserViewSet(MemosViewSet):
         "partial_update": AccessScope.WRITE,
         "destroy": AccessScope.ADMIN,
         "erasure": AccessScope.ADMIN,
+        "profile": AccessScope.READ,
     }
     bodies_of_delete = ("destroy",)
 
@@ -118,6 +122,16 @@ class UserViewSet(MemosViewSet):
     )
     def erasure(self, request: Request, user_id: uuid.UUID) -> Response:
         return Response(erasing.to_dict(self.access, erasing.find_receipt(self.access, user_id=user_id)))
+
+    @extend_schema(
+        operation_id="get_user_profile",
+        summary="What is kept of a user's likes, dislikes, constraints and habits, each with the memories that say it",
+        parameters=[ProfileQuerySerializer],
+        responses={200: ProfileSerializer},
+    )
+    def profile(self, request: Request, user_id: uuid.UUID) -> Response:
+        wanted = ProfileFilter(**self.valid(ProfileQuerySerializer, request.query_params))
+        return Response(read_profile(self.access, user_id=user_id, wanted=wanted, now=timezone.now()))
 
     def _answer(self, user: users.User, *, status: int = status.HTTP_200_OK) -> Response:
         body = users.to_dict(user, users.namespaces_of(self.access, [user])[user.pk])

@@ -34,7 +34,6 @@ class Command(BaseCommand):
         parser.add_argument(
             "--id",
             dest="document_id",
-            default="",
             type=arguments.name,
             help="the document's name (default: its content)",
         )
@@ -48,7 +47,7 @@ class Command(BaseCommand):
         upload = files.FileUpload(
             name=file.name,
             chunks=_read(file),
-            document_id=options["document_id"],
+            document_id=options["document_id"] or "",
             title=options["title"],
             source=options["source"],
             metadata=_read_metadata(metadata),

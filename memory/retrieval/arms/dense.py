@@ -1,11 +1,12 @@
-"""Search by meaning: cosine similarity, exact in small namespaces, by IVF lists in large ones."""
+"""Search by meaning: cosine similarity, exact in small namespaces, in large ones by IVF lists or an HNSW index."""
 
 from __future__ import annotations
 
 import uuid
 
 from memory.models.sql import fetch
-from memory.retrieval.arms import ArmHit, ArmStanding, near_lists
+from memory.retrieval import hnsw
+from memory.retrieval.arms import ArmHit, ArmStanding, near_graph, near_lists
 from memory.retrieval.predicate import narrowing
 from memory.retrieval.question import Question
 from memory.retrieval.size import is_large
@@ -33,11 +34,15 @@ def search(scope: Scope, question: Question, *, limit: int) -> list[ArmHit]:
     (−1..1).
 
     A memory is as near as its nearest passage. Tenant and predicate are part of the search: no other row is looked at,
-    so none can be crowded out. Scores are exact always; in a large namespace, without a predicate, a few of the nearest
-    may be missing (`near_lists`).
+    so none can be crowded out. Scores are exact always; in a large namespace a few of the nearest may be missing: with
+    an HNSW index (`near_graph`), and, without a predicate, in any other (`near_lists`).
     """
-    if question.predicate is None and is_large(scope):
-        return near_lists.search(scope, question, limit=limit)
+    if is_large(scope):
+        if hnsw.is_ready(scope, question.model_id):
+            hits = near_graph.search(scope, question, limit=limit)
+            return exact(scope, question, limit=limit) if hits is None else hits
+        if question.predicate is None:
+            return near_lists.search(scope, question, limit=limit)
     return exact(scope, question, limit=limit)
 
 

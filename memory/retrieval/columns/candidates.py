@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,10 +35,12 @@ def find(
     taking_part: Collection[str],
     pool: int,
     strong: int,
+    preferences: Mapping[str, float],
 ) -> Found:
     """What a question without a predicate finds; `pool`: how many memories each arm hands over at least.
 
-    `strong`: around so many of the best, by a first guess, the turns of their sessions are candidates too.
+    `preferences`: what those that are told say of the request. `strong`: around so many of the best, by a first guess,
+    the turns of their sessions are candidates too.
     """
     size = len(columns)
     ranks: dict[str, dict[str, int]] = {}
@@ -61,6 +63,8 @@ def find(
     if "dense" in taking_part:
         near = columns.nearest(measured, limit=max(DENSE_POOL, pool))
         ranks["dense"] = _ranks(columns, near)
+    told = columns.rows_of(preferences)
+    found = np.concatenate([found, told])
     in_span = _in_span(columns.occurred, question)
     if "time" in taking_part and question.spans:
         near = np.concatenate([near, columns.nearest(measured, limit=TIME_POOL, among=in_span)])
@@ -73,12 +77,19 @@ def find(
         found = np.concatenate([found, pairs[:, 1]])
     rows = np.unique(found)
     rows = rows[columns.alive[rows]]
+    if not question.searches_preferences:
+        rows = rows[~columns.is_preference[rows]]
     if question.holding_at is not None:
         rows = rows[columns.valid_to[rows] > question.holding_at.timestamp()]
     rows = columns.in_order_of_ids(rows)
     # Its nearness is read of every candidate, whichever arm found it.
     found_here = _Measured(
-        measured[rows], bm25[rows], mentions[rows], in_span[rows], _renumber_pairs(pairs, rows, size)
+        measured[rows],
+        bm25[rows],
+        mentions[rows],
+        np.array([preferences.get(columns.ids[row], 0.0) for row in rows.tolist()], dtype=float),
+        in_span[rows],
+        _renumber_pairs(pairs, rows, size),
     )
     candidates = _candidates(columns, question, rows, found_here)
     return Found(Places([columns.ids[row] for row in rows.tolist()], candidates), by_words, ranks)
@@ -117,6 +128,7 @@ class _Measured(NamedTuple):
     cosine: np.ndarray
     bm25: np.ndarray
     mentions: np.ndarray
+    preference: np.ndarray
     in_span: np.ndarray
     pairs: np.ndarray
 
@@ -130,6 +142,7 @@ def _candidates(columns: Columns, question: Question, rows: np.ndarray, measured
         cosine=measured.cosine,
         bm25=measured.bm25,
         mentions=measured.mentions,
+        preference=measured.preference,
         tokens=columns.tokens[rows].astype(float),
         session=_renumber(columns.session[rows]),
         voice=_renumber(speakers.astype(np.int64) * 2 + agents),

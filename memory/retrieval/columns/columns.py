@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ _TYPES: dict[str, Any] = {
     "speaker": np.int32,
     "by_agent": bool,
     "asks": bool,
+    "is_preference": bool,
     "tokens": np.int32,
     "length": np.int32,
     "importance": np.float64,
@@ -56,6 +57,7 @@ class Row(NamedTuple):
     speaker: str
     by_agent: bool
     asks: bool
+    is_preference: bool
     tokens: int
     length: int
     importance: float
@@ -114,6 +116,11 @@ class Columns:
         return (
             arrays + vectors + _ROW_BYTES * self._size + named + self.terms.bytes + self.names.bytes + self.kept.bytes
         )
+
+    def rows_of(self, identities: Iterable[str]) -> np.ndarray:
+        """The rows of those memories that are here."""
+        found = (self._row_of.get(identity) for identity in identities)
+        return np.array([row for row in found if row is not None], np.int64)
 
     @property
     def are_worn(self) -> bool:
@@ -195,6 +202,7 @@ class Columns:
         """Integers [pairs, 3]: of `rows` and those of their sessions that are at most `turns` turns away, in the order
         in which things happened: a row, its neighbour, and by how many turns that is later."""
         order, parts, places = self._by_time()
+        rows = rows[~self.is_preference[rows]]
         here = places[rows]
         pairs = []
         for distance in (*range(-turns, 0), *range(1, turns + 1)):
@@ -224,6 +232,7 @@ class Columns:
             "speaker": self._speakers.setdefault(row.speaker, len(self._speakers)),
             "by_agent": row.by_agent,
             "asks": row.asks,
+            "is_preference": row.is_preference,
             "tokens": row.tokens,
             "length": row.length,
             "importance": row.importance,
@@ -260,10 +269,10 @@ class Columns:
         return rows[order], scores[order]
 
     def _by_time(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows that are alive by session, turns apart from the rest, in the order in which things happened; a
-        number for the session and kind of each of them; and the place of each row among them."""
+        """The rows that are alive and no preferences by session, turns apart from the rest, in the order in which they
+        happened; a number for the session and kind of each of them; and the place of each row among them."""
         if self._places is None:
-            rows = np.flatnonzero(self.alive)
+            rows = np.flatnonzero(self.alive & ~self.is_preference)
             parts = self.session[rows].astype(np.int64) * 2 + (self.turn[rows] < 0)
             order = np.lexsort((self.turn[rows], self.occurred[rows], parts))
             places = np.zeros(len(self), np.int64)

@@ -38,7 +38,7 @@ _CHANGES = f"SELECT * FROM {CHANGES} AS changes"  # noqa: S608 - the text above
 _MEMORIES = """
 SELECT m.id::text, m.session::text, m.turn, m.speaker::text, m.role = %(agent)s,
        m.tokens < %(question_tokens)s AND right(rtrim(m.text), 1) IN ('?', '？'),
-       m.tokens, m.length, m.importance, extract(epoch FROM m.occurred_at)::float8,
+       m.is_preference, m.tokens, m.length, m.importance, extract(epoch FROM m.occurred_at)::float8,
        coalesce(extract(epoch FROM m.valid_to)::float8, 'infinity'), m.state = %(state)s
 FROM memory_memory m WHERE m.namespace_id = %(namespace_id)s {those}
 ORDER BY m.id

@@ -58,7 +58,7 @@ def drop_held(scope: Scope, *, erasure_id: uuid.UUID, whole: bool, asked_at: dat
         if folder is None or folder.id != row.folder_id:
             waits = (
                 f"An activation cache lies in the folder {row.folder_id}, which this machine does not have: a worker "
-                "with that MEMOS_ACTIVATION_DIR goes on (lost: `manage.py forget_activation`)."
+                "with that MEMOS_ACTIVATION_DIR goes on (lost: `manage.py abandon_activation`)."
             )
             continue
         reason = caches.remove(row, folder, scope=scope, now=now)

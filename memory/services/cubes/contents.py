@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
+
+from django.db.models import Func, IntegerField
 
 from memory.enums import MemoryKind
 from memory.governance.policy import nest
 from memory.models import Cube, Document, Entity, Memory, Session
-from memory.models.sql import count_each, fetch
+from memory.models.sql import count_each
 from memory.services.index import entries
 from memory.services.tenancy.policy import governing
 
@@ -15,10 +18,12 @@ from memory.services.tenancy.policy import governing
 MOST_COUNTED = 100_000
 _SAMPLE = 1000
 
-_TEXT_BYTES = """
-SELECT coalesce(avg(octet_length(m.text)), 0)::float8
-FROM (SELECT text FROM memory_memory WHERE namespace_id = %(namespace_id)s ORDER BY id DESC LIMIT %(sample)s) m
-"""
+
+class OctetLength(Func):
+    """Bytes of a text in UTF-8."""
+
+    function = "octet_length"
+    output_field = IntegerField()
 
 
 def count_contents(cube: Cube) -> dict[str, Any]:
@@ -35,7 +40,8 @@ def count_contents(cube: Cube) -> dict[str, Any]:
         most=MOST_COUNTED,
     )
     memories = entries.count_searchable(cube.namespace_id)
-    [(average,)] = fetch(_TEXT_BYTES, {"namespace_id": cube.namespace_id, "sample": _SAMPLE}, prepared=False)
+    sizes = active.order_by("-pk").values_list(OctetLength("text"), flat=True)[:_SAMPLE]
+    average = fmean(sizes) if sizes else 0.0
     sessions, documents, entities = counts[len(MemoryKind) :]
     return {
         "memories": memories,

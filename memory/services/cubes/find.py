@@ -107,9 +107,10 @@ def require_kind(cube: Cube, kind: CubeKind) -> None:
 
 
 def owners_of(access: Access, cubes: Collection[Cube]) -> dict[uuid.UUID, User]:
-    """The owners of the cubes, by their ids, as far as the caller sees them."""
+    """The owners of the cubes, by their ids, as far as the caller sees them: users are not shared with a cube."""
     ids = {cube.owner_id for cube in cubes if cube.owner_id is not None}
-    return {user.pk: user for user in User.objects.reachable_by(access).filter(pk__in=ids)} if ids else {}
+    rows = User.objects.reachable_by(access.leave_shares()).filter(pk__in=ids)
+    return {user.pk: user for user in rows} if ids else {}
 
 
 def describe_whose(cube: Cube) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def diagnose(*, schedules: Collection[str], now: datetime) -> Iterator[Finding]:
     if replica.is_configured():
         yield _run_check(storage.read_replica)
     for check in (
-        *(search.embedding_works, search.embedding_agrees, search.vectors),
+        *(search.embedding_works, search.embedding_agrees, search.vectors, search.hnsw_indexes),
         *(storage.isolation, storage.counters, background.worker),
     ):
         yield _run_check(check)

@@ -13,6 +13,7 @@ from memory.providers.embedding.minilm import GLOSSING
 from memory.providers.embedding.registry import provider_for, read_configured_model
 from memory.providers.rerank.registry import find_reranker
 from memory.services.diagnosis.finding import FAIL, OK, START_WORKER, WARN, Finding
+from memory.services.index import hnsw_indexes as indexes
 from memory.services.index import marks
 from memory.services.index.embedding import pending_count
 
@@ -77,6 +78,20 @@ def vectors() -> Finding:
         what = f"{pending} memories have none and are found by their words only"
         return Finding(WARN, "vectors", what, f"the worker makes them, once the model works; {START_WORKER}")
     return Finding(OK, "vectors", "every memory has one")
+
+
+def hnsw_indexes() -> Finding:
+    """Whether the namespaces that have chosen an HNSW index have one that searches use."""
+    name, state = "HNSW indexes", indexes.look()
+    if state.left_out:
+        what = f"{len(state.left_out)} namespaces have chosen one, and as many as may have one already"
+        return Finding(WARN, name, what, "raise MEMOS_HNSW_NAMESPACES, or set their policy back to index: ivf")
+    if missing := [place for place in state.wanted if place not in state.valid]:
+        what = f"{len(missing)} of {len(state.wanted)} are not whole yet; their namespaces are searched without"
+        return Finding(
+            WARN, name, what, f"the worker makes them, one at a time; `manage.py jobs` has why not; {START_WORKER}"
+        )
+    return Finding(OK, name, f"{len(state.wanted)}, all whole" if state.wanted else "none chosen")
 
 
 def reranking() -> Finding:

@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import Q
 from django_q.models import Failure, OrmQ
 
-from memory.enums import ErasureTarget
+from memory.enums import AdapterState, ErasureTarget
 from memory.models import ErasedMemory, ErasedSession, Erasure, IVFIndex, Memory, RelevanceJudgement
 from memory.models.evaluation import query_hash
 from memory.services.activation.erased import list_held
@@ -109,7 +109,7 @@ def _count_with(statement: str) -> Count:
 
 def _clear_with(statement: str) -> ClearBatch:
     def clear(erased: Erased, memory_ids: Sequence[uuid.UUID], now: datetime) -> int:
-        return int(_run(statement, erased, memory_ids=list(memory_ids)))
+        return int(_run(statement, erased, memory_ids=list(memory_ids), now=now))
 
     return clear
 
@@ -420,12 +420,81 @@ memory_documentfilepart p WHERE p.namespace_id = %(namespace_id)s AND p.file_id 
     WHERE f.namespace_id = %(namespace_id)s AND s.erasure_id = %(erasure_id)s AND f.asked_at <= %(asked_at)s)
 """
 
+# What has learnt of an erased memory: from then on it is known to be stale, also when its sources are gone. An adapter
+# holds what it has learnt until `unlearn` has deleted its files and no server has it loaded.
+_LEARNT = """
+EXISTS (SELECT FROM memory_trainingsource s
+        WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.{column} AND {erased})
+"""
+_LEARNT_NOW = "s.memory_id = ANY(%(memory_ids)s::uuid[])"
+_DATASETS = f"""
+memory_trainingdataset d WHERE d.namespace_id = %(namespace_id)s
+  AND {_LEARNT.format(column="id", erased=_is_erased("s.memory_id"))}
+"""
+_ADAPTERS = f"""
+memory_adapter d WHERE d.namespace_id = %(namespace_id)s
+  AND (d.erasures @> ARRAY[%(erasure_id)s::uuid] AND (d.files <> '{{}}'::jsonb OR d.served_by <> '[]'::jsonb)
+       OR {_LEARNT.format(column="dataset_id", erased=_is_erased("s.memory_id"))})
+"""
+# Once for each erasure, with all that it names.
+_UNMARKED = "NOT d.erasures @> ARRAY[%(erasure_id)s::uuid]"
+_MARK_DATASETS = f"""
+UPDATE memory_trainingdataset d
+SET erasures = d.erasures || %(erasure_id)s::uuid, stale_at = coalesce(d.stale_at, %(now)s),
+    stale = d.stale || jsonb_build_object('erased', coalesce((d.stale ->> 'erased')::int, 0) + (
+        SELECT count(*) FROM memory_trainingsource s
+        WHERE s.namespace_id = d.namespace_id AND s.dataset_id = d.id
+          AND ({_LEARNT_NOW} OR {_is_erased("s.memory_id")})))
+WHERE d.namespace_id = %(namespace_id)s AND {_UNMARKED} AND {_LEARNT.format(column="id", erased=_LEARNT_NOW)}
+"""
+_MARK_ADAPTERS = f"""
+UPDATE memory_adapter d
+SET erasures = d.erasures || %(erasure_id)s::uuid,
+    rebuild = d.rebuild OR d.state = '{AdapterState.ACTIVE.value}',
+    state = '{AdapterState.STALE.value}', ended_at = coalesce(d.ended_at, %(now)s),
+    problem = 'A memory that it has learnt was erased.'
+WHERE d.namespace_id = %(namespace_id)s AND {_UNMARKED} AND {_LEARNT.format(column="dataset_id", erased=_LEARNT_NOW)}
+"""
+_PARTS = f"""
+memory_trainingpart p WHERE p.namespace_id = %(namespace_id)s AND p.dataset_id IN (
+    SELECT d.id FROM memory_trainingdataset d
+    WHERE d.namespace_id = %(namespace_id)s AND (d.erasures @> ARRAY[%(erasure_id)s::uuid]
+          OR {_LEARNT.format(column="id", erased=_is_erased("s.memory_id"))}))
+"""
+_CLEAR_PARTS = """
+DELETE FROM memory_trainingpart p WHERE p.namespace_id = %(namespace_id)s AND p.dataset_id IN (
+    SELECT s.dataset_id FROM memory_trainingsource s
+    WHERE s.namespace_id = %(namespace_id)s AND s.memory_id = ANY(%(memory_ids)s::uuid[]))
+"""
+# A dump has what its memories say; a load asks for every memory whether it was erased, and its end deletes the file.
+_CUBE_FILES = f"""
+memory_cubefilepart p WHERE p.namespace_id = %(namespace_id)s AND (
+    %(whole)s OR NOT EXISTS (
+        SELECT FROM memory_job j
+        WHERE j.namespace_id = p.namespace_id AND j.kind = '{queue.LOAD_CUBE.name}'
+          AND j.arguments ->> 1 = p.file_id::text AND j.state IN ('queued', 'running')))
+"""
+# What a dry run listed names sessions; a manifest tells of the cube.
+_CUBE_FILE_ROWS = (
+    "memory_cubefile c WHERE c.namespace_id = %(namespace_id)s AND %(whole)s AND c.created_at <= %(asked_at)s"
+)
+
 # In the order in which they are cleared: what is found by the memories' own rows first, then these.
 HOLDERS: tuple[Holder, ...] = (
     Holder(
         "memory_auditwords", _count_with(f"SELECT count(*) FROM {_WORDS}"), sweep=_count_with(f"DELETE FROM {_WORDS}")
     ),
     _of_a_memory("memory_memoryversion"),
+    # Before the rows that say what they have learnt.
+    Holder("memory_adapter", _count_with(f"SELECT count(*) FROM {_ADAPTERS}"), _clear_with(_MARK_ADAPTERS)),
+    Holder("memory_trainingdataset", _count_with(f"SELECT count(*) FROM {_DATASETS}"), _clear_with(_MARK_DATASETS)),
+    Holder(
+        "memory_trainingpart",
+        _count_with(f"SELECT count(*) FROM {_PARTS}"),
+        _clear_with(_CLEAR_PARTS),
+        _count_with(f"DELETE FROM {_PARTS}"),
+    ),
+    _of_a_memory("memory_trainingsource"),
     # Before the rows that say whose they are.
     Holder(
         "memory_bulkchange",
@@ -540,6 +609,16 @@ HOLDERS: tuple[Holder, ...] = (
     ),
     # The file goes before the row, which may have to wait for another machine: `run` clears it.
     Holder(CACHES, lambda erased: len(list_held_caches(erased))),
+    Holder(
+        "memory_cubefilepart",
+        _count_with(f"SELECT count(*) FROM {_CUBE_FILES}"),
+        sweep=_count_with(f"DELETE FROM {_CUBE_FILES}"),
+    ),
+    Holder(
+        "memory_cubefile",
+        _count_with(f"SELECT count(*) FROM {_CUBE_FILE_ROWS}"),
+        sweep=_count_with(f"DELETE FROM {_CUBE_FILE_ROWS}"),
+    ),
     Holder(
         "memory_usageday", _count_with(f"SELECT count(*) FROM {_USAGE}"), sweep=_count_with(f"DELETE FROM {_USAGE}")
     ),

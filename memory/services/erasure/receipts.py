@@ -94,6 +94,9 @@ def _notes(erasure: Erasure) -> list[str]:
                 f"{audit_kept['typed']} of them were written by an earlier version and say what a person typed as a "
                 "reason or note."
             )
+    if adapters := erasure.proof.get("training", {}).get("adapters"):
+        named = ", ".join(f"{one['name']} ({one['id']})" for one in adapters)
+        notes.append(f"Adapters that had learnt of it are stale, unloaded, and their files deleted: {named}.")
     if kept := erasure.holders.get("memory_memory", {}).get("kept"):
         notes.append(f"Put under a legal hold while this was carried out, and kept: {kept}.")
     return notes

@@ -51,6 +51,7 @@ from memory.services.jobs import queue
 from memory.services.memories import recompare
 from memory.services.replica.reads import note_write_for_all
 from memory.services.tenancy import holds
+from memory.services.training.unlearn import list_unlearned, unlearn
 from memory.stores import index_holders
 
 log = logging.getLogger("memos.erasing")
@@ -137,6 +138,7 @@ class _Run:
         while self._step(lambda row: sessions.settle(erased)):
             self._in_time()
         waits = [_barrier(), *self._sweep()]
+        waits.append(unlearn(erased.scope, erasure_id=erased.id, now=self._now()))
         found_after = erasure_proof.count_found(erased, asked)
         self._keep_search(searched=len(asked), before=found_before, after=found_after)
         for made in sessions.rebuild(erased, now=self._now):
@@ -292,6 +294,7 @@ def _finish(erasure: Erasure, erased: Erased, *, now: datetime) -> str:
             "left": sum(number or 0 for number in left.values()),
             "counters_exact": not differences([erased.scope.namespace_id]),
             "audit": erasure_proof.count_audit_events(erased),
+            "training": list_unlearned(erased.scope, erasure_id=erased.id),
         }
         row.save(update_fields=["holders", "proof"])
     holding = [name for name, number in left.items() if number]

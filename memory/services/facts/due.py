@@ -38,18 +38,26 @@ def request_facts(*, now: datetime) -> int:
         of_namespace |= ~Q(namespace_id__in=own)
     elif not wanting:
         return 0
-    enough = Q(message_count__gte=F("extracted_turn") + ENOUGH_TURNS) | Q(last_message_at__lt=now - QUIET)
+    return ask_to_read(queue.EXTRACT, of_namespace, read_to="extracted_turn", now=now)
+
+
+def ask_to_read(kind: queue.Kind, of_namespace: Q, *, read_to: str, now: datetime) -> int:
+    """Queues a job of `kind` for sessions with new turns, the newest first; returns for how many.
+
+    `of_namespace`: the condition that their namespace meets; `read_to`: the column that says up to which turn they
+    were read.
+    """
+    enough = Q(message_count__gte=F(read_to) + ENOUGH_TURNS) | Q(last_message_at__lt=now - QUIET)
     jobs = Job.objects.failed().annotate(of_session=KeyTextTransform(1, "arguments"))
     given_up = jobs.filter(
-        namespace_id=OuterRef("namespace_id"), kind=queue.EXTRACT.name, of_session=OuterRef("name"),
-        finished_at__gt=now - PAUSE,
-    )  # fmt: skip
-    sessions = Session.objects.across_namespaces().filter(of_namespace, enough, message_count__gt=F("extracted_turn"))
+        namespace_id=OuterRef("namespace_id"), kind=kind.name, of_session=OuterRef("name"), finished_at__gt=now - PAUSE
+    )
+    sessions = Session.objects.across_namespaces().filter(of_namespace, enough, message_count__gt=F(read_to))
     waiting = sessions.exclude(name__startswith=SESSION_PREFIX).exclude(Exists(given_up)).order_by("-last_message_at")
     asked = list(waiting.values_list("namespace_id", "name")[:AT_ONCE])
     for namespace_id, session in asked:
         with transaction.atomic():
-            queue.enqueue(queue.EXTRACT, namespace_id, session)
+            queue.enqueue(kind, namespace_id, session)
     return len(asked)
 
 

@@ -90,7 +90,7 @@ def store_facts(
                 )
                 for source in fact.sources
             ]
-    _insert(scope, session, [memory for _, memory in new], _vectors(embedded, [place for place, _ in new]))
+    insert_derived(scope, session, [memory for _, memory in new], _vectors(embedded, [place for place, _ in new]))
     MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
     return [memory.pk for _, memory in new], merged
 
@@ -184,8 +184,11 @@ def _vectors(embedded: Embedded | None, places: Sequence[int]) -> Embedded | Non
     return embedded.only(places) if embedded is not None else None
 
 
-def _insert(scope: Scope, session: str, memories: Sequence[Memory], embedded: Embedded | None) -> None:
-    """Writes the facts with their postings, vectors and counts, below the turns of their session."""
+def insert_derived(scope: Scope, session: str, memories: Sequence[Memory], embedded: Embedded | None) -> None:
+    """Writes what was read in turns with its postings, vectors and counts, below the turns of its session.
+
+    Inside the transaction that locks the session.
+    """
     if not memories:
         return
     rows = Memory.objects.in_scope(scope).in_session(session)

@@ -35,6 +35,7 @@ from memory.services.jobs import runner
 from memory.stores import model_calls
 from memory.text.passages import passages
 from memory.text.question_frames import take_out
+from memory.text.requests import REQUESTS
 from memory.text.utterances import live_text
 from memory.text.vectors import halfvec_literal
 
@@ -92,6 +93,17 @@ class ActiveModel:
         vectors, frames = self.embed(texts), self.provider.frames()
         return vectors if frames is None else take_out(frames, vectors)
 
+    def embed_requests(self) -> np.ndarray:
+        """Vectors of requests of all kinds, float32 [requests, dimensions], made once a process; none for a model of
+        which it was not measured what they say. Raises EmbeddingUnavailable."""
+        known = _requests.get(self.id)
+        if known is not None:
+            return known
+        asked = REQUESTS if self.is_minilm else ()
+        return _requests.put(
+            self.id, self.embed_questions(asked) if asked else np.zeros((0, self.dimensions), np.float32)
+        )
+
     def start_embedding(self, text: str) -> Future[np.ndarray] | np.ndarray:
         """The vector of one question, float32 [dimensions]: in the making beside what the caller does meanwhile, or
         made within the last QUESTION_SECONDS."""
@@ -116,6 +128,8 @@ def _beside() -> ThreadPoolExecutor:
 
 # By model, whose they are, so that nobody can tell by the time it takes what others asked, and digest: no text is kept.
 _questions: Cache[tuple[int, reach.Reach, bytes], np.ndarray] = for_seconds(QUESTION_SECONDS, most=QUESTIONS_KEPT)
+# By model: of one process there is one in use, and for a moment a former one.
+_requests: Cache[int, np.ndarray] = for_seconds(QUESTION_SECONDS * 144, most=4)
 # It has one key.
 _active: Cache[None, ActiveModel] = for_seconds(KNOWN_SECONDS)
 

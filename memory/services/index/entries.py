@@ -247,7 +247,9 @@ def remove_session(scope: Scope, *, session: str, now: datetime) -> int:
     removed = _remove(_REMOVE_SESSION, scope, memories, now=now, session=session)
     # Its turns begin at 1 again.
     EntityWatermark.objects.in_scope(scope).filter(session=session).delete()
-    Session.objects.in_scope(scope).filter(name=session).update(settled_turn=0, extracted_turn=0, skipped_turn=None)
+    Session.objects.in_scope(scope).filter(name=session).update(
+        settled_turn=0, extracted_turn=0, preference_turn=0, skipped_turn=None
+    )
     return removed
 
 

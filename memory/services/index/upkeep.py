@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.db import connection
 
 from memory.enums import EmbeddingState
 from memory.models.locks import Lock, try_lock
-from memory.services.index import common_terms, ivf_lists
+from memory.services.index import common_terms, hnsw_indexes, ivf_lists
 from memory.services.index.ivf_lists import Place
+from memory.services.index.sizes import list_large
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +35,18 @@ def keep_up(*, now: datetime, seconds: float = float("inf")) -> UpkeepReport:
     with try_lock(Lock.IVF_LISTS) as first:
         if not first:
             return UpkeepReport()
-        for namespace_id, memories in large():
+        indexed = hnsw_indexes.list_ready()
+        for namespace_id, memories in list_large():
             counted += common_terms.count(namespace_id, memories=memories)
             for model_id in _models():
                 place = Place(namespace_id, model_id)
-                filed += ivf_lists.file(place, now=now, deadline=deadline)
+                # Marking a vector as filed would have its HNSW index take it in again.
+                if place not in indexed:
+                    filed += ivf_lists.file(place, now=now, deadline=deadline)
                 lists += ivf_lists.even_out(place, now=now, deadline=deadline)
             if time.monotonic() > deadline:
                 break
     return UpkeepReport(filed, lists, counted)
-
-
-def large() -> list[tuple[int, int]]:
-    """(namespace id, searchable memories) of the large namespaces."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT namespace_id, sum(memories)::bigint FROM memory_namespacestat
-            GROUP BY namespace_id HAVING sum(memories) > %s ORDER BY namespace_id
-            """,
-            [settings.MEMOS_LARGE_NAMESPACE_MEMORIES],
-        )
-        return cursor.fetchall()
 
 
 def _models() -> list[int]:

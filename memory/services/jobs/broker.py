@@ -73,7 +73,7 @@ class FairBroker(ORM):
         """The next message as (id, payload); none when another cluster was faster, None after a pause without any."""
         self.get_connection()
         started = time.monotonic()
-        self._new_turns.look(now=timezone.now())
+        self.follow_turns()
         message = self._look()
         if message is None:
             # However many wait for a later attempt, looking over them takes a small part of the time.
@@ -86,6 +86,10 @@ class FairBroker(ORM):
         if message.lane is Lane.BULK:
             self._bulk.add(message.id)
         return [(message.id, message.payload)]
+
+    def follow_turns(self) -> None:
+        """Queues what follows new turns, when it is time to look for some."""
+        self._new_turns.look(now=timezone.now())
 
     def queue_size(self) -> int:
         """How many messages of any lane are due."""

@@ -49,14 +49,19 @@ RENEW_SUMMARY = Kind("renew_summary")
 BACK_UP = Kind("back_up", of_namespace=False, priority=JobPriority.BULK)
 EXTRACT = Kind("extract_facts")
 FOLLOW_SOURCES = Kind("follow_sources")
+READ_PREFERENCES = Kind("read_preferences")
 CHANGE_MEMORIES = Kind("change_memories")
 IMPORT = Kind("import_memories")
 READ_FILE = Kind("read_document_file")
 CHANGE_MEMORIES = Kind("change_memories", priority=JobPriority.BULK)
 IMPORT = Kind("import_memories", priority=JobPriority.BULK)
 BUILD_ACTIVATION = Kind("build_activation")
+EXPORT_TRAINING = Kind("export_training")
+TRAIN_ADAPTER = Kind("train_adapter")
+DUMP_CUBE = Kind("dump_cube")
+LOAD_CUBE = Kind("load_cube")
 # Their second argument is the name of a session.
-OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, FOLLOW_SOURCES)
+OF_SESSION = (CONDENSE, RENEW_SUMMARY, EXTRACT, READ_PREFERENCES, FOLLOW_SOURCES)
 
 # Who asks while the job runs marks its row. The mark waits for the asker's transaction, and so does the end of the job:
 # what was asked for is either seen by the run or leads to another.

@@ -6,14 +6,19 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
+from memory.enums import MemoryKind
 from memory.models import AuditLog, Condensation, DocumentFile, Erasure, EvaluationRun, Job, Memory, MemoryLink
 
 LISTED = 20
+# Jobs that read something in a session's turns, and the kind of memory that it is.
+_READ_IN_TURNS = {"extract_facts": MemoryKind.FACT, "read_preferences": MemoryKind.PREFERENCE}
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
     """A row. `kind`: condensation, evaluation, erasure, link, fact, file; `what` says which, `session` where."""
+
+    """A row. `kind`: condensation, evaluation, erasure, link, fact, preference; `what` says which, `session` where."""
 
     kind: str
     id: str
@@ -43,13 +48,13 @@ def results(job: Job) -> list[JobResult]:
             JobResult("condensation", str(row.pk), f"#{row.number}", row.created_at, row.session)
             for row in made.defer("condensed_text").order_by("number")[:LISTED]
         ]
-    if job.kind == "extract_facts":
+    if kind := _READ_IN_TURNS.get(job.kind):
         facts = Memory.objects.filter(namespace_id=job.namespace_id, created_at__gte=job.started_at)
-        facts = facts.in_session(own[0]).facts()
+        facts = facts.in_session(own[0]).of_kind(kind)
         if job.finished_at is not None:
             facts = facts.filter(created_at__lte=job.finished_at)
         return [
-            JobResult("fact", str(pk), str(-turn), at, own[0])
+            JobResult(kind.value, str(pk), str(-turn), at, own[0])
             for pk, turn, at in facts.order_by("-turn").values_list("pk", "turn", "created_at")[:LISTED]
         ]
     identity = _uuid(own[0])

@@ -16,6 +16,7 @@ from memory import audit
 from memory.enums import AccessScope, AuditEvent, MemoryState, Review
 from memory.errors import Forbidden, InvalidInput, NotFound
 from memory.governance.importance import SUSPECTED_SHARE
+from memory.kinds import PREFERENCE_KEY
 from memory.models import Memory, Namespace, RetiredStatement
 from memory.models.memory import content_hash
 from memory.services.facts.sources import ask_to_follow
@@ -164,8 +165,9 @@ def rewrite(
     def apply(memory: Memory) -> MemoryChange | None:
         new = {name: value for name, value in wanted.items() if value is not None}
         if memory.turn < 0 and "metadata" in new:
-            # A chunk goes on knowing its document and place, a fact its holder and value.
-            kept = {key: memory.metadata[key] for key in (METADATA_KEY, FACT_KEY) if key in memory.metadata}
+            # A chunk goes on knowing its document and place, a fact its holder and value, a preference its object.
+            own = (METADATA_KEY, FACT_KEY, PREFERENCE_KEY)
+            kept = {key: memory.metadata[key] for key in own if key in memory.metadata}
             new["metadata"] = {**new["metadata"], **kept}
         if memory.review == Review.SUSPECTED and not suspected and ("text" in new or new.get("review") == ""):
             # What was taken off for the suspicion is given back with it.

@@ -1,4 +1,5 @@
-"""Has facts follow the turns that they rest on: what these no longer say leaves search with them, and comes back.
+"""Has facts and preferences follow the turns that they rest on: what these no longer say leaves search with them, and
+comes back.
 
 A fact holds while one turn that says all of it holds, or all those that say it together do. When they do not, what
 superseded a turn, or a statement of it, supersedes the fact; else the fact is archived. Either is taken back when the
@@ -14,11 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from memory.enums import AuditEvent, LinkKind, MemoryState, Review
 from memory.errors import Conflict, NotFound
+from memory.kinds import PREFERENCE_KEY
 from memory.models import AuditLog, Memory, MemoryLink, MemoryVersion, RetiredStatement
 from memory.models.locks import Lock, lock_in_transaction
+from memory.models.memory import spans_of
 from memory.services.facts.store import ACTOR, ALONE, METADATA_KEY, turn_of
 from memory.services.index.membership import bring_back, take_out
 from memory.services.memories import retire, usage
@@ -26,6 +30,7 @@ from memory.services.memories.change import AS_IT_COMES, MemoryChange, lock_memo
 from memory.services.memories.give_back import by_machine
 from memory.services.memories.supersede import end_memory, validity
 from memory.text.facts import is_still_told
+from memory.text.preferences import read_preferences
 from memory.types import Scope, system_access
 
 log = logging.getLogger("memos.facts")
@@ -44,12 +49,16 @@ class _Sources:
 
 def follow_sources(scope: Scope, *, session: str, now: datetime) -> int:
     """Brings the facts of the session in step with their turns; returns how many that changed. Idempotent."""
-    facts = list(Memory.objects.in_scope(scope).in_session(session).facts().order_by("pk"))
+    own = Memory.objects.in_scope(scope).in_session(session)
+    # What a person prefers may rest on turns of several sessions.
+    resting = MemoryLink.objects.in_scope(scope).filter(kind=LinkKind.DERIVED_FROM, other_id__in=own.values("pk"))
+    rows = Memory.objects.in_scope(scope).derived()
+    facts = list(rows.filter(Q(session=session) | Q(pk__in=resting.values("memory_id"))).order_by("pk"))
     links: dict[uuid.UUID, list[MemoryLink]] = {}
-    rows = MemoryLink.objects.in_scope(scope).filter(
+    to_turns = MemoryLink.objects.in_scope(scope).filter(
         kind=LinkKind.DERIVED_FROM, memory_id__in=[one.pk for one in facts]
     )
-    for link in rows:
+    for link in to_turns:
         links.setdefault(link.memory_id, []).append(link)
     sources = _read_sources(scope, {link.other_id for own in links.values() for link in own})
     return sum(_follow(scope, fact, links[fact.pk], sources, now=now) for fact in facts if fact.pk in links)
@@ -103,11 +112,26 @@ def _says(fact: Memory, links: Sequence[MemoryLink], sources: _Sources) -> bool:
     )
     if not changed:
         return True
+    if fact.is_preference:
+        return any(_still_prefers(fact, row) for row in held)
     said = fact.metadata.get(METADATA_KEY)
     if not isinstance(said, dict):
         return False
     turns = [turn_of(row) for row in held]
     return is_still_told(str(said.get("holder", "")), str(said.get("value", "")), fact.text, turns)
+
+
+def _still_prefers(preference: Memory, turn: Memory) -> bool:
+    """Whether what is left of the turn states the preference."""
+    said = preference.metadata.get(PREFERENCE_KEY)
+    if not isinstance(said, dict):
+        return False
+    if said.get("by") == "model":
+        holder = turn.speaker or turn.role
+        return is_still_told(holder, str(said.get("object", "")), preference.text, [turn_of(turn)])
+    own = ({str(term) for term in said.get("key") or ()}, bool(said.get("wanted")))
+    stated = read_preferences(turn.text, spans_of(turn.retired_spans))
+    return any((set(one.key), one.wanted) == own for one in stated)
 
 
 def _successor(scope: Scope, turn_ids: Sequence[uuid.UUID], sources: _Sources) -> uuid.UUID | None:

@@ -243,17 +243,23 @@ def _explain_judgements(
 
 
 def list_sources(memories: Sequence[Memory]) -> dict[uuid.UUID, list[uuid.UUID]]:
-    """The turns that those of the memories rest on that are facts."""
-    facts = [memory for memory in memories if _kind(memory) == MemoryKind.FACT]
+    """The turns that those of the memories rest on that are facts or preferences."""
+    facts = [memory for memory in memories if _kind(memory) in (MemoryKind.FACT, MemoryKind.PREFERENCE)]
     return sources_of({memory.namespace_id for memory in facts}, [memory.pk for memory in facts])
 
 
 def _kind(memory: Memory) -> MemoryKind:
-    return kind_of(role=memory.role, session=memory.session, turn=memory.turn, importance=memory.importance)
+    return kind_of(
+        role=memory.role,
+        session=memory.session,
+        turn=memory.turn,
+        importance=memory.importance,
+        is_preference=memory.is_preference,
+    )
 
 
 def to_dict(memory: Memory, sources: Mapping[uuid.UUID, Sequence[uuid.UUID]]) -> dict[str, Any]:
-    """A memory as clients see it. `sources`: the turns that facts rest on, by fact."""
+    """A memory as clients see it. `sources`: the turns that facts and preferences rest on, by these."""
     return {
         **state_of(memory),
         "kind": _kind(memory).value,

@@ -12,7 +12,7 @@ from memory.errors import RedisAway
 from memory.governance.policy import Policy
 from memory.models import Namespace
 from memory.retrieval.size import is_large
-from memory.services.index.upkeep import large
+from memory.services.index.sizes import list_large
 from memory.services.retention import due, forecast
 from memory.services.retention.due import DueCounts
 from memory.services.retention.forecast import SOON, Grid
@@ -84,7 +84,7 @@ def forget(scope: Scope) -> None:
 def count_large(*, actor: str, now: datetime, seconds: float) -> int:
     """Counts and keeps the figures of the large namespaces, for about `seconds`; returns of how many."""
     deadline = time.monotonic() + seconds
-    names = dict(Namespace.objects.filter(pk__in=[one for one, _ in large()]).values_list("pk", "name"))
+    names = dict(Namespace.objects.filter(pk__in=[one for one, _ in list_large()]).values_list("pk", "name"))
     counted = 0
     for namespace_id, name in sorted(names.items()):
         if time.monotonic() > deadline:

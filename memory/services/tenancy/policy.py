@@ -21,6 +21,7 @@ from memory.models import Namespace, NamespacePolicy
 from memory.models.locks import Lock, lock_in_transaction
 from memory.policy_values import BY_KEY, KNOBS, Value
 from memory.providers.chat.registry import choice_problem
+from memory.services.tenancy import index_choice
 from memory.services.tenancy.notes import clean_note
 from memory.text.translatable import Sentence
 from memory.text.translatable import gettext_noop as _
@@ -140,6 +141,9 @@ def put_policy(
             )
         if overrides == before.overrides:
             return before
+        chosen = overrides.get(index_choice.KEY)
+        if chosen == index_choice.HNSW != before.overrides.get(index_choice.KEY):
+            index_choice.check_hnsw(scope)
         row = NamespacePolicy.objects.create(
             namespace_id=scope.namespace_id,
             version=before.version + 1,

@@ -77,6 +77,10 @@ def _facts(row: AuditRow) -> dict[str, Any]:
     return {"memory_ids": ids, "session_id": row.session or None, "kind": "fact"}
 
 
+def _preferences(row: AuditRow) -> dict[str, Any]:
+    return {**_facts(row), "kind": "preference"}
+
+
 def _supersession(row: AuditRow) -> dict[str, Any]:
     after = row.details.get("after", {})
     by = row.details.get("by") or after.get("superseded_by")
@@ -130,6 +134,7 @@ def _budget(row: AuditRow) -> dict[str, Any]:
 _KINDS: dict[str, _Kind] = {
     AuditEvent.INGEST: _Kind(EventType.MEMORY_ADDED, _addition),
     AuditEvent.FACTS_EXTRACT: _Kind(EventType.MEMORY_ADDED, _facts),
+    AuditEvent.PREFERENCES_READ: _Kind(EventType.MEMORY_ADDED, _preferences),
     AuditEvent.MEMORY_EDIT: _Kind(EventType.MEMORY_CHANGED, _one),
     AuditEvent.MEMORY_PIN: _Kind(EventType.MEMORY_CHANGED, _one),
     AuditEvent.MEMORY_UNPIN: _Kind(EventType.MEMORY_CHANGED, _one),
@@ -167,7 +172,7 @@ def event_of(row: AuditRow) -> Event | None:
 
 
 def _is_empty(row: AuditRow) -> bool:
-    """Reading turns may bring no fact, and an erasure may fail."""
-    if row.event_type == AuditEvent.FACTS_EXTRACT:
+    """Reading turns may bring no fact and no preference, and an erasure may fail."""
+    if row.event_type in (AuditEvent.FACTS_EXTRACT, AuditEvent.PREFERENCES_READ):
         return not row.details.get("memory_ids")
     return row.event_type == AuditEvent.ERASURE_FINISH and row.details.get("status") != ErasureStatus.FINISHED

@@ -211,6 +211,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/adapters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Adapters, the newest first
+         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         */
+        get: operations["list_adapters"];
+        put?: never;
+        /**
+         * Train, in the background, an adapter on a data set; it may be activated when it passes its evaluation
+         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         */
+        post: operations["train_adapter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/adapters/{adapter_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How an adapter stands, and what it was measured by
+         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         */
+        get: operations["get_adapter"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/adapters/{adapter_id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put an adapter to use: checked, and loaded into the servers of the settings
+         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         */
+        post: operations["activate_adapter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/adapters/{adapter_id}/retire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take an adapter out of use, and unload it
+         * @description LoRA adapters that were trained on memories: listed, put to use, taken out of use.
+         */
+        post: operations["retire_adapter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/answer": {
         parameters: {
             query?: never;
@@ -349,6 +433,334 @@ export interface paths {
          * @description Answers what is said in a session from the memories, and remembers both.
          */
         post: operations["chat_stream"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The cubes that the key reaches, and those shared with whose key it is; newest first
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        get: operations["list_cubes"];
+        put?: never;
+        /**
+         * Make a new namespace, and a cube of it
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        post: operations["create_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One cube: what it holds, and what governs it
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        get: operations["get_cube"];
+        put?: never;
+        post?: never;
+        /**
+         * End a cube and its shares; the namespace and its memories stay
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        delete: operations["unregister_cube"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a cube's name, owner, kinds of memory or policy
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        patch: operations["configure_cube"];
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/activation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The caches of a cube's prefix, and what they were worth
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        get: operations["list_activation"];
+        put?: never;
+        /**
+         * Have a cube's prefix computed, in the background, and again whenever it changes
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        post: operations["build_activation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/activation/{cache_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One cache
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        get: operations["get_activation"];
+        put?: never;
+        post?: never;
+        /**
+         * Take a cache away, with its file; it is not built again
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        delete: operations["drop_activation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/activation/{cache_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A cache's file; it holds what its memories say, as tokens
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        get: operations["download_activation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/activation/{cache_id}/use": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load a cache into a slot of its server now; answers do that by themselves
+         * @description What a language model has computed of a cube's prefix, kept in files.
+         */
+        post: operations["use_activation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/dump": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write a cube into a file, in the background
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        post: operations["dump_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * With whom a cube is shared
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        get: operations["list_shares"];
+        put?: never;
+        /**
+         * Share a cube with a user, or change what it is shared for
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        post: operations["share_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/{cube_id}/shares/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a share, at once
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        delete: operations["revoke_share"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dumps and loads, the newest first
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        get: operations["list_cube_files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a dump or load is, and what came of it
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        get: operations["get_cube_file"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a dump's file, and what is listed of it
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        delete: operations["delete_cube_file"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/files/{file_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a dump or load; what a load has stored stays
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        post: operations["cancel_cube_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/files/{file_id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The file of a dump that is done
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        get: operations["download_cube_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load a cube's file, in the background; what is there already does not come again
+         * @description Cubes as files: a dump is written and a file loaded by a job each.
+         */
+        post: operations["load_cube"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cubes/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a cube of a namespace that is there, with all its memories
+         * @description A namespace's memories as a thing that has a name and an owner, and is shared.
+         */
+        post: operations["register_cube"];
         delete?: never;
         options?: never;
         head?: never;
@@ -495,6 +907,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/document-files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files that were given as documents, the newest first
+         * @description Files that documents are read from: how far each is, and what came of it.
+         */
+        get: operations["list_document_files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/document-files/{file_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a file is, and what came of it
+         * @description Files that documents are read from: how far each is, and what came of it.
+         */
+        get: operations["get_document_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/documents": {
         parameters: {
             query?: never;
@@ -509,7 +961,7 @@ export interface paths {
         get: operations["list_documents"];
         put?: never;
         /**
-         * Remember a document, or its new version
+         * Remember a document, or its new version: a text at once, a file in the background
          * @description Long texts, kept as chunks that are memories.
          */
         post: operations["put_document"];
@@ -538,6 +990,26 @@ export interface paths {
          * @description Long texts, kept as chunks that are memories.
          */
         delete: operations["delete_document"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/documents/{document_id}/reparse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the original of a document anew, in the background
+         * @description Long texts, kept as chunks that are memories.
+         */
+        post: operations["reparse_document"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -803,6 +1275,74 @@ export interface paths {
          * @description Additions of memories, as mem0's hosted API has them: its events. They are over when they are answered.
          */
         get: operations["mem0_list_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/exports/training": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Training data sets, the newest first
+         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         */
+        get: operations["list_training_exports"];
+        put?: never;
+        /**
+         * Make, in the background, a data set to train a model on
+         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         */
+        post: operations["start_training_export"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/exports/training/{dataset_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a training data set is, and what it holds
+         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         */
+        get: operations["get_training_export"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the files of a training data set, or end one that is not made yet
+         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         */
+        delete: operations["delete_training_export"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/exports/training/{dataset_id}/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A file of a training data set, in TRL's formats, or its manifest
+         * @description Data sets to train models on, made of a namespace's memories, where its policy consents.
+         */
+        get: operations["read_training_file"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1835,6 +2375,98 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The users of the namespaces that the key reaches, newest first
+         * @description The people whose memories are kept.
+         */
+        get: operations["list_users"];
+        put?: never;
+        /**
+         * Make a user, who belongs to a namespace
+         * @description The people whose memories are kept.
+         */
+        post: operations["create_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One user
+         * @description The people whose memories are kept.
+         */
+        get: operations["get_user"];
+        put?: never;
+        post?: never;
+        /**
+         * Forget a user for good, with its memories; the answer is the receipt
+         * @description The people whose memories are kept.
+         */
+        delete: operations["erase_user"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a user's names, preferences, metadata or namespaces
+         * @description The people whose memories are kept.
+         */
+        patch: operations["change_user"];
+        trace?: never;
+    };
+    "/v1/users/{user_id}/erasure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The receipt of a user who was erased, and how far that is
+         * @description The people whose memories are kept.
+         */
+        get: operations["get_user_erasure"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is kept of a user's likes, dislikes, constraints and habits, each with the memories that say it
+         * @description The people whose memories are kept.
+         */
+        get: operations["get_user_profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks": {
         parameters: {
             query?: never;
@@ -2131,6 +2763,258 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ActivationBuildAnswer: {
+            /**
+             * Format: uuid
+             * @description GET /v1/ops/jobs/{job_id} says how far it is, and what went wrong
+             */
+            job_id: string;
+            engine: components["schemas"]["EngineEnum"];
+            form: components["schemas"]["FormEnum"];
+            model: string;
+            /** @description That of the packs whose prefix it will hold */
+            prefix_sha256: string;
+            /** @description As MEMOS_TOKENIZER counts them */
+            prefix_tokens: number;
+            /** @description The memories that it will hold */
+            memory_ids: string[];
+        };
+        /** @description What of the cube's prefix is to be computed, and by what. */
+        ActivationBuildRequest: {
+            /**
+             * @description `llamacpp` makes answers faster by itself; a file of `transformers` is for programs of your own
+             *
+             *     * `llamacpp` - a slot of llama.cpp's server
+             *     * `transformers` - transformers, in the worker
+             * @default llamacpp
+             */
+            engine?: components["schemas"]["EngineEnum"];
+            /**
+             * @description Which prompts it is for: those of /v1/answer and /v1/chat, or those of /v1/chat/completions
+             *
+             *     * `answer` - what /v1/answer and /v1/chat send
+             *     * `completion` - what /v1/chat/completions sends
+             * @default answer
+             */
+            form?: components["schemas"]["FormEnum"];
+            /** @description `llamacpp/NAME`; left out, the model that answers */
+            model?: string;
+        };
+        ActivationCache: {
+            /** Format: uuid */
+            id: string;
+            engine: components["schemas"]["EngineEnum"];
+            model: string;
+            form: components["schemas"]["FormEnum"];
+            /** @description That of the packs whose prefix it holds */
+            prefix_sha256: string;
+            state: components["schemas"]["ActivationCacheStateEnum"];
+            /**
+             * @description Why it is stale; its file goes within a minute
+             *
+             *     * `memory` - a memory that it holds was changed, superseded or deleted
+             *     * `erased` - a memory that it holds was erased
+             *     * `prefix` - the namespace's prefix is another
+             *     * `asked` - somebody dropped it, or turned activation memory off
+             *     * `budget` - others were used since, and the folder was full
+             *     * `lost` - its file is missing or another
+             *     * `interrupted` - its build broke off
+             */
+            reason: components["schemas"]["ActivationCacheReasonEnum"] | components["schemas"]["NullEnum"];
+            /** @description By model, prefix and id */
+            file: string;
+            /**
+             * Format: uuid
+             * @description Of the folder that has the file
+             */
+            folder_id: string;
+            /** @description 0 until it is ready */
+            bytes: number;
+            /** @description Of the prompt, as its model counts them; 0 until it is ready */
+            tokens: number;
+            /** @description Milliseconds that the model took to compute it */
+            build_ms: number | null;
+            /** @description How often it was loaded from its file */
+            uses: number;
+            /** @description The memories that it holds; it goes with any of them */
+            memory_ids: string[];
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            written_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was loaded last, or found in its slot
+             */
+            used_at: string | null;
+        };
+        /**
+         * @description * `memory` - a memory that it holds was changed, superseded or deleted
+         *     * `erased` - a memory that it holds was erased
+         *     * `prefix` - the namespace's prefix is another
+         *     * `asked` - somebody dropped it, or turned activation memory off
+         *     * `budget` - others were used since, and the folder was full
+         *     * `lost` - its file is missing or another
+         *     * `interrupted` - its build broke off
+         * @enum {string}
+         */
+        ActivationCacheReasonEnum: "memory" | "erased" | "prefix" | "asked" | "budget" | "lost" | "interrupted";
+        /**
+         * @description * `building` - Building
+         *     * `ready` - Ready
+         *     * `stale` - Stale
+         * @enum {string}
+         */
+        ActivationCacheStateEnum: "building" | "ready" | "stale";
+        /** @description What the caches were worth, by the ledger of calls of llama.cpp that answered. */
+        ActivationFigures: {
+            /** @description Of the last so many days */
+            days: number;
+            /** @description Calls that were given a cache */
+            calls: number;
+            /** @description Of them, those for which the model computed nothing of it again */
+            hits: number;
+            /**
+             * Format: double
+             * @description Null without calls
+             */
+            hit_rate: number | null;
+            /** @description Tokens that hits did not compute */
+            cached_tokens: number;
+            ttft_ms: components["schemas"]["FirstToken"];
+        };
+        ActivationList: {
+            /** @description The newest first */
+            caches: components["schemas"]["ActivationCache"][];
+            figures: components["schemas"]["ActivationFigures"];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        ActivationLoad: {
+            /** Format: uuid */
+            id: string;
+            /** @description The slot that has it now, as requests to llama.cpp name it */
+            id_slot: number;
+            tokens: number;
+            /** @description Milliseconds that loading took */
+            load_ms: number;
+        };
+        Adapter: {
+            /**
+             * Format: uuid
+             * @description Also the `request_id` of its audit events
+             */
+            id: string;
+            namespace: string;
+            name: string;
+            /** @description What servers of models call it: the `model` of a request to them */
+            model: string;
+            /**
+             * @description At most 3 of a namespace are `training`
+             *
+             *     * `training` - Training
+             *     * `candidate` - Candidate
+             *     * `active` - Active
+             *     * `refused` - Refused
+             *     * `stale` - Stale
+             *     * `retired` - Retired
+             */
+            state: components["schemas"]["AdapterStateEnum"];
+            /** @description Why it is refused, stale or not rebuilt */
+            problem: string | null;
+            /** Format: uuid */
+            dataset_id: string;
+            options: {
+                [key: string]: unknown;
+            };
+            /** @description Folder or file that it was trained on */
+            base_model: string;
+            /** @description Of the base model's weights */
+            base_sha256: string;
+            /** @description Empty: they are not there (any more) */
+            files: {
+                [key: string]: components["schemas"]["AdapterFile"];
+            };
+            /** @description `recall`, `paraphrases`, `refusals` (0 to 1), `loss_facts`, `loss_general` (before and after, in nats a token), `preferred`, seconds, bytes */
+            metrics: {
+                [key: string]: unknown;
+            };
+            /** @description Why the evaluation did not let it pass */
+            refusals: string[];
+            /** @description Servers that have it loaded */
+            served_by: string[];
+            /** @description As of its data set */
+            stale: {
+                [key: string]: number;
+            };
+            /** @description Another is to be made in its place */
+            rebuild: boolean;
+            /** @description That took away what it had learnt */
+            erasures: string[];
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            trained_at: string | null;
+            /** Format: date-time */
+            activated_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        AdapterFile: {
+            sha256: string;
+            bytes: number;
+        };
+        AdapterList: {
+            /** @description The newest first */
+            adapters: components["schemas"]["Adapter"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        AdapterRetireRequest: {
+            /**
+             * @description It cannot be activated again afterwards
+             * @default false
+             */
+            delete_files?: boolean;
+        };
+        /**
+         * @description * `training` - Training
+         *     * `candidate` - Candidate
+         *     * `active` - Active
+         *     * `refused` - Refused
+         *     * `stale` - Stale
+         *     * `retired` - Retired
+         * @enum {string}
+         */
+        AdapterStateEnum: "training" | "candidate" | "active" | "refused" | "stale" | "retired";
+        AdapterTrainingRequest: {
+            namespace: string;
+            /** @description Small letters, digits and hyphens */
+            name: string;
+            /**
+             * Format: uuid
+             * @description A training export that is `done`
+             */
+            dataset_id: string;
+            /** @default 8 */
+            rank?: number;
+            /**
+             * @description At most; fewer when it is learnt
+             * @default 12
+             */
+            epochs?: number;
+            /**
+             * Format: double
+             * @default 0.0015
+             */
+            learning_rate?: number;
+            /** @default 8 */
+            batch?: number;
+            /** @default 0 */
+            seed?: number;
+        };
         /** @description The addition of one memory. */
         AddEvent: {
             /**
@@ -2394,10 +3278,13 @@ export interface components {
          *     * `CONTEXT_PACK` - Context Pack
          *     * `CONDENSATION` - Condensation
          *     * `FACTS_EXTRACT` - Facts Extract
+         *     * `PREFERENCES_READ` - Preferences Read
          *     * `SESSION_RESET` - Session Reset
          *     * `DEV_SEED` - Dev Seed
          *     * `DOCUMENT_INGEST` - Document Ingest
          *     * `DOCUMENT_DELETE` - Document Delete
+         *     * `DOCUMENT_FILE_START` - Document File Start
+         *     * `DOCUMENT_FILE_FINISH` - Document File Finish
          *     * `MEMORY_ARCHIVE` - Memory Archive
          *     * `MEMORY_RESTORE` - Memory Restore
          *     * `MEMORY_EDIT` - Memory Edit
@@ -2418,8 +3305,24 @@ export interface components {
          *     * `ENTITY_MERGE` - Entity Merge
          *     * `ENTITY_SPLIT` - Entity Split
          *     * `ENTITY_REBUILD` - Entity Rebuild
+         *     * `ACTIVATION_BUILD` - Activation Build
+         *     * `ACTIVATION_DROP` - Activation Drop
+         *     * `ACTIVATION_EXPORT` - Activation Export
          *     * `IMPORT_START` - Import Start
          *     * `IMPORT_FINISH` - Import Finish
+         *     * `TRAINING_EXPORT` - Training Export
+         *     * `TRAINING_READ` - Training Read
+         *     * `TRAINING_DROP` - Training Drop
+         *     * `ADAPTER_TRAIN` - Adapter Train
+         *     * `ADAPTER_JUDGE` - Adapter Judge
+         *     * `ADAPTER_ACTIVATE` - Adapter Activate
+         *     * `ADAPTER_RETIRE` - Adapter Retire
+         *     * `ADAPTER_STALE` - Adapter Stale
+         *     * `CUBE_DUMP` - Cube Dump
+         *     * `CUBE_DOWNLOAD` - Cube Download
+         *     * `CUBE_LOAD` - Cube Load
+         *     * `CUBE_LOAD_FINISH` - Cube Load Finish
+         *     * `CUBE_EVENT` - Cube Event
          *     * `EVALUATION_START` - Evaluation Start
          *     * `EVALUATION_FINISH` - Evaluation Finish
          *     * `ERASURE_REQUEST` - Erasure Request
@@ -2451,9 +3354,18 @@ export interface components {
          *     * `WEBHOOK_CHANGE` - Webhook Change
          *     * `WEBHOOK_DELETE` - Webhook Delete
          *     * `WEBHOOK_DISABLE` - Webhook Disable
+         *     * `USER_CREATE` - User Create
+         *     * `USER_CHANGE` - User Change
+         *     * `USER_ERASE` - User Erase
+         *     * `CUBE_CREATE` - Cube Create
+         *     * `CUBE_CHANGE` - Cube Change
+         *     * `CUBE_UNREGISTER` - Cube Unregister
+         *     * `CUBE_SHARE` - Cube Share
+         *     * `CUBE_REVOKE` - Cube Revoke
+         *     * `KEY_OWNER` - Key Owner
          * @enum {string}
          */
-        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "IMPORT_START" | "IMPORT_FINISH" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE";
+        AuditEventEnum: "INGEST" | "QUERY" | "CONTEXT_PACK" | "CONDENSATION" | "FACTS_EXTRACT" | "PREFERENCES_READ" | "SESSION_RESET" | "DEV_SEED" | "DOCUMENT_INGEST" | "DOCUMENT_DELETE" | "DOCUMENT_FILE_START" | "DOCUMENT_FILE_FINISH" | "MEMORY_ARCHIVE" | "MEMORY_RESTORE" | "MEMORY_EDIT" | "MEMORY_SUPERSEDE" | "MEMORY_REINSTATE" | "MEMORY_RETIRE" | "MEMORY_CONTRADICTION" | "MEMORY_PIN" | "MEMORY_UNPIN" | "MEMORY_FEEDBACK" | "KEY_ISSUE" | "KEY_REVOKE" | "REEMBED" | "MEMORY_JUDGE" | "MEMORY_REEMBED" | "MEMORY_VIEW" | "MEMORY_EXPORT" | "ENTITY_MERGE" | "ENTITY_SPLIT" | "ENTITY_REBUILD" | "ACTIVATION_BUILD" | "ACTIVATION_DROP" | "ACTIVATION_EXPORT" | "IMPORT_START" | "IMPORT_FINISH" | "TRAINING_EXPORT" | "TRAINING_READ" | "TRAINING_DROP" | "ADAPTER_TRAIN" | "ADAPTER_JUDGE" | "ADAPTER_ACTIVATE" | "ADAPTER_RETIRE" | "ADAPTER_STALE" | "CUBE_DUMP" | "CUBE_DOWNLOAD" | "CUBE_LOAD" | "CUBE_LOAD_FINISH" | "CUBE_EVENT" | "EVALUATION_START" | "EVALUATION_FINISH" | "ERASURE_REQUEST" | "ERASURE_FINISH" | "POLICY_CHANGE" | "POLICY_EXEMPTION" | "RETENTION_DELETE" | "INGEST_REJECT" | "QUARANTINE" | "QUARANTINE_RELEASE" | "QUARANTINE_DISCARD" | "SWEEP_PAUSE" | "SWEEP_RESUME" | "JOB_REPLAY" | "JOB_DISCARD" | "SESSION_VIEW" | "AUDIT_EXPORT" | "CONSOLE_PROBE" | "CONSOLE_READ" | "LOGIN_LOCK" | "LOGIN_END" | "SECOND_FACTOR_SET" | "SECOND_FACTOR_REMOVE" | "BACKUP" | "RESTORE" | "JOB_FAIL" | "BUDGET_REACH" | "WEBHOOK_CREATE" | "WEBHOOK_CHANGE" | "WEBHOOK_DELETE" | "WEBHOOK_DISABLE" | "USER_CREATE" | "USER_CHANGE" | "USER_ERASE" | "CUBE_CREATE" | "CUBE_CHANGE" | "CUBE_UNREGISTER" | "CUBE_SHARE" | "CUBE_REVOKE" | "KEY_OWNER";
         AuditKept: {
             /** @description Audit events about what was erased, which cannot be changed */
             events: number;
@@ -2613,6 +3525,8 @@ export interface components {
              */
             min_relevance?: number | null;
         };
+        /** @enum {unknown} */
+        BlankEnum: "";
         Breakpoint: {
             section: components["schemas"]["PackSectionEnum"];
             /** @description Code points of the text up to the section's end */
@@ -2815,6 +3729,8 @@ export interface components {
              * @description When it was said
              */
             occurred_at: string;
+            /** @description Of a document's chunk: its page and headings, as `page 3, Invoices > Totals` */
+            place: string;
             /** @description Whether it is to be read as a quotation: it may try to steer its reader, or a newer memory says it in the place of what is quoted before it */
             marked: boolean;
             /** @description Where `[n]` stands in `answer`, in characters; null where it is not written */
@@ -2990,6 +3906,446 @@ export interface components {
             text: string;
             manifest: components["schemas"]["Manifest"];
         };
+        Cube: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            description: string;
+            namespace: string;
+            owner: components["schemas"]["CubeOwner"] | null;
+            kinds: components["schemas"]["CubeKindEnum"][];
+            /**
+             * @description `own`: the key reaches its namespace; else what it is shared for
+             *
+             *     * `own` - own
+             *     * `read` - read
+             *     * `write` - write
+             */
+            level: components["schemas"]["CubeLevelEnum"];
+            /** @description Of its ETag */
+            revision: number;
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        CubeContents: {
+            /** @description Those that retrieval may return */
+            memories: number;
+            /** @description said, answered, episode, document, fact, preference; each counted up to 100,000 */
+            by_kind: {
+                [key: string]: number;
+            };
+            sessions: number;
+            documents: number;
+            entities: number;
+            /** @description Bytes of their texts, estimated from the newest 1,000 */
+            text_bytes: number;
+        };
+        /** @description A namespace's memories as a cube. */
+        CubeCreateRequest: {
+            namespace: string;
+            name: string;
+            /** @default  */
+            description?: string;
+            /**
+             * Format: uuid
+             * @description The user whose it is
+             */
+            owner_id?: string | null;
+            /**
+             * @description `textual` is always among them
+             * @default [
+             *       "textual"
+             *     ]
+             */
+            kinds?: components["schemas"]["CubeKindEnum"][];
+        };
+        CubeDetail: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            description: string;
+            namespace: string;
+            owner: components["schemas"]["CubeOwner"] | null;
+            kinds: components["schemas"]["CubeKindEnum"][];
+            /**
+             * @description `own`: the key reaches its namespace; else what it is shared for
+             *
+             *     * `own` - own
+             *     * `read` - read
+             *     * `write` - write
+             */
+            level: components["schemas"]["CubeLevelEnum"];
+            /** @description Of its ETag */
+            revision: number;
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            contents: components["schemas"]["CubeContents"];
+            /** @description Of the namespace's policy; null, as what follows, for a cube that is only shared */
+            policy_version: number | null;
+            /** @description What the namespace sets itself */
+            policy: {
+                gate?: {
+                    /** @description a turn below the worth threshold stays out of long-term memory. */
+                    strict?: boolean;
+                    /** @description worth from which a turn counts as more than small talk. In of 1. */
+                    worth_threshold?: number;
+                    /**
+                     * @description what happens to phone numbers, e-mail addresses, identity and card numbers.
+                     * @enum {string}
+                     */
+                    personal_data?: "off" | "redact" | "quarantine";
+                    /**
+                     * @description what happens to passwords, keys and tokens.
+                     * @enum {string}
+                     */
+                    secrets?: "redact" | "quarantine" | "reject";
+                    /**
+                     * @description what happens to text that gives orders to the agent that will read it.
+                     * @enum {string}
+                     */
+                    injection?: "quarantine" | "accept";
+                };
+                conflicts?: {
+                    /** @description what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede. */
+                    settle?: boolean;
+                };
+                retrieval?: {
+                    /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
+                    relevance_floor?: number;
+                };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
+                duplicates?: {
+                    /** @description a memory that repeats another one is folded into it. */
+                    collapse?: boolean;
+                };
+                decay?: {
+                    /** @description the sweep archives memories whose strength has fallen below the floor. */
+                    enabled?: boolean;
+                    /** @description strength below which a memory is archived. In of 1. */
+                    floor?: number;
+                    half_life_days?: {
+                        /** @description after so many days without use, half of the strength of what people said is left; 0: it never decays. In days. */
+                        said?: number;
+                        /** @description after so many days without use, half of the strength of what agents, systems and tools said is left; 0: it never decays. In days. */
+                        answered?: number;
+                        /** @description after so many days without use, half of the strength of talk that says little is left; 0: it never decays. In days. */
+                        episode?: number;
+                        /** @description after so many days without use, half of the strength of chunks of documents is left; 0: it never decays. In days. */
+                        document?: number;
+                        /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
+                        fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
+                    };
+                };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
+                /**
+                 * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
+                 * @enum {string}
+                 */
+                extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
+                /** @description age at which a memory expires, used or not; 0: never. In days. */
+                ttl_days?: number;
+                retention?: {
+                    /** @description age at which context packs are deleted; 0: never. In days. */
+                    packs_days?: number;
+                    /** @description age at which evaluations are deleted; 0: never. In days. */
+                    evaluation_days?: number;
+                    /** @description age at which quarantined text is deleted; 0: never. In days. */
+                    quarantine_days?: number;
+                };
+                /** @description nothing is archived, expired, deleted or rewritten. */
+                legal_hold?: boolean;
+                summary?: {
+                    /** @description new messages after which a query asks for a session's summary again. In messages. */
+                    messages?: number;
+                    /** @description the same for fewer new messages that hold so many tokens together. In tokens. */
+                    tokens?: number;
+                    /** @description silence after which a summary takes in the last few new messages; 0: never. In seconds. */
+                    idle_seconds?: number;
+                };
+                working_memory?: {
+                    /** @description how long a message stays in working memory. In hours. */
+                    hours?: number;
+                };
+                models?: {
+                    /** @description model that answers. */
+                    answer?: string;
+                    /** @description model that writes summaries. */
+                    summarise?: string;
+                    /** @description model that reads names and facts. */
+                    extract?: string;
+                    /** @description model that judges updates and suspected texts. */
+                    judge?: string;
+                };
+                quota?: {
+                    /** @description memories that the namespace may hold; 0: no limit. In memories. */
+                    memories?: number;
+                    /** @description memories that a day may add; 0: no limit. In memories. */
+                    writes_per_day?: number;
+                };
+                budget?: {
+                    /**
+                     * @description how long a budget of model calls lasts; it begins anew at midnight (UTC).
+                     * @enum {string}
+                     */
+                    period?: "day" | "month";
+                    /** @description cost of model calls from which answers warn; 0: never. In US dollars. */
+                    soft_usd?: number;
+                    /** @description cost beyond which no model is called; 0: no limit. In US dollars. */
+                    hard_usd?: number;
+                    /** @description the same as budget.soft_usd, in tokens: for models without a price. In tokens. */
+                    soft_tokens?: number;
+                    /** @description the same as budget.hard_usd, in tokens. In tokens. */
+                    hard_tokens?: number;
+                };
+            } | null;
+            /** @description By purpose; empty: the server's own. `policy` sets them */
+            models: {
+                [key: string]: string;
+            } | null;
+        };
+        /** @description What a dump holds beside memories, sessions, summaries, documents, entities and the policy. */
+        CubeDumpRequest: {
+            /**
+             * @description So that they need not be made anew
+             * @default false
+             */
+            vectors?: boolean;
+            /**
+             * @description What waits there; needs the scope admin
+             * @default false
+             */
+            quarantine?: boolean;
+            /**
+             * @description Audit events; needs the scope admin
+             * @default false
+             */
+            audit?: boolean;
+        };
+        CubeFile: {
+            /**
+             * Format: uuid
+             * @description Also the `request_id` of its audit events
+             */
+            id: string;
+            namespace: string;
+            kind: components["schemas"]["CubeFileKindEnum"];
+            /**
+             * @description As its job stands; one that failed can be replayed (POST /v1/ops/jobs)
+             *
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `done` - Done
+             *     * `cancelled` - Cancelled
+             *     * `failed` - Failed
+             *     * `discarded` - Discarded
+             */
+            state: components["schemas"]["CubeFileStateEnum"];
+            /** @description Of the file */
+            name: string;
+            /** @description Of the file; 0 until a dump is done */
+            bytes: number;
+            /** @description Of the file */
+            sha256: string;
+            dry_run: boolean;
+            /** @description As they were asked for */
+            options: {
+                [key: string]: unknown;
+            };
+            /** @description The file's own: schema, parts with lines, bytes and SHA-256, models, policy, dates */
+            manifest: {
+                [key: string]: unknown;
+            } | null;
+            signature: components["schemas"]["CubeSignatureEnum"] | components["schemas"]["NullEnum"];
+            /** @description Lines that were dealt with, or memories written */
+            done: number;
+            /** @description 0 until it is known */
+            total: number;
+            /** @description Of a load: by part, how many are new, present (there already), redacted, quarantined, rejected (by the gate), erased (and stay so), left_out or unreadable */
+            counts: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** @description The first 200 memories that are not simply new; of a dry run, the first of all */
+            listed: components["schemas"]["CubeFileOutcome"][];
+            /** @description The first 20 lines that cannot be read */
+            faults: components["schemas"]["CubeFileFault"][];
+            /** @description Why it was refused after all, and how to mend it */
+            problem: string | null;
+            /** @description GET /v1/cubes/files/{id}/content answers the file */
+            downloadable: boolean;
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
+        CubeFileFault: {
+            /** @description `memories, line 7` */
+            place: string;
+            reason: string;
+        };
+        /**
+         * @description * `dump` - Dump
+         *     * `load` - Load
+         * @enum {string}
+         */
+        CubeFileKindEnum: "dump" | "load";
+        CubeFileList: {
+            /** @description The newest first; at most 5 of a namespace are not over */
+            files: components["schemas"]["CubeFile"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        CubeFileOutcome: {
+            /** @description Of the memory, in the file */
+            id: string;
+            session: string;
+            /** @description `new`, `redacted`, `quarantined`, `rejected`, `erased`, … */
+            outcome: string;
+            /** @description Of the gate, where it decided */
+            rule: string;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `cancelled` - Cancelled
+         *     * `failed` - Failed
+         *     * `discarded` - Discarded
+         * @enum {string}
+         */
+        CubeFileStateEnum: "queued" | "running" | "done" | "cancelled" | "failed" | "discarded";
+        /**
+         * @description * `auto` - Auto
+         *     * `keep` - Keep
+         *     * `new` - New
+         * @enum {string}
+         */
+        CubeIdsEnum: "auto" | "keep" | "new";
+        /**
+         * @description * `textual` - texts that are searched
+         *     * `activation` - what a language model has computed of a prompt that stays the same
+         *     * `parametric` - adapters of a language model, trained on memories
+         * @enum {string}
+         */
+        CubeKindEnum: "textual" | "activation" | "parametric";
+        /**
+         * @description * `own` - own
+         *     * `read` - read
+         *     * `write` - write
+         * @enum {string}
+         */
+        CubeLevelEnum: "own" | "read" | "write";
+        CubeList: {
+            cubes: components["schemas"]["Cube"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        /** @description A cube's file, or the zipped folder of a cube of MemTensor's MemOS, and how it is loaded. */
+        CubeLoadRequest: {
+            /**
+             * Format: binary
+             * @description A .memcube file; larger ones than a request may be: manage.py load_cube
+             */
+            file: string;
+            /** @description Where it goes */
+            namespace: string;
+            /**
+             * @description Only say what it would do
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * @description Those of the file, new ones, or (auto) those of the file where nobody else can have them: in the namespace that it is of, and from another server with a known signature
+             *
+             *     * `auto` - Auto
+             *     * `keep` - Keep
+             *     * `new` - New
+             * @default auto
+             */
+            ids?: components["schemas"]["CubeIdsEnum"];
+            /**
+             * @description Also the policy in force; needs the scope admin
+             * @default false
+             */
+            policy?: boolean;
+            /**
+             * @description Also what waits in the quarantine; needs the scope admin
+             * @default false
+             */
+            quarantine?: boolean;
+            /**
+             * @description Also audit events, as events that tell of them; needs the scope admin
+             * @default false
+             */
+            audit?: boolean;
+            /**
+             * @description Load it although it is not signed by a key that this server knows
+             * @default false
+             */
+            unknown_sender?: boolean;
+        };
+        CubeOfHit: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /**
+             * Format: uuid
+             * @description The user whose it is; null: nobody is named
+             */
+            owner_id: string | null;
+        };
+        CubeOwner: {
+            /** Format: uuid */
+            id: string;
+            /** @description null: a user whom the key does not see */
+            name: string | null;
+        };
+        CubeShare: {
+            /** Format: uuid */
+            user_id: string;
+            /** @description null: a user whom the key does not see */
+            user_name: string | null;
+            level: components["schemas"]["ShareLevelEnum"];
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description Whether it has ended by itself */
+            expired: boolean;
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        CubeShareList: {
+            shares: components["schemas"]["CubeShare"][];
+        };
+        /**
+         * @description * `trusted` - Trusted
+         *     * `unknown` - Unknown
+         *     * `none` - None
+         * @enum {string}
+         */
+        CubeSignatureEnum: "trusted" | "unknown" | "none";
         /**
          * @description * `embedding_delayed` - found by words until the worker has embedded it
          *     * `session_window_unavailable` - Redis does not answer: no session window
@@ -3181,6 +4537,11 @@ export interface components {
             end: number;
             /** @description The headings above it, outermost first */
             heading: string;
+            /** @description Its first page or slide; null where there are none */
+            page: number | null;
+            last_page: number | null;
+            /** @description The columns of the table that it begins in the middle of */
+            table: string;
             text: string;
             tokens: number;
             state: components["schemas"]["MemoryStateEnum"];
@@ -3196,6 +4557,195 @@ export interface components {
             chunks: components["schemas"]["DocumentChunk"][];
             next_cursor: number | null;
         };
+        DocumentFile: {
+            /**
+             * Format: uuid
+             * @description Also the `request_id` of its audit events
+             */
+            id: string;
+            namespace: string;
+            /** @description Of the document that it becomes */
+            document_id: string;
+            /** @description The version that it became; null: none */
+            document_version: number | null;
+            /**
+             * @description As its job stands; one that failed can be replayed (POST /v1/ops/jobs)
+             *
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `done` - Done
+             *     * `refused` - Refused
+             *     * `failed` - Failed
+             *     * `discarded` - Discarded
+             */
+            state: components["schemas"]["DocumentFileStateEnum"];
+            /** @description How far it is */
+            percent: number;
+            /**
+             * @description Why it became no document
+             *
+             *     * `empty` - it holds nothing
+             *     * `unsupported` - it is of no kind that is read
+             *     * `mislabelled` - its name says that it is something else
+             *     * `encoding` - its text is in an encoding that is not read
+             *     * `encrypted` - it has a password
+             *     * `damaged` - it is cut off, or otherwise not what its kind should be
+             *     * `bomb` - it would grow beyond every limit when it is read
+             *     * `unsafe_xml` - it declares XML entities
+             *     * `too_large` - it has more pages, text or levels than are read
+             *     * `no_text` - there is no text in it
+             *     * `memory` - reading it takes too much memory
+             *     * `cpu_time` - reading it takes too much CPU time
+             *     * `wall_time` - reading it takes too long
+             *     * `crashed` - its parser broke down
+             *     * `parser_missing` - the worker lacks the parser for it
+             *     * `ocr_missing` - images are read where OCR is set up
+             *     * `gate` - the gate rejects it, or keeps it in the quarantine
+             *     * `outdated` - a newer version of the document came before it was read
+             *     * `erased` - an erasure has taken it, or a part of the document, away
+             *     * `refused` - the document cannot be stored: `problem` says why
+             */
+            refusal: components["schemas"]["RefusalEnum"] | components["schemas"]["BlankEnum"];
+            /** @description The same for people, and how to mend it */
+            problem: string;
+            /** @description Of the file */
+            name: string;
+            /**
+             * @description By its content
+             *
+             *     * `pdf` - PDF
+             *     * `docx` - Word
+             *     * `pptx` - PowerPoint
+             *     * `xlsx` - Excel
+             *     * `image` - image
+             *     * `html` - HTML
+             *     * `markdown` - Markdown
+             *     * `eml` - e-mail
+             *     * `csv` - CSV
+             *     * `json` - JSON
+             *     * `text` - text
+             */
+            type: components["schemas"]["DocumentFileTypeEnum"];
+            bytes: number;
+            /** @description That was asked for */
+            title: string;
+            source: string;
+            session_id: string | null;
+            metadata: {
+                [key: string]: unknown;
+            };
+            keep_original: boolean;
+            /** @description Whether its bytes are there: to be read, or to be read anew */
+            has_original: boolean;
+            /** @description What read it, with its version */
+            parser: string;
+            /** @description Pages of a PDF, slides; null where there are none */
+            pages: number | null;
+            tables: number | null;
+            /** @description Of the text that was read */
+            characters: number | null;
+            chunks: number | null;
+            /**
+             * Format: double
+             * @description That reading it took
+             */
+            seconds: number | null;
+            /** @description Most memory of the process that read it */
+            peak_bytes: number | null;
+            /**
+             * @description What the gate says of it
+             *
+             *     * `accept` - stored as it is
+             *     * `accept_redacted` - stored with marks in place of what must not be kept
+             *     * `quarantine` - kept apart until a person or a policy releases or discards it
+             *     * `reject` - not stored
+             */
+            verdict: components["schemas"]["GateDecisionEnum"] | components["schemas"]["BlankEnum"];
+            reasons: components["schemas"]["Reason"][];
+            /**
+             * Format: uuid
+             * @description Of its item in the quarantine
+             */
+            quarantine_id: string | null;
+            /** @description What did not work fully */
+            degraded: components["schemas"]["DegradationEnum"][];
+            actor: string;
+            /** Format: date-time */
+            occurred_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was given, or last to be read anew
+             */
+            asked_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
+        /** @description A file to remember as a document. */
+        DocumentFileFormRequest: {
+            /** @description The tenant it belongs to */
+            namespace: string;
+            /**
+             * Format: binary
+             * @description PDF, DOCX, PPTX, XLSX, HTML, Markdown, EML, CSV, JSON and text, in UTF-8 or UTF-16; images with OCR
+             */
+            file: string;
+            /** @description Your own name for it: given again, it replaces the former version. Left out, its content names it */
+            document_id?: string;
+            /**
+             * @description Left out, the one that the file has, or its name
+             * @default
+             */
+            title?: string;
+            /**
+             * @description Where it is from; it is not fetched
+             * @default
+             */
+            source?: string;
+            /** @default  */
+            session_id?: string;
+            /** @description A JSON object of your own, returned with every chunk */
+            metadata?: string;
+            /** Format: date-time */
+            occurred_at?: string | null;
+            /**
+             * @description Keep the file as long as its document, so that it can be read anew; else it goes when it is read
+             * @default false
+             */
+            keep_original?: boolean;
+        };
+        DocumentFileList: {
+            /** @description At most 100 of a namespace wait */
+            files: components["schemas"]["DocumentFile"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `refused` - Refused
+         *     * `failed` - Failed
+         *     * `discarded` - Discarded
+         * @enum {string}
+         */
+        DocumentFileStateEnum: "queued" | "running" | "done" | "refused" | "failed" | "discarded";
+        /**
+         * @description * `pdf` - PDF
+         *     * `docx` - Word
+         *     * `pptx` - PowerPoint
+         *     * `xlsx` - Excel
+         *     * `image` - image
+         *     * `html` - HTML
+         *     * `markdown` - Markdown
+         *     * `eml` - e-mail
+         *     * `csv` - CSV
+         *     * `json` - JSON
+         *     * `text` - text
+         * @enum {string}
+         */
+        DocumentFileTypeEnum: "pdf" | "docx" | "pptx" | "xlsx" | "image" | "html" | "markdown" | "eml" | "csv" | "json" | "text";
         DocumentList: {
             documents: components["schemas"]["DocumentRow"][];
             /** Format: uuid */
@@ -3292,6 +4842,11 @@ export interface components {
              * @description When the present version came
              */
             updated_at: string;
+            /**
+             * Format: uuid
+             * @description Of the file that this version was read from: GET /v1/document-files/{file_id}
+             */
+            file_id: string | null;
             /** @description Chunks that wait for their vector */
             pending_embeddings: number;
         };
@@ -3377,6 +4932,12 @@ export interface components {
              */
             valid_to: string | null;
         };
+        /**
+         * @description * `llamacpp` - a slot of llama.cpp's server
+         *     * `transformers` - transformers, in the worker
+         * @enum {string}
+         */
+        EngineEnum: "llamacpp" | "transformers";
         Entity: {
             /** Format: uuid */
             id: string;
@@ -3535,7 +5096,7 @@ export interface components {
          *     * `idempotency_key_reused` - the Idempotency-Key came with another body before
          *     * `length_required` - the body has no length, and the web server reads no chunks
          *     * `precondition_failed` - it was changed since it was read
-         *     * `payload_too_large` - the body is too large
+         *     * `payload_too_large` - the body, or a file in it, is too large
          *     * `unsupported_media_type` - the body is not JSON
          *     * `llm_context_too_long` - the prompt has more tokens than the language model takes
          *     * `rate_limited` - more requests than the key's limit
@@ -3553,11 +5114,13 @@ export interface components {
          *     * `llm_busy` - the language model is called as often at once as it may be
          *     * `too_many_streams` - the key has as many streams open as it may
          *     * `session_window_unavailable` - Redis does not answer
+         *     * `parser_unavailable` - the server lacks the parser, or the OCR, that the file needs
+         *     * `adapter_server_unavailable` - a server that adapters are loaded into does not answer
          *     * `issuer_unavailable` - the issuer of OAuth tokens does not say what its keys are
          *     * `erasure_ledger_unavailable` - the erasure ledger cannot be written
          * @enum {string}
          */
-        ErrorCodeEnum: "invalid_request" | "not_authenticated" | "forbidden" | "not_found" | "model_not_found" | "model_not_configured" | "method_not_allowed" | "request_timeout" | "conflict" | "idempotency_key_reused" | "length_required" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "llm_context_too_long" | "rate_limited" | "budget_exceeded" | "headers_too_large" | "internal_error" | "llm_error" | "overloaded" | "database_unavailable" | "deadline_exceeded" | "search_timeout" | "embedding_unavailable" | "rerank_unavailable" | "llm_unavailable" | "llm_busy" | "too_many_streams" | "session_window_unavailable" | "issuer_unavailable" | "erasure_ledger_unavailable";
+        ErrorCodeEnum: "invalid_request" | "not_authenticated" | "forbidden" | "not_found" | "model_not_found" | "model_not_configured" | "method_not_allowed" | "request_timeout" | "conflict" | "idempotency_key_reused" | "length_required" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "llm_context_too_long" | "rate_limited" | "budget_exceeded" | "headers_too_large" | "internal_error" | "llm_error" | "overloaded" | "database_unavailable" | "deadline_exceeded" | "search_timeout" | "embedding_unavailable" | "rerank_unavailable" | "llm_unavailable" | "llm_busy" | "too_many_streams" | "session_window_unavailable" | "parser_unavailable" | "adapter_server_unavailable" | "issuer_unavailable" | "erasure_ledger_unavailable";
         EvaluationList: {
             evaluations: components["schemas"]["EvaluationRun"][];
         };
@@ -3766,6 +5329,21 @@ export interface components {
             /** @default  */
             note?: string;
         };
+        /** @description Medians in milliseconds, loading included; null without such calls. */
+        FirstToken: {
+            /** @description The model had the prefix */
+            hit: number | null;
+            /** @description It was given the prefix, and had it not */
+            miss: number | null;
+            /** @description There was no cache for the call */
+            without: number | null;
+        };
+        /**
+         * @description * `answer` - what /v1/answer and /v1/chat send
+         *     * `completion` - what /v1/chat/completions sends
+         * @enum {string}
+         */
+        FormEnum: "answer" | "completion";
         /**
          * @description * `text` - Text
          *     * `markdown` - Markdown
@@ -3895,7 +5473,12 @@ export interface components {
             /** @description [start, end) in characters of each part of the memory that holds no longer and that `text` is without; the memory's history says why */
             retired_statements: number[][];
             metadata: components["schemas"]["HitMetadata"];
+            /** @description Of a search of several cubes, `rank` and `final` are those within the cube */
             explanation: components["schemas"]["Explanation"];
+            /** @description Where it is from, if `cubes` were named */
+            namespace?: string;
+            /** @description Whose it is; null: a namespace's, no cube's */
+            cube?: components["schemas"]["CubeOfHit"] | null;
         };
         /** @description The client's own metadata (`document`: of a document's chunk), and these. */
         HitMetadata: {
@@ -4211,6 +5794,14 @@ export interface components {
             schedule: string | null;
             /** @description Ids and names, never text */
             subject: string[];
+            /**
+             * @description interactive goes first, bulk last
+             *
+             *     * `interactive` - interactive
+             *     * `normal` - normal
+             *     * `bulk` - bulk
+             */
+            priority: components["schemas"]["PriorityEnum"];
             state: components["schemas"]["JobStateEnum"];
             /** @description Begun so far; of a schedule: failures in a row */
             attempts: number;
@@ -4288,6 +5879,19 @@ export interface components {
             /** @description What is wrong and how to mend it */
             error_msg?: string;
             error: components["schemas"]["ErrorBody"];
+        };
+        /** @description How long the oldest turn waits that was not dealt with; 0 where none waits. */
+        Lag: {
+            /**
+             * Format: double
+             * @description To be read for names and relations
+             */
+            entities_seconds: number;
+            /**
+             * Format: double
+             * @description To be compared with earlier memories
+             */
+            settling_seconds: number;
         };
         LastHit: {
             /** Format: uuid */
@@ -4566,9 +6170,10 @@ export interface components {
          *     * `episode` - talk that says little
          *     * `document` - a chunk of a document
          *     * `fact` - what a model read in turns
+         *     * `preference` - what somebody likes, avoids or usually does
          * @enum {string}
          */
-        MemoryKindEnum: "said" | "answered" | "episode" | "document" | "fact";
+        MemoryKindEnum: "said" | "answered" | "episode" | "document" | "fact" | "preference";
         MemoryList: {
             memories: components["schemas"]["Memory"][];
             /** Format: uuid */
@@ -4721,6 +6326,17 @@ export interface components {
             object: string;
             data: components["schemas"]["Model"][];
         };
+        NamespaceQueue: {
+            queued: number;
+            running: number;
+            /**
+             * Format: date-time
+             * @description Since when the one waits that waits longest
+             */
+            oldest_at: string | null;
+            /** @description Null for jobs of the whole system */
+            namespace: string | null;
+        };
         NewWebhook: {
             /** Format: uuid */
             id: string;
@@ -4811,6 +6427,14 @@ export interface components {
          * @enum {string}
          */
         OriginEnum: "default" | "environment" | "namespace";
+        /**
+         * @description * `dialogue` - a question and an answer that was marked as useful
+         *     * `memory` - a pinned or important memory, a fact, or one that was marked as useful
+         *     * `supersession` - a memory and the one that holds in its place
+         *     * `correction` - what a memory says, and what it said before it was corrected
+         * @enum {string}
+         */
+        OriginsEnum: "dialogue" | "memory" | "supersession" | "correction";
         Outcome: {
             /**
              * Format: uuid
@@ -4911,6 +6535,144 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description What is to be different; what is left out stays. */
+        PatchedCubeChangeRequest: {
+            name?: string;
+            description?: string;
+            /** Format: uuid */
+            owner_id?: string | null;
+            kinds?: components["schemas"]["CubeKindEnum"][];
+            /** @description All that the namespace sets itself, as PUT /v1/policy takes it; its `models` say which are used */
+            policy?: {
+                gate?: {
+                    /** @description a turn below the worth threshold stays out of long-term memory. */
+                    strict?: boolean;
+                    /** @description worth from which a turn counts as more than small talk. In of 1. */
+                    worth_threshold?: number;
+                    /**
+                     * @description what happens to phone numbers, e-mail addresses, identity and card numbers.
+                     * @enum {string}
+                     */
+                    personal_data?: "off" | "redact" | "quarantine";
+                    /**
+                     * @description what happens to passwords, keys and tokens.
+                     * @enum {string}
+                     */
+                    secrets?: "redact" | "quarantine" | "reject";
+                    /**
+                     * @description what happens to text that gives orders to the agent that will read it.
+                     * @enum {string}
+                     */
+                    injection?: "quarantine" | "accept";
+                };
+                conflicts?: {
+                    /** @description what a newer memory takes back or replaces leaves what is found; false: only people and clients supersede. */
+                    settle?: boolean;
+                };
+                retrieval?: {
+                    /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
+                    relevance_floor?: number;
+                };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
+                duplicates?: {
+                    /** @description a memory that repeats another one is folded into it. */
+                    collapse?: boolean;
+                };
+                decay?: {
+                    /** @description the sweep archives memories whose strength has fallen below the floor. */
+                    enabled?: boolean;
+                    /** @description strength below which a memory is archived. In of 1. */
+                    floor?: number;
+                    half_life_days?: {
+                        /** @description after so many days without use, half of the strength of what people said is left; 0: it never decays. In days. */
+                        said?: number;
+                        /** @description after so many days without use, half of the strength of what agents, systems and tools said is left; 0: it never decays. In days. */
+                        answered?: number;
+                        /** @description after so many days without use, half of the strength of talk that says little is left; 0: it never decays. In days. */
+                        episode?: number;
+                        /** @description after so many days without use, half of the strength of chunks of documents is left; 0: it never decays. In days. */
+                        document?: number;
+                        /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
+                        fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
+                    };
+                };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
+                /**
+                 * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
+                 * @enum {string}
+                 */
+                extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
+                /** @description age at which a memory expires, used or not; 0: never. In days. */
+                ttl_days?: number;
+                retention?: {
+                    /** @description age at which context packs are deleted; 0: never. In days. */
+                    packs_days?: number;
+                    /** @description age at which evaluations are deleted; 0: never. In days. */
+                    evaluation_days?: number;
+                    /** @description age at which quarantined text is deleted; 0: never. In days. */
+                    quarantine_days?: number;
+                };
+                /** @description nothing is archived, expired, deleted or rewritten. */
+                legal_hold?: boolean;
+                summary?: {
+                    /** @description new messages after which a query asks for a session's summary again. In messages. */
+                    messages?: number;
+                    /** @description the same for fewer new messages that hold so many tokens together. In tokens. */
+                    tokens?: number;
+                    /** @description silence after which a summary takes in the last few new messages; 0: never. In seconds. */
+                    idle_seconds?: number;
+                };
+                working_memory?: {
+                    /** @description how long a message stays in working memory. In hours. */
+                    hours?: number;
+                };
+                models?: {
+                    /** @description model that answers. */
+                    answer?: string;
+                    /** @description model that writes summaries. */
+                    summarise?: string;
+                    /** @description model that reads names and facts. */
+                    extract?: string;
+                    /** @description model that judges updates and suspected texts. */
+                    judge?: string;
+                };
+                quota?: {
+                    /** @description memories that the namespace may hold; 0: no limit. In memories. */
+                    memories?: number;
+                    /** @description memories that a day may add; 0: no limit. In memories. */
+                    writes_per_day?: number;
+                };
+                budget?: {
+                    /**
+                     * @description how long a budget of model calls lasts; it begins anew at midnight (UTC).
+                     * @enum {string}
+                     */
+                    period?: "day" | "month";
+                    /** @description cost of model calls from which answers warn; 0: never. In US dollars. */
+                    soft_usd?: number;
+                    /** @description cost beyond which no model is called; 0: no limit. In US dollars. */
+                    hard_usd?: number;
+                    /** @description the same as budget.soft_usd, in tokens: for models without a price. In tokens. */
+                    soft_tokens?: number;
+                    /** @description the same as budget.hard_usd, in tokens. In tokens. */
+                    hard_tokens?: number;
+                };
+            };
+        };
         /** @description Which memories, and what is to be different; what is left out stays as it is. */
         PatchedEditWhereRequest: {
             /** @description Why, for the audit log */
@@ -4976,6 +6738,27 @@ export interface components {
             /** @description true: takes it off the review list */
             reviewed?: boolean;
         };
+        /** @description What is to be different; what is left out stays. */
+        PatchedUserChangeRequest: {
+            name?: string;
+            display_name?: string;
+            /**
+             * @description All of them: they take the place of the former
+             * @default {}
+             */
+            preferences?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description All of it: it takes the place of the former
+             * @default {}
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** @description Those besides its own; those that the key does not reach stay as they are */
+            namespaces?: string[];
+        };
         /** @description What is left out stays as it is. */
         PatchedWebhookChangeRequest: {
             url?: string;
@@ -4995,6 +6778,7 @@ export interface components {
         };
         Pipeline: {
             queues: components["schemas"]["Queue"][];
+            waiting: components["schemas"]["Waiting"];
             /** @description For a key of all namespaces; empty for others */
             schedules: components["schemas"]["Schedule"][];
             recent_condensations: components["schemas"]["Condensation"][];
@@ -5034,6 +6818,11 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -5054,13 +6843,24 @@ export interface components {
                         document?: number;
                         /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
                         fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
                     };
                 };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
                 extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
                 /** @description age at which a memory expires, used or not; 0: never. In days. */
                 ttl_days?: number;
                 retention?: {
@@ -5148,6 +6948,11 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -5168,13 +6973,24 @@ export interface components {
                         document?: number;
                         /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
                         fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
                     };
                 };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
                 extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
                 /** @description age at which a memory expires, used or not; 0: never. In days. */
                 ttl_days?: number;
                 retention?: {
@@ -5287,6 +7103,11 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -5307,13 +7128,24 @@ export interface components {
                         document?: number;
                         /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
                         fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
                     };
                 };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
                 extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
                 /** @description age at which a memory expires, used or not; 0: never. In days. */
                 ttl_days?: number;
                 retention?: {
@@ -5404,6 +7236,11 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -5424,13 +7261,24 @@ export interface components {
                         document?: number;
                         /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
                         fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
                     };
                 };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
                 extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
                 /** @description age at which a memory expires, used or not; 0: never. In days. */
                 ttl_days?: number;
                 retention?: {
@@ -5528,6 +7376,11 @@ export interface components {
                     /** @description relevance that a hit must reach for a question to count as answerable; 0: any hit will do. In of 1. */
                     relevance_floor?: number;
                 };
+                /**
+                 * @description how a large namespace is searched by meaning: by the lists that the worker keeps (ivf), or by an index of pgvector for this namespace alone (hnsw).
+                 * @enum {string}
+                 */
+                index?: "ivf" | "hnsw";
                 duplicates?: {
                     /** @description a memory that repeats another one is folded into it. */
                     collapse?: boolean;
@@ -5548,13 +7401,24 @@ export interface components {
                         document?: number;
                         /** @description after so many days without use, half of the strength of facts is left; 0: they never decay. In days. */
                         fact?: number;
+                        /** @description after so many days without use, half of the strength of preferences is left; 0: they never decay. In days. */
+                        preference?: number;
                     };
                 };
+                /**
+                 * @description rules: what people say that they like, avoid or usually do is kept as preferences, and found by requests that share no word with it; model: a language model, if one is set up for it, reads them, too.
+                 * @enum {string}
+                 */
+                preferences?: "off" | "rules" | "model";
                 /**
                  * @description facts: a language model, if one is set up for it, reads facts in new turns, which are stored beside them.
                  * @enum {string}
                  */
                 extract?: "off" | "facts";
+                training?: {
+                    /** @description memories may be exported to train models on, and adapters made of them. */
+                    consent?: boolean;
+                };
                 /** @description age at which a memory expires, used or not; 0: never. In days. */
                 ttl_days?: number;
                 retention?: {
@@ -5645,6 +7509,23 @@ export interface components {
          * @enum {string}
          */
         PredicateEnum: "works_at" | "studies_at" | "lives_in" | "comes_from" | "member_of" | "works_on" | "family" | "friend_of" | "colleague_of" | "owns" | "part_of" | "likes" | "mentioned_with";
+        /**
+         * @description * `interactive` - interactive
+         *     * `normal` - normal
+         *     * `bulk` - bulk
+         * @enum {string}
+         */
+        PriorityEnum: "interactive" | "normal" | "bulk";
+        PriorityQueue: {
+            queued: number;
+            running: number;
+            /**
+             * Format: date-time
+             * @description Since when the one waits that waits longest
+             */
+            oldest_at: string | null;
+            priority: components["schemas"]["PriorityEnum"];
+        };
         Procedural: {
             /** @description Prompts by name */
             prompt_registry: {
@@ -5655,6 +7536,47 @@ export interface components {
         ProceduralMemory: {
             prompt: components["schemas"]["Prompt"] | null;
             tools: components["schemas"]["PackTool"][];
+        };
+        Profile: {
+            /** Format: uuid */
+            user_id: string;
+            name: string;
+            preferences: components["schemas"]["ProfileLine"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        /** @description A preference: a memory of the kind `preference`, to be corrected or archived as any other. */
+        ProfileLine: {
+            /** Format: uuid */
+            memory_id: string;
+            namespace: string;
+            /** @description The clause that says it */
+            text: string;
+            /** @description like, dislike, constraint or habit */
+            attitude: string;
+            /** @description What it is about */
+            object: string;
+            /** @description Whether the user wants it, or keeps away from it */
+            wanted: boolean;
+            /** @description When it applies, in the turn's words; empty: always */
+            scope: string;
+            /**
+             * Format: double
+             * @description 0 to 1; each further turn that says it adds 0.05
+             */
+            strength: number;
+            /** @description The memories that say it, the oldest first */
+            evidence: string[];
+            /** Format: date-time */
+            valid_from: string;
+            /** Format: date-time */
+            valid_to: string | null;
+            /**
+             * Format: uuid
+             * @description The newer preference that takes its place
+             */
+            superseded_by: string | null;
+            revision: number;
         };
         Prompt: {
             name: string;
@@ -5680,6 +7602,8 @@ export interface components {
             /** @description The namespace's counters equal its rows: `manage.py doctor --recount` mends them */
             counters_exact?: boolean;
             audit?: components["schemas"]["AuditKept"];
+            /** @description What had learnt what was erased */
+            training?: components["schemas"]["Unlearnt"];
         };
         QuarantineList: {
             items: components["schemas"]["QuarantinedRow"][];
@@ -5871,6 +7795,8 @@ export interface components {
             checks: {
                 [key: string]: string;
             };
+            /** @description With DATABASE_REPLICA_URL, while the replica answers. */
+            replica_lag?: components["schemas"]["ReplicaLag"];
         };
         /**
          * @description * `ok` - ok
@@ -5909,6 +7835,8 @@ export interface components {
              * @description 1 for hot, 1 - cosine distance for cold
              */
             score: number;
+            /** @description How it came in: new, asked for again and again (by which session, how often), or nearest by meaning */
+            why: string;
         };
         Record: {
             /** @description What the memory says */
@@ -5959,6 +7887,30 @@ export interface components {
             } | null;
             usage: components["schemas"]["TokensSpent"];
         };
+        /**
+         * @description * `empty` - it holds nothing
+         *     * `unsupported` - it is of no kind that is read
+         *     * `mislabelled` - its name says that it is something else
+         *     * `encoding` - its text is in an encoding that is not read
+         *     * `encrypted` - it has a password
+         *     * `damaged` - it is cut off, or otherwise not what its kind should be
+         *     * `bomb` - it would grow beyond every limit when it is read
+         *     * `unsafe_xml` - it declares XML entities
+         *     * `too_large` - it has more pages, text or levels than are read
+         *     * `no_text` - there is no text in it
+         *     * `memory` - reading it takes too much memory
+         *     * `cpu_time` - reading it takes too much CPU time
+         *     * `wall_time` - reading it takes too long
+         *     * `crashed` - its parser broke down
+         *     * `parser_missing` - the worker lacks the parser for it
+         *     * `ocr_missing` - images are read where OCR is set up
+         *     * `gate` - the gate rejects it, or keeps it in the quarantine
+         *     * `outdated` - a newer version of the document came before it was read
+         *     * `erased` - an erasure has taken it, or a part of the document, away
+         *     * `refused` - the document cannot be stored: `problem` says why
+         * @enum {string}
+         */
+        RefusalEnum: "empty" | "unsupported" | "mislabelled" | "encoding" | "encrypted" | "damaged" | "bomb" | "unsafe_xml" | "too_large" | "no_text" | "memory" | "cpu_time" | "wall_time" | "crashed" | "parser_missing" | "ocr_missing" | "gate" | "outdated" | "erased" | "refused";
         RememberedTurn: {
             /**
              * Format: uuid
@@ -5980,8 +7932,21 @@ export interface components {
             reasons: components["schemas"]["Reason"][];
             role: components["schemas"]["RoleEnum"];
         };
+        /** @description Whose document is to be read anew. */
+        ReparseRequest: {
+            namespace: string;
+        };
         Replayed: {
             replayed: number;
+        };
+        ReplicaLag: {
+            /** @description What of PostgreSQL's log the replica has not replayed. */
+            bytes: number;
+            /**
+             * Format: double
+             * @description How old the newest transaction is that it has; 0 when none is missing.
+             */
+            seconds: number;
         };
         RerankDebug: {
             method: string;
@@ -6248,6 +8213,46 @@ export interface components {
             /** Format: double */
             bm25: number;
         };
+        /** @description A question to a namespace's memory, to cubes, or to both. */
+        SearchAcrossRequest: {
+            /** @description May be left out where `cubes` names some */
+            namespace?: string;
+            query: string;
+            /**
+             * @description Memories to bring back
+             * @default 6
+             */
+            top_k?: number;
+            /** @description What the memories that are searched must meet */
+            filter?: components["schemas"]["Filter"] | null;
+            /**
+             * Format: date-time
+             * @description What was recorded and believed by then (ISO 8601)
+             */
+            as_of?: string | null;
+            /**
+             * Format: date-time
+             * @description What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)
+             */
+            valid_at?: string | null;
+            /**
+             * @description Answer, but store and count nothing
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * @description List in `dropped` the best candidates that did not come back
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * Format: double
+             * @description Leave out hits whose `relevance` is below; left out or null: none
+             */
+            min_relevance?: number | null;
+            /** @description Cubes that are searched as well: the key's own, and those shared with whose key it is */
+            cubes?: string[];
+        };
         /** @description Up to 50 questions, each to a namespace of its own. */
         SearchBatchRequest: {
             /** @description Each with the fields of POST /v1/search */
@@ -6352,43 +8357,6 @@ export interface components {
             /** @description 0 */
             found_after: number;
         };
-        /** @description A question to a namespace's memory, of no session. */
-        SearchRequest: {
-            namespace: string;
-            query: string;
-            /**
-             * @description Memories to bring back
-             * @default 6
-             */
-            top_k?: number;
-            /** @description What the memories that are searched must meet */
-            filter?: components["schemas"]["Filter"] | null;
-            /**
-             * Format: date-time
-             * @description What was recorded and believed by then (ISO 8601)
-             */
-            as_of?: string | null;
-            /**
-             * Format: date-time
-             * @description What holds at that time, in the time of what is told; left out: what holds now (ISO 8601)
-             */
-            valid_at?: string | null;
-            /**
-             * @description Answer, but store and count nothing
-             * @default false
-             */
-            dry_run?: boolean;
-            /**
-             * @description List in `dropped` the best candidates that did not come back
-             * @default false
-             */
-            explain?: boolean;
-            /**
-             * Format: double
-             * @description Leave out hits whose `relevance` is below; left out or null: none
-             */
-            min_relevance?: number | null;
-        };
         /** @description A search of the open-source server. */
         SearchServerRequest: {
             categories?: string[] | null;
@@ -6417,6 +8385,31 @@ export interface components {
         ServerMemoryList: {
             /** @description Newest recorded first */
             results: components["schemas"]["Mem0Memory"][];
+        };
+        /**
+         * @description * `read` - Read
+         *     * `write` - Write
+         * @enum {string}
+         */
+        ShareLevelEnum: "read" | "write";
+        /** @description With whom a cube is to be shared, named by its id or by one of its keys. */
+        ShareRequest: {
+            /** Format: uuid */
+            user_id?: string;
+            /** @description The beginning of a key, `mos_…`: its owner is meant */
+            key?: string;
+            /**
+             * @description `write` may read as well
+             *
+             *     * `read` - Read
+             *     * `write` - Write
+             */
+            level: components["schemas"]["ShareLevelEnum"];
+            /**
+             * Format: date-time
+             * @description Left out or null: never
+             */
+            expires_at?: string | null;
         };
         SignalShare: {
             /**
@@ -6658,6 +8651,105 @@ export interface components {
          * @enum {string}
          */
         ToolTypeEnum: "http_api" | "function";
+        TrainingDataset: {
+            /**
+             * Format: uuid
+             * @description Also the `request_id` of its audit events
+             */
+            id: string;
+            namespace: string;
+            /**
+             * @description As its job stands, until it is made
+             *
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `done` - Done
+             *     * `stale` - Stale
+             *     * `dropped` - Dropped
+             *     * `failed` - Failed
+             *     * `discarded` - Discarded
+             */
+            state: components["schemas"]["TrainingDatasetStateEnum"];
+            /** @description Why it was not made */
+            problem: string | null;
+            /** @description What was asked for */
+            options: {
+                [key: string]: unknown;
+            };
+            /** @description By name: sft.jsonl, preference.jsonl, evaluation.jsonl */
+            files: {
+                [key: string]: components["schemas"]["TrainingFile"];
+            };
+            /** @description That it was made of */
+            memories: number;
+            /** @description Texts in which the gate put marks in the place of words */
+            redacted: number;
+            /** @description Reason to how much: `gate`, `question`, `too_short`, `too_long` (more than 2000 characters), `same_text`, `over_max_lines` */
+            left_out: {
+                [key: string]: number;
+            };
+            /** @description Of the policy that it was made under */
+            policy_version: number | null;
+            /**
+             * Format: date-time
+             * @description When all of it was so
+             */
+            snapshot_at: string | null;
+            /** @description How many of its memories are not as they were: `erased`, `gone`, `changed`, `superseded`, `reinstated`, `archived` */
+            stale: {
+                [key: string]: number;
+            };
+            /**
+             * Format: uuid
+             * @description The adapter in whose place one is trained on it
+             */
+            rebuild_of: string | null;
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
+        TrainingDatasetList: {
+            /** @description The newest first; at most 5 of a namespace are not made yet */
+            exports: components["schemas"]["TrainingDataset"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `stale` - Stale
+         *     * `dropped` - Dropped
+         *     * `failed` - Failed
+         *     * `discarded` - Discarded
+         * @enum {string}
+         */
+        TrainingDatasetStateEnum: "queued" | "running" | "done" | "stale" | "dropped" | "failed" | "discarded";
+        TrainingExportRequest: {
+            /** @description Its policy must have `training.consent` */
+            namespace: string;
+            /** @description What lines are made of. `dialogue`: a question and an answer that was marked as useful; `memory`: a pinned or important memory, a fact, or one that was marked as useful; `supersession`: a memory and the one that holds in its place; `correction`: what a memory says, and what it said before it was corrected */
+            origins?: components["schemas"]["OriginsEnum"][];
+            /**
+             * Format: double
+             * @description For what nobody marked
+             * @default 0.6
+             */
+            min_importance?: number;
+            /**
+             * @description The oldest come first
+             * @default 5000
+             */
+            max_lines?: number;
+        };
+        TrainingFile: {
+            lines: number;
+            bytes: number;
+            /** @description Of the file as it is downloaded */
+            sha256: string;
+        };
         /** @description What a summary was made from, as far as it is known of its kind. */
         TriggerDetails: {
             source?: string;
@@ -6680,6 +8772,19 @@ export interface components {
          * @enum {string}
          */
         TriggerReasonEnum: "bootstrap_summary" | "new_messages_threshold" | "new_tokens_threshold" | "idle_session" | "stale_source";
+        Unlearnt: {
+            /** @description Stale; their files are deleted */
+            datasets: string[];
+            /** @description Stale: unloaded from servers, their files deleted */
+            adapters: components["schemas"]["UnlearntAdapter"][];
+        };
+        UnlearntAdapter: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @description What servers of models called it */
+            model: string;
+        };
         UpdateManyRequest: {
             memories: components["schemas"]["MemoryUpdateRequest"][];
         };
@@ -6772,6 +8877,118 @@ export interface components {
              */
             cost_usd: number;
         };
+        User: {
+            /** Format: uuid */
+            id: string;
+            /** @description The namespace it belongs to */
+            namespace: string;
+            name: string;
+            display_name: string;
+            /** @default {} */
+            preferences: {
+                [key: string]: unknown;
+            };
+            /** @default {} */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description The user's, as far as the key reaches them; its own comes first */
+            namespaces: string[];
+            /** @description Of its ETag */
+            revision: number;
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** @description A user who belongs to a namespace. */
+        UserCreateRequest: {
+            /** @description The namespace it belongs to: who reaches that sees the user */
+            namespace: string;
+            /** @description Unique in the namespace */
+            name: string;
+            /** @default  */
+            display_name?: string;
+            /**
+             * @description What the user wants, as clients keep it
+             * @default {}
+             */
+            preferences?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description The clients' own
+             * @default {}
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** @description Other namespaces that are the user's */
+            namespaces?: string[];
+        };
+        /** @description To forget a user for good. */
+        UserEraseRequest: {
+            /** @description Kept on the receipts */
+            reason: string;
+            /**
+             * @description The user's name once more
+             * @default
+             */
+            confirm?: string;
+            /**
+             * @description Only say what would be erased
+             * @default false
+             */
+            dry_run?: boolean;
+        };
+        /** @description The receipt of a user's erasure. */
+        UserErasure: {
+            /** Format: uuid */
+            user_id: string;
+            /** @description The one that the user belonged to */
+            namespace: string;
+            /**
+             * @description `finished`: all of the memories are erased as well
+             *
+             *     * `queued` - queued
+             *     * `running` - running
+             *     * `waiting` - waiting
+             *     * `finished` - finished
+             *     * `failed` - failed
+             *     * `dry_run` - dry_run
+             */
+            status: components["schemas"]["ErasureReceiptStatusEnum"];
+            reason: string;
+            erasures: components["schemas"]["UserErasurePart"][];
+            /** @description Keys of the user that are revoked */
+            keys_revoked: number;
+            /** @description Cubes that are no longer shared with the user */
+            shares_ended: number;
+            /** @description Cubes, now empty, that have no owner any more */
+            cubes_disowned: number;
+            actor: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description What is erased of one namespace; GET /v1/erasures/{id} has the whole receipt. */
+        UserErasurePart: {
+            /**
+             * Format: uuid
+             * @description Of its receipt; null: a dry run
+             */
+            id: string | null;
+            namespace: string;
+            target: components["schemas"]["TargetEnum"];
+            /** @description Memories that are erased */
+            found: number;
+            status: components["schemas"]["ErasureReceiptStatusEnum"];
+        };
+        UserList: {
+            users: components["schemas"]["User"][];
+            /** Format: uuid */
+            next_cursor: string | null;
+        };
         /**
          * @description * `archive` - Archive
          *     * `edit` - Edit
@@ -6809,6 +9026,13 @@ export interface components {
             actor: string;
             /** Format: date-time */
             replaced_at: string;
+        };
+        /** @description Of the namespaces that the key reaches. */
+        Waiting: {
+            priorities: components["schemas"]["PriorityQueue"][];
+            /** @description The 20 with the most jobs */
+            namespaces: components["schemas"]["NamespaceQueue"][];
+            lag: components["schemas"]["Lag"];
         };
         Webhook: {
             /** Format: uuid */
@@ -6949,12 +9173,12 @@ export interface components {
                 ne?: "L1" | "L2" | "L3";
                 in?: ("L1" | "L2" | "L3")[];
             };
-            kind?: ("said" | "answered" | "episode" | "document" | "fact") | {
+            kind?: ("said" | "answered" | "episode" | "document" | "fact" | "preference") | {
                 /** @enum {string} */
-                eq?: "said" | "answered" | "episode" | "document" | "fact";
+                eq?: "said" | "answered" | "episode" | "document" | "fact" | "preference";
                 /** @enum {string} */
-                ne?: "said" | "answered" | "episode" | "document" | "fact";
-                in?: ("said" | "answered" | "episode" | "document" | "fact")[];
+                ne?: "said" | "answered" | "episode" | "document" | "fact" | "preference";
+                in?: ("said" | "answered" | "episode" | "document" | "fact" | "preference")[];
             };
             importance?: number | {
                 eq?: number;
@@ -8630,6 +10854,627 @@ export interface operations {
             };
         };
     };
+    list_adapters: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdapterList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    train_adapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdapterTrainingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_adapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    activate_adapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    retire_adapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AdapterRetireRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     answer: {
         parameters: {
             query?: never;
@@ -9815,6 +12660,2727 @@ export interface operations {
             };
         };
     };
+    list_cubes: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+                /** @description Those of this user */
+                owner_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CubeCreateRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeDetail"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description Its present revision, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeDetail"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    unregister_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    configure_cube: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that was read: changed since, the answer is 412 and nothing is done. Left out: done anyway. */
+                "If-Match"?: string;
+            };
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedCubeChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Its present revision, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeDetail"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It was changed since it was read: the ETag is another. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_activation: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivationList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    build_activation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActivationBuildRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivationBuildAnswer"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_activation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache_id: string;
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivationCache"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    drop_activation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache_id: string;
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivationCache"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    download_activation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache_id: string;
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Safetensors of the engine `transformers`, or a file of llama.cpp's server. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    use_activation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cache_id: string;
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivationLoad"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    dump_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CubeDumpRequest"];
+                "multipart/form-data": components["schemas"]["CubeDumpRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_shares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeShareList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    share_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeShare"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    revoke_share: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cube_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_cube_files: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeFileList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_cube_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_cube_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_cube_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    download_cube_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    load_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["CubeLoadRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    register_cube: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CubeCreateRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CubeDetail"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     create_bank: {
         parameters: {
             query?: never;
@@ -10750,6 +16316,205 @@ export interface operations {
             };
         };
     };
+    list_document_files: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                document_id?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentFileList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_document_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     list_documents: {
         parameters: {
             query: {
@@ -10865,6 +16630,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["DocumentRequest"];
+                "multipart/form-data": components["schemas"]["DocumentFileFormRequest"];
             };
         };
         responses: {
@@ -10874,6 +16640,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StoredDocument"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentFile"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */
@@ -11189,6 +16963,153 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reparse_document: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                document_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReparseRequest"];
+                "multipart/form-data": components["schemas"]["ReparseRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentFile"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12976,6 +18897,584 @@ export interface operations {
             };
         };
     };
+    list_training_exports: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingDatasetList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_training_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrainingExportRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingDataset"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_training_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingDataset"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_training_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingDataset"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    read_training_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset_id: string;
+                /** @description Of the data set */
+                file: "evaluation.jsonl" | "manifest.json" | "preference.jsonl" | "sft.jsonl";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line of JSON each. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     mem0_give_feedback: {
         parameters: {
             query?: never;
@@ -14253,8 +20752,9 @@ export interface operations {
                  *     * `episode` - talk that says little
                  *     * `document` - a chunk of a document
                  *     * `fact` - what a model read in turns
+                 *     * `preference` - what somebody likes, avoids or usually does
                  */
-                kind?: "said" | "answered" | "episode" | "document" | "fact" | "";
+                kind?: "said" | "answered" | "episode" | "document" | "fact" | "preference" | "";
                 limit?: number;
                 /** @example demo */
                 namespace: string;
@@ -17148,8 +23648,9 @@ export interface operations {
                  *     * `episode` - talk that says little
                  *     * `document` - a chunk of a document
                  *     * `fact` - what a model read in turns
+                 *     * `preference` - what somebody likes, avoids or usually does
                  */
-                kind?: "said" | "answered" | "episode" | "document" | "fact" | "";
+                kind?: "said" | "answered" | "episode" | "document" | "fact" | "preference" | "";
                 /** @example demo */
                 namespace: string;
                 pinned?: boolean | null;
@@ -20100,7 +26601,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SearchRequest"];
+                "application/json": components["schemas"]["SearchAcrossRequest"];
             };
         };
         responses: {
@@ -20558,6 +27059,877 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["UsageList"];
                     "text/csv": string;
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_users: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+                /** @description Exactly this name */
+                name?: string;
+                /** @example demo */
+                namespace?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserCreateRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description Its present revision, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    erase_user: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that was read: changed since, the answer is 412 and nothing is done. Left out: done anyway. */
+                "If-Match"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserEraseRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserErasure"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It was changed since it was read: the ETag is another. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    change_user: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that was read: changed since, the answer is 412 and nothing is done. Left out: done anyway. */
+                "If-Match"?: string;
+            };
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Its present revision, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request contradicts an earlier one, or how things stand. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body has no length, and the web server reads no chunks. */
+            411: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description It was changed since it was read: the ETag is another. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_user_erasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserErasure"];
+                };
+            };
+            /** @description The request is wrong: `detail` says which field and why. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No key, or one that is not valid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The key lacks the scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description No such thing within the key's reach. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description More requests than the key's limit, or `budget_exceeded`. */
+            429: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The headers are too large. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server failed: its log has the cause under the `request_id`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something MemOS needs does not answer. */
+            503: {
+                headers: {
+                    /** @description Seconds after which to come again */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_user_profile: {
+        parameters: {
+            query?: {
+                /**
+                 * @description * `like` - Like
+                 *     * `dislike` - Dislike
+                 *     * `constraint` - Constraint
+                 *     * `habit` - Habit
+                 */
+                attitude?: "like" | "dislike" | "constraint" | "habit";
+                /** @description True: what holds now; false: what was superseded; empty: both */
+                current?: boolean | null;
+                /** @description `next_cursor` of the page before */
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
                 };
             };
             /** @description The request is wrong: `detail` says which field and why. */

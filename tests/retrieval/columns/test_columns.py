@@ -20,6 +20,8 @@ from memory.services.entities import curate, extract
 from memory.services.erasure import requests, run
 from memory.services.ingestion.ingest import ingest
 from memory.services.memories import edit, settle, supersede
+from memory.services.preferences.read import read_session
+from memory.services.tenancy.policy import put_policy
 from memory.types import NewMemory, Scope, system_access
 from tests.retrieval.columns.ways import search_by_columns, search_by_sql
 
@@ -34,6 +36,8 @@ TEXTS = [
     "Where is the deadline list?",
     "王芳住在北京，她养了两只猫。",
     "上海的办公室在三楼。",
+    "I love cats, but I don't like loud offices.",
+    "I avoid New York in the summer.",
     "!!!",
     "Yesterday Bo sold the blue bicycle to Ada for 120 euros. " * 40,
 ]
@@ -44,9 +48,10 @@ QUESTIONS = [
     "王芳住在哪里？",
     "List all the cats and parrots that anyone keeps",
     "zebra",
+    "Can you recommend an office in New York?",
     "What is the latest news of New York?",
 ]
-STEPS = ("say say say edit archive restore erase supersede settle names merge weigh tag suspect link").split()
+STEPS = ("say say say edit archive restore erase supersede settle names merge weigh tag suspect link prefer").split()
 
 
 @dataclass
@@ -125,6 +130,10 @@ class History:
             first, second = self.chance.sample(names, 2)
             curate.merge(self.scope, entity_id=first, source_id=second, reason="test", now=timezone.now())
 
+    def _prefer(self, _: uuid.UUID) -> None:
+        for session in ("s1", "s2"):
+            read_session(self.scope, session=session, now=timezone.now())
+
     def _is_active(self, one: uuid.UUID) -> bool:
         return Memory.objects.in_scope(self.scope).filter(pk=one, state=MemoryState.ACTIVE).exists()
 
@@ -172,6 +181,7 @@ def scores(ranking: Ranking) -> np.ndarray:
 def test_whatever_has_been_written_both_ways_find_the_same(opened, steps, seed):
     name = f"n{uuid.uuid4().hex[:12]}"
     namespace = Namespace.objects.create(name=name)
+    put_policy(Scope(namespace.pk, name, "tests"), wanted={"preferences": "rules"}, now=timezone.now())
     history = History(Scope(namespace.pk, name, "tests"), random.Random(seed))
     for step in ["say", "say", *steps]:
         history.take(step)

@@ -12,12 +12,12 @@ from memory.retrieval.hits import Hit
 from memory.retrieval.pipeline import Retrieval, first_stage, retrieve
 from memory.retrieval.question import Question
 from memory.services.index.embedding import active_model
-from memory.services.recall.search import Ask, question_of
+from memory.services.recall.search import Ask, question_of, tell_preferences
 from memory.types import Scope
 
 
 def ask(scope: Scope, text: str) -> Retrieval:
-    return retrieve(scope, _question(text), top_k=5)
+    return retrieve(scope, _question(scope, text), top_k=5)
 
 
 def ask_by_columns(scope: Scope, text: str) -> Retrieval:
@@ -33,14 +33,14 @@ def ask_by_columns(scope: Scope, text: str) -> Retrieval:
 def search_by_columns(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
     """The ranking, and the best of it as hits: those that are kept by now are not read again."""
     ask_by_columns(scope, text)
-    return first_stage(scope, _question(text), top_k=5)
+    return first_stage(scope, _question(scope, text), top_k=5)
 
 
 def search_by_sql(scope: Scope, text: str) -> tuple[Ranking, list[Hit]]:
     held, store._store = store._store, None
     try:
         assert not by_columns(ask(scope, text))
-        return first_stage(scope, _question(text), top_k=5)
+        return first_stage(scope, _question(scope, text), top_k=5)
     finally:
         store._store = held
 
@@ -50,6 +50,7 @@ def by_columns(found: Retrieval) -> bool:
     return "columns" in found.milliseconds
 
 
-def _question(text: str) -> Question:
+def _question(scope: Scope, text: str) -> Question:
     model = active_model()
-    return question_of(Ask(text, 5, timezone.now()), model, model.embed_questions([text])[0])
+    asked = question_of(Ask(text, 5, timezone.now()), model, model.embed_questions([text])[0])
+    return tell_preferences(scope, asked, model)

@@ -177,7 +177,7 @@ def test_a_folder_that_is_lost_can_be_forgotten(alice, pinned, folder, settings,
     asked = erase(alice, pinned)
     assert receipt_of(alice, asked)["status"] == "waiting"
 
-    call_command("forget_activation", str(cache.folder_id))
+    call_command("abandon_activation", str(cache.folder_id))
 
     assert "Forgot 1 " in capsys.readouterr().out
     assert receipt_of(alice, asked)["status"] == "finished"

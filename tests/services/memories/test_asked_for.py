@@ -98,7 +98,7 @@ def test_nothing_is_counted_for_it_while_redis_is_away_and_uses_are(alice, kiln,
 
 def test_an_erased_memory_leaves_no_trace_of_what_was_asked(alice, kiln):
     ask(alice, 3)
-    pattern = f"memos:asked:1:{alice.scope.namespace_id}:*"
+    pattern = f"memos:asked:1:*:{kiln}"
     keys = lambda: redis_store.call(lambda client: client.keys(pattern))  # noqa: E731
     assert keys()
     body = {"namespace": "alice", "memory_ids": [kiln], "reason": "test", "confirm": "alice"}

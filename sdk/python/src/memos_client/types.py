@@ -4,6 +4,41 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+ActivationCacheReasonEnum: TypeAlias = Literal["memory", "erased", "prefix", "asked", "budget", "lost", "interrupted"]
+
+
+ActivationCacheStateEnum: TypeAlias = Literal["building", "ready", "stale"]
+
+
+class ActivationLoad(TypedDict):
+    id: str
+    id_slot: int
+    tokens: int
+    load_ms: int
+
+
+class AdapterFile(TypedDict):
+    sha256: str
+    bytes: int
+
+
+class AdapterRetireRequest(TypedDict):
+    delete_files: NotRequired[bool]
+
+
+AdapterStateEnum: TypeAlias = Literal["training", "candidate", "active", "refused", "stale", "retired"]
+
+
+class AdapterTrainingRequest(TypedDict):
+    namespace: str
+    name: str
+    dataset_id: str
+    rank: NotRequired[int]
+    epochs: NotRequired[int]
+    learning_rate: NotRequired[float]
+    batch: NotRequired[int]
+    seed: NotRequired[int]
+
 
 class AddedData(TypedDict):
     memory: str
@@ -41,10 +76,13 @@ AuditEventEnum: TypeAlias = Literal[
     "CONTEXT_PACK",
     "CONDENSATION",
     "FACTS_EXTRACT",
+    "PREFERENCES_READ",
     "SESSION_RESET",
     "DEV_SEED",
     "DOCUMENT_INGEST",
     "DOCUMENT_DELETE",
+    "DOCUMENT_FILE_START",
+    "DOCUMENT_FILE_FINISH",
     "MEMORY_ARCHIVE",
     "MEMORY_RESTORE",
     "MEMORY_EDIT",
@@ -65,8 +103,24 @@ AuditEventEnum: TypeAlias = Literal[
     "ENTITY_MERGE",
     "ENTITY_SPLIT",
     "ENTITY_REBUILD",
+    "ACTIVATION_BUILD",
+    "ACTIVATION_DROP",
+    "ACTIVATION_EXPORT",
     "IMPORT_START",
     "IMPORT_FINISH",
+    "TRAINING_EXPORT",
+    "TRAINING_READ",
+    "TRAINING_DROP",
+    "ADAPTER_TRAIN",
+    "ADAPTER_JUDGE",
+    "ADAPTER_ACTIVATE",
+    "ADAPTER_RETIRE",
+    "ADAPTER_STALE",
+    "CUBE_DUMP",
+    "CUBE_DOWNLOAD",
+    "CUBE_LOAD",
+    "CUBE_LOAD_FINISH",
+    "CUBE_EVENT",
     "EVALUATION_START",
     "EVALUATION_FINISH",
     "ERASURE_REQUEST",
@@ -98,6 +152,15 @@ AuditEventEnum: TypeAlias = Literal[
     "WEBHOOK_CHANGE",
     "WEBHOOK_DELETE",
     "WEBHOOK_DISABLE",
+    "USER_CREATE",
+    "USER_CHANGE",
+    "USER_ERASE",
+    "CUBE_CREATE",
+    "CUBE_CHANGE",
+    "CUBE_UNREGISTER",
+    "CUBE_SHARE",
+    "CUBE_REVOKE",
+    "KEY_OWNER",
 ]
 
 
@@ -118,6 +181,9 @@ class BankScores(TypedDict):
     reranker: float | None
     semantic: float
     keyword: float
+
+
+BlankEnum: TypeAlias = Literal[""]
 
 
 BudgetEnum: TypeAlias = Literal["low", "mid", "high"]
@@ -144,6 +210,7 @@ class Citation(TypedDict):
     quote: str
     speaker: str
     occurred_at: str
+    place: str
     marked: bool
     at: int | None
     supported: bool
@@ -200,6 +267,168 @@ ComparisonOperatorEnum: TypeAlias = Literal[
 class ContentRequest(TypedDict):
     group_id: str
     content: str
+
+
+class CubeContents(TypedDict):
+    memories: int
+    by_kind: dict[str, int]
+    sessions: int
+    documents: int
+    entities: int
+    text_bytes: int
+
+
+class Gate(TypedDict):
+    strict: NotRequired[bool]
+    worth_threshold: NotRequired[float]
+    personal_data: NotRequired[Literal["off", "redact", "quarantine"]]
+    secrets: NotRequired[Literal["redact", "quarantine", "reject"]]
+    injection: NotRequired[Literal["quarantine", "accept"]]
+
+
+class Conflicts(TypedDict):
+    settle: NotRequired[bool]
+
+
+class Retrieval(TypedDict):
+    relevance_floor: NotRequired[float]
+
+
+class Duplicates(TypedDict):
+    collapse: NotRequired[bool]
+
+
+class HalfLifeDays(TypedDict):
+    said: NotRequired[float]
+    answered: NotRequired[float]
+    episode: NotRequired[float]
+    document: NotRequired[float]
+    fact: NotRequired[float]
+    preference: NotRequired[float]
+
+
+class Decay(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Training(TypedDict):
+    consent: NotRequired[bool]
+
+
+class Retention(TypedDict):
+    packs_days: NotRequired[int]
+    evaluation_days: NotRequired[int]
+    quarantine_days: NotRequired[int]
+
+
+class Summary(TypedDict):
+    messages: NotRequired[int]
+    tokens: NotRequired[int]
+    idle_seconds: NotRequired[int]
+
+
+class WorkingMemory1(TypedDict):
+    hours: NotRequired[int]
+
+
+class Models(TypedDict):
+    answer: NotRequired[str]
+    summarise: NotRequired[str]
+    extract: NotRequired[str]
+    judge: NotRequired[str]
+
+
+class Quota(TypedDict):
+    memories: NotRequired[int]
+    writes_per_day: NotRequired[int]
+
+
+class Budget(TypedDict):
+    period: NotRequired[Literal["day", "month"]]
+    soft_usd: NotRequired[float]
+    hard_usd: NotRequired[float]
+    soft_tokens: NotRequired[int]
+    hard_tokens: NotRequired[int]
+
+
+class Policy(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
+    extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class CubeDumpRequest(TypedDict):
+    vectors: NotRequired[bool]
+    quarantine: NotRequired[bool]
+    audit: NotRequired[bool]
+
+
+class CubeFileFault(TypedDict):
+    place: str
+    reason: str
+
+
+CubeFileKindEnum: TypeAlias = Literal["dump", "load"]
+
+
+class CubeFileOutcome(TypedDict):
+    id: str
+    session: str
+    outcome: str
+    rule: str
+
+
+CubeFileStateEnum: TypeAlias = Literal["queued", "running", "done", "cancelled", "failed", "discarded"]
+
+
+CubeIdsEnum: TypeAlias = Literal["auto", "keep", "new"]
+
+
+CubeKindEnum: TypeAlias = Literal["textual", "activation", "parametric"]
+
+
+CubeLevelEnum: TypeAlias = Literal["own", "read", "write"]
+
+
+class CubeLoadRequest(TypedDict):
+    file: bytes
+    namespace: str
+    dry_run: NotRequired[bool]
+    ids: NotRequired[CubeIdsEnum]
+    policy: NotRequired[bool]
+    quarantine: NotRequired[bool]
+    audit: NotRequired[bool]
+    unknown_sender: NotRequired[bool]
+
+
+class CubeOfHit(TypedDict):
+    id: str
+    name: str
+    owner_id: str | None
+
+
+class CubeOwner(TypedDict):
+    id: str
+    name: str | None
+
+
+CubeSignatureEnum: TypeAlias = Literal["trusted", "unknown", "none"]
 
 
 DegradationEnum: TypeAlias = Literal[
@@ -269,7 +498,30 @@ class DocumentDeleted(TypedDict):
     chunks: int
 
 
+class DocumentFileFormRequest(TypedDict):
+    namespace: str
+    file: bytes
+    document_id: NotRequired[str]
+    title: NotRequired[str]
+    source: NotRequired[str]
+    session_id: NotRequired[str]
+    metadata: NotRequired[str]
+    occurred_at: NotRequired[str | None]
+    keep_original: NotRequired[bool]
+
+
+DocumentFileStateEnum: TypeAlias = Literal["queued", "running", "done", "refused", "failed", "discarded"]
+
+
+DocumentFileTypeEnum: TypeAlias = Literal[
+    "pdf", "docx", "pptx", "xlsx", "image", "html", "markdown", "eml", "csv", "json", "text"
+]
+
+
 DroppedVerdictEnum: TypeAlias = Literal["restated", "variety", "irrelevant", "outranked"]
+
+
+EngineEnum: TypeAlias = Literal["llamacpp", "transformers"]
 
 
 EntityKindEnum: TypeAlias = Literal["person", "place", "organisation", "project", "thing"]
@@ -325,6 +577,8 @@ ErrorCodeEnum: TypeAlias = Literal[
     "llm_busy",
     "too_many_streams",
     "session_window_unavailable",
+    "parser_unavailable",
+    "adapter_server_unavailable",
     "issuer_unavailable",
     "erasure_ledger_unavailable",
 ]
@@ -411,6 +665,15 @@ class FeedbackRequest(TypedDict):
     note: NotRequired[str]
 
 
+class FirstToken(TypedDict):
+    hit: int | None
+    miss: int | None
+    without: int | None
+
+
+FormEnum: TypeAlias = Literal["answer", "completion"]
+
+
 FormatEnum: TypeAlias = Literal["text", "markdown"]
 
 
@@ -489,6 +752,11 @@ class Judgement(TypedDict):
 
 class JudgementList(TypedDict):
     judgements: list[Judgement]
+
+
+class Lag(TypedDict):
+    entities_seconds: float
+    settling_seconds: float
 
 
 class LastHit(TypedDict):
@@ -573,7 +841,7 @@ class MemoryEvent(TypedDict):
     updated_at: str
 
 
-MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "fact"]
+MemoryKindEnum: TypeAlias = Literal["said", "answered", "episode", "document", "fact", "preference"]
 
 
 class MemoryPage(TypedDict):
@@ -640,6 +908,13 @@ class ModelList(TypedDict):
     data: list[Model]
 
 
+class NamespaceQueue(TypedDict):
+    queued: int
+    running: int
+    oldest_at: str | None
+    namespace: str | None
+
+
 class NewWebhook(TypedDict):
     id: str
     namespace: str
@@ -695,6 +970,9 @@ class OptionalReasonRequest(TypedDict):
 OriginEnum: TypeAlias = Literal["default", "environment", "namespace"]
 
 
+OriginsEnum: TypeAlias = Literal["dialogue", "memory", "supersession", "correction"]
+
+
 OwnerTypeEnum: TypeAlias = Literal["user", "agent", "app", "run"]
 
 
@@ -713,6 +991,40 @@ class PackTool(TypedDict):
     version: str
     description: str
     parameters: dict[str, Any]
+
+
+class Decay1(TypedDict):
+    enabled: NotRequired[bool]
+    floor: NotRequired[float]
+    half_life_days: NotRequired[HalfLifeDays]
+
+
+class Policy1(TypedDict):
+    gate: NotRequired[Gate]
+    conflicts: NotRequired[Conflicts]
+    retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
+    duplicates: NotRequired[Duplicates]
+    decay: NotRequired[Decay1]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
+    extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
+    ttl_days: NotRequired[int]
+    retention: NotRequired[Retention]
+    legal_hold: NotRequired[bool]
+    summary: NotRequired[Summary]
+    working_memory: NotRequired[WorkingMemory1]
+    models: NotRequired[Models]
+    quota: NotRequired[Quota]
+    budget: NotRequired[Budget]
+
+
+class PatchedCubeChangeRequest(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    owner_id: NotRequired[str | None]
+    kinds: NotRequired[list[CubeKindEnum]]
+    policy: NotRequired[Policy1]
 
 
 RemoveMetadatum: TypeAlias = str
@@ -734,6 +1046,17 @@ class PatchedMemoryChangeRequest(TypedDict):
     reviewed: NotRequired[bool]
 
 
+Namespace: TypeAlias = str
+
+
+class PatchedUserChangeRequest(TypedDict):
+    name: NotRequired[str]
+    display_name: NotRequired[str]
+    preferences: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any]]
+    namespaces: NotRequired[list[Namespace]]
+
+
 class PatchedWebhookChangeRequest(TypedDict):
     url: NotRequired[str]
     types: NotRequired[list[EventTypeEnum]]
@@ -749,83 +1072,22 @@ class Ping(TypedDict):
     user_email: str | None
 
 
-class Gate(TypedDict):
-    strict: NotRequired[bool]
-    worth_threshold: NotRequired[float]
-    personal_data: NotRequired[Literal["off", "redact", "quarantine"]]
-    secrets: NotRequired[Literal["redact", "quarantine", "reject"]]
-    injection: NotRequired[Literal["quarantine", "accept"]]
-
-
-class Conflicts(TypedDict):
-    settle: NotRequired[bool]
-
-
-class Retrieval(TypedDict):
-    relevance_floor: NotRequired[float]
-
-
-class Duplicates(TypedDict):
-    collapse: NotRequired[bool]
-
-
-class HalfLifeDays(TypedDict):
-    said: NotRequired[float]
-    answered: NotRequired[float]
-    episode: NotRequired[float]
-    document: NotRequired[float]
-    fact: NotRequired[float]
-
-
-class Decay(TypedDict):
+class Decay2(TypedDict):
     enabled: NotRequired[bool]
     floor: NotRequired[float]
     half_life_days: NotRequired[HalfLifeDays]
 
 
-class Retention(TypedDict):
-    packs_days: NotRequired[int]
-    evaluation_days: NotRequired[int]
-    quarantine_days: NotRequired[int]
-
-
-class Summary(TypedDict):
-    messages: NotRequired[int]
-    tokens: NotRequired[int]
-    idle_seconds: NotRequired[int]
-
-
-class WorkingMemory1(TypedDict):
-    hours: NotRequired[int]
-
-
-class Models(TypedDict):
-    answer: NotRequired[str]
-    summarise: NotRequired[str]
-    extract: NotRequired[str]
-    judge: NotRequired[str]
-
-
-class Quota(TypedDict):
-    memories: NotRequired[int]
-    writes_per_day: NotRequired[int]
-
-
-class Budget(TypedDict):
-    period: NotRequired[Literal["day", "month"]]
-    soft_usd: NotRequired[float]
-    hard_usd: NotRequired[float]
-    soft_tokens: NotRequired[int]
-    hard_tokens: NotRequired[int]
-
-
-class Policy1(TypedDict):
+class Policy3(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
-    decay: NotRequired[Decay]
+    decay: NotRequired[Decay2]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
     extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
     ttl_days: NotRequired[int]
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
@@ -836,7 +1098,7 @@ class Policy1(TypedDict):
     budget: NotRequired[Budget]
 
 
-class Decay1(TypedDict):
+class Decay3(TypedDict):
     enabled: NotRequired[bool]
     floor: NotRequired[float]
     half_life_days: NotRequired[HalfLifeDays]
@@ -846,9 +1108,12 @@ class Overrides(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
-    decay: NotRequired[Decay1]
+    decay: NotRequired[Decay3]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
     extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
     ttl_days: NotRequired[int]
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
@@ -868,19 +1133,22 @@ class PolicyEffect(TypedDict):
     quarantined: int
 
 
-class Decay2(TypedDict):
+class Decay4(TypedDict):
     enabled: NotRequired[bool]
     floor: NotRequired[float]
     half_life_days: NotRequired[HalfLifeDays]
 
 
-class Policy2(TypedDict):
+class Policy4(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
-    decay: NotRequired[Decay2]
+    decay: NotRequired[Decay4]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
     extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
     ttl_days: NotRequired[int]
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
@@ -893,22 +1161,25 @@ class Policy2(TypedDict):
 
 class PolicyPreviewRequest(TypedDict):
     namespace: str
-    policy: Policy2
+    policy: Policy4
 
 
-class Decay3(TypedDict):
+class Decay5(TypedDict):
     enabled: NotRequired[bool]
     floor: NotRequired[float]
     half_life_days: NotRequired[HalfLifeDays]
 
 
-class Policy3(TypedDict):
+class Policy5(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
-    decay: NotRequired[Decay3]
+    decay: NotRequired[Decay5]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
     extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
     ttl_days: NotRequired[int]
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
@@ -919,19 +1190,22 @@ class Policy3(TypedDict):
     budget: NotRequired[Budget]
 
 
-class Decay4(TypedDict):
+class Decay6(TypedDict):
     enabled: NotRequired[bool]
     floor: NotRequired[float]
     half_life_days: NotRequired[HalfLifeDays]
 
 
-class Policy4(TypedDict):
+class Policy6(TypedDict):
     gate: NotRequired[Gate]
     conflicts: NotRequired[Conflicts]
     retrieval: NotRequired[Retrieval]
+    index: NotRequired[Literal["ivf", "hnsw"]]
     duplicates: NotRequired[Duplicates]
-    decay: NotRequired[Decay4]
+    decay: NotRequired[Decay6]
+    preferences: NotRequired[Literal["off", "rules", "model"]]
     extract: NotRequired[Literal["off", "facts"]]
+    training: NotRequired[Training]
     ttl_days: NotRequired[int]
     retention: NotRequired[Retention]
     legal_hold: NotRequired[bool]
@@ -944,7 +1218,7 @@ class Policy4(TypedDict):
 
 class PolicyPutRequest(TypedDict):
     namespace: str
-    policy: Policy4
+    policy: Policy6
     reason: NotRequired[str]
 
 
@@ -974,6 +1248,32 @@ PredicateEnum: TypeAlias = Literal[
     "likes",
     "mentioned_with",
 ]
+
+
+PriorityEnum: TypeAlias = Literal["interactive", "normal", "bulk"]
+
+
+class PriorityQueue(TypedDict):
+    queued: int
+    running: int
+    oldest_at: str | None
+    priority: PriorityEnum
+
+
+class ProfileLine(TypedDict):
+    memory_id: str
+    namespace: str
+    text: str
+    attitude: str
+    object: str
+    wanted: bool
+    scope: str
+    strength: float
+    evidence: list[str]
+    valid_from: str
+    valid_to: str | None
+    superseded_by: str | None
+    revision: int
 
 
 class Prompt(TypedDict):
@@ -1030,8 +1330,41 @@ class ReflectIncludeRequest(TypedDict):
     facts: NotRequired[dict[str, Any] | None]
 
 
+RefusalEnum: TypeAlias = Literal[
+    "empty",
+    "unsupported",
+    "mislabelled",
+    "encoding",
+    "encrypted",
+    "damaged",
+    "bomb",
+    "unsafe_xml",
+    "too_large",
+    "no_text",
+    "memory",
+    "cpu_time",
+    "wall_time",
+    "crashed",
+    "parser_missing",
+    "ocr_missing",
+    "gate",
+    "outdated",
+    "erased",
+    "refused",
+]
+
+
+class ReparseRequest(TypedDict):
+    namespace: str
+
+
 class Replayed(TypedDict):
     replayed: int
+
+
+class ReplicaLag(TypedDict):
+    bytes: int
+    seconds: float
 
 
 class ResetDone(TypedDict):
@@ -1179,6 +1512,16 @@ class ServerMemoryList(TypedDict):
     results: list[Mem0Memory]
 
 
+ShareLevelEnum: TypeAlias = Literal["read", "write"]
+
+
+class ShareRequest(TypedDict):
+    user_id: NotRequired[str]
+    key: NotRequired[str]
+    level: ShareLevelEnum
+    expires_at: NotRequired[str | None]
+
+
 class SignalShare(TypedDict):
     raw: float
     weight: float | None
@@ -1297,6 +1640,22 @@ class ToldEvent(TypedDict):
 ToolTypeEnum: TypeAlias = Literal["http_api", "function"]
 
 
+TrainingDatasetStateEnum: TypeAlias = Literal["queued", "running", "done", "stale", "dropped", "failed", "discarded"]
+
+
+class TrainingExportRequest(TypedDict):
+    namespace: str
+    origins: NotRequired[list[OriginsEnum]]
+    min_importance: NotRequired[float]
+    max_lines: NotRequired[int]
+
+
+class TrainingFile(TypedDict):
+    lines: int
+    bytes: int
+    sha256: str
+
+
 class TriggerDetails(TypedDict):
     source: NotRequired[str]
     strategy: NotRequired[str]
@@ -1310,6 +1669,12 @@ class TriggerDetails(TypedDict):
 TriggerReasonEnum: TypeAlias = Literal[
     "bootstrap_summary", "new_messages_threshold", "new_tokens_threshold", "idle_session", "stale_source"
 ]
+
+
+class UnlearntAdapter(TypedDict):
+    id: str
+    name: str
+    model: str
 
 
 class UpdateManyRequest(TypedDict):
@@ -1363,6 +1728,48 @@ class UsageTotal(TypedDict):
     cost_usd: float
 
 
+class User(TypedDict):
+    id: str
+    namespace: str
+    name: str
+    display_name: str
+    preferences: dict[str, Any]
+    metadata: dict[str, Any]
+    namespaces: list[str]
+    revision: int
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class UserCreateRequest(TypedDict):
+    namespace: str
+    name: str
+    display_name: NotRequired[str]
+    preferences: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any]]
+    namespaces: NotRequired[list[Namespace]]
+
+
+class UserEraseRequest(TypedDict):
+    reason: str
+    confirm: NotRequired[str]
+    dry_run: NotRequired[bool]
+
+
+class UserErasurePart(TypedDict):
+    id: str | None
+    namespace: str
+    target: TargetEnum
+    found: int
+    status: ErasureReceiptStatusEnum
+
+
+class UserList(TypedDict):
+    users: list[User]
+    next_cursor: str | None
+
+
 VerbEnum: TypeAlias = Literal["archive", "edit", "restore"]
 
 
@@ -1390,6 +1797,12 @@ class Version(TypedDict):
     reason: str
     actor: str
     replaced_at: str
+
+
+class Waiting(TypedDict):
+    priorities: list[PriorityQueue]
+    namespaces: list[NamespaceQueue]
+    lag: Lag
 
 
 class Webhook(TypedDict):
@@ -1490,9 +1903,9 @@ Tier = TypedDict(
 Kind = TypedDict(
     "Kind",
     {
-        "eq": NotRequired[Literal["said", "answered", "episode", "document", "fact"]],
-        "ne": NotRequired[Literal["said", "answered", "episode", "document", "fact"]],
-        "in": NotRequired[list[Literal["said", "answered", "episode", "document", "fact"]]],
+        "eq": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
+        "ne": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"]],
+        "in": NotRequired[list[Literal["said", "answered", "episode", "document", "fact", "preference"]]],
     },
 )
 
@@ -1565,13 +1978,95 @@ Filter = TypedDict(
         "speaker": NotRequired[str | Speaker],
         "session_id": NotRequired[str | SessionId],
         "tier": NotRequired[Literal["L1", "L2", "L3"] | Tier],
-        "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact"] | Kind],
+        "kind": NotRequired[Literal["said", "answered", "episode", "document", "fact", "preference"] | Kind],
         "importance": NotRequired[float | Importance],
         "occurred_at": NotRequired[str | OccurredAt],
         "created_at": NotRequired[str | CreatedAt],
         "updated_at": NotRequired[str | UpdatedAt],
     },
 )
+
+
+class ActivationBuildAnswer(TypedDict):
+    job_id: str
+    engine: EngineEnum
+    form: FormEnum
+    model: str
+    prefix_sha256: str
+    prefix_tokens: int
+    memory_ids: list[str]
+
+
+class ActivationBuildRequest(TypedDict):
+    engine: NotRequired[EngineEnum]
+    form: NotRequired[FormEnum]
+    model: NotRequired[str]
+
+
+class ActivationCache(TypedDict):
+    id: str
+    engine: EngineEnum
+    model: str
+    form: FormEnum
+    prefix_sha256: str
+    state: ActivationCacheStateEnum
+    reason: ActivationCacheReasonEnum | NullEnum
+    file: str
+    folder_id: str
+    bytes: int
+    tokens: int
+    build_ms: int | None
+    uses: int
+    memory_ids: list[str]
+    actor: str
+    created_at: str
+    written_at: str | None
+    used_at: str | None
+
+
+class ActivationFigures(TypedDict):
+    days: int
+    calls: int
+    hits: int
+    hit_rate: float | None
+    cached_tokens: int
+    ttft_ms: FirstToken
+
+
+class ActivationList(TypedDict):
+    caches: list[ActivationCache]
+    figures: ActivationFigures
+    next_cursor: str | None
+
+
+class Adapter(TypedDict):
+    id: str
+    namespace: str
+    name: str
+    model: str
+    state: AdapterStateEnum
+    problem: str | None
+    dataset_id: str
+    options: dict[str, Any]
+    base_model: str
+    base_sha256: str
+    files: dict[str, AdapterFile]
+    metrics: dict[str, Any]
+    refusals: list[str]
+    served_by: list[str]
+    stale: dict[str, int]
+    rebuild: bool
+    erasures: list[str]
+    actor: str
+    created_at: str
+    trained_at: str | None
+    activated_at: str | None
+    ended_at: str | None
+
+
+class AdapterList(TypedDict):
+    adapters: list[Adapter]
+    next_cursor: str | None
 
 
 class AddedMemory(TypedDict):
@@ -1747,6 +2242,94 @@ class CondensationList(TypedDict):
     condensations: list[Condensation]
 
 
+class Cube(TypedDict):
+    id: str
+    name: str
+    description: str
+    namespace: str
+    owner: CubeOwner | None
+    kinds: list[CubeKindEnum]
+    level: CubeLevelEnum
+    revision: int
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class CubeCreateRequest(TypedDict):
+    namespace: str
+    name: str
+    description: NotRequired[str]
+    owner_id: NotRequired[str | None]
+    kinds: NotRequired[list[CubeKindEnum]]
+
+
+class CubeDetail(TypedDict):
+    id: str
+    name: str
+    description: str
+    namespace: str
+    owner: CubeOwner | None
+    kinds: list[CubeKindEnum]
+    level: CubeLevelEnum
+    revision: int
+    created_by: str
+    created_at: str
+    updated_at: str
+    contents: CubeContents
+    policy_version: int | None
+    policy: Policy | None
+    models: dict[str, Any] | None
+
+
+class CubeFile(TypedDict):
+    id: str
+    namespace: str
+    kind: CubeFileKindEnum
+    state: CubeFileStateEnum
+    name: str
+    bytes: int
+    sha256: str
+    dry_run: bool
+    options: dict[str, Any]
+    manifest: dict[str, Any] | None
+    signature: CubeSignatureEnum | NullEnum
+    done: int
+    total: int
+    counts: dict[str, dict[str, int]]
+    listed: list[CubeFileOutcome]
+    faults: list[CubeFileFault]
+    problem: str | None
+    downloadable: bool
+    actor: str
+    created_at: str
+    finished_at: str | None
+
+
+class CubeFileList(TypedDict):
+    files: list[CubeFile]
+    next_cursor: str | None
+
+
+class CubeList(TypedDict):
+    cubes: list[Cube]
+    next_cursor: str | None
+
+
+class CubeShare(TypedDict):
+    user_id: str
+    user_name: str | None
+    level: ShareLevelEnum
+    expires_at: str | None
+    expired: bool
+    created_by: str
+    created_at: str
+
+
+class CubeShareList(TypedDict):
+    shares: list[CubeShare]
+
+
 class DeleteManyRequest(TypedDict):
     memories: list[MemoryToDeleteRequest]
 
@@ -1801,9 +2384,53 @@ class DocumentChunk(TypedDict):
     start: int
     end: int
     heading: str
+    page: int | None
+    last_page: int | None
+    table: str
     text: str
     tokens: int
     state: MemoryStateEnum
+
+
+class DocumentFile(TypedDict):
+    id: str
+    namespace: str
+    document_id: str
+    document_version: int | None
+    state: DocumentFileStateEnum
+    percent: int
+    refusal: RefusalEnum | BlankEnum
+    problem: str
+    name: str
+    type: DocumentFileTypeEnum
+    bytes: int
+    title: str
+    source: str
+    session_id: str | None
+    metadata: dict[str, Any]
+    keep_original: bool
+    has_original: bool
+    parser: str
+    pages: int | None
+    tables: int | None
+    characters: int | None
+    chunks: int | None
+    seconds: float | None
+    peak_bytes: int | None
+    verdict: GateDecisionEnum | BlankEnum
+    reasons: list[Reason]
+    quarantine_id: str | None
+    degraded: list[DegradationEnum]
+    actor: str
+    occurred_at: str | None
+    created_at: str
+    asked_at: str
+    finished_at: str | None
+
+
+class DocumentFileList(TypedDict):
+    files: list[DocumentFile]
+    next_cursor: str | None
 
 
 class DocumentRequest(TypedDict):
@@ -1846,6 +2473,7 @@ class DocumentWhole(TypedDict):
     occurred_at: str
     created_at: str
     updated_at: str
+    file_id: str | None
     pending_embeddings: int
 
 
@@ -2055,6 +2683,7 @@ class Job(TypedDict):
     namespace: str | None
     schedule: str | None
     subject: list[str]
+    priority: PriorityEnum
     state: JobStateEnum
     attempts: int
     progress: JobProgress | None
@@ -2228,14 +2857,15 @@ class PatchedEditWhereRequest(TypedDict):
 
 class Pipeline(TypedDict):
     queues: list[Queue]
+    waiting: Waiting
     schedules: list[Schedule]
     recent_condensations: list[Condensation]
 
 
-class Policy(TypedDict):
+class Policy2(TypedDict):
     namespace: str
     version: int
-    policy: Policy1
+    policy: Policy3
     overrides: Overrides
     values: list[PolicyValue]
     problems: dict[str, str]
@@ -2246,7 +2876,7 @@ class Policy(TypedDict):
 
 class PolicyPreviewed(TypedDict):
     namespace: str
-    policy: Policy3
+    policy: Policy5
     active_memories: int
     would: PolicyEffect
     without_change: PolicyEffect
@@ -2258,11 +2888,11 @@ class ProceduralMemory(TypedDict):
     tools: list[PackTool]
 
 
-class Proof(TypedDict):
-    search: SearchProof
-    left: NotRequired[int]
-    counters_exact: NotRequired[bool]
-    audit: NotRequired[AuditKept]
+class Profile(TypedDict):
+    user_id: str
+    name: str
+    preferences: list[ProfileLine]
+    next_cursor: str | None
 
 
 class QuarantinedRow(TypedDict):
@@ -2338,12 +2968,14 @@ class QuestionRequest(TypedDict):
 class Ready(TypedDict):
     status: ReadyStatusEnum
     checks: dict[str, str]
+    replica_lag: NotRequired[ReplicaLag]
 
 
 class Recalled(TypedDict):
     content: str
     source: SourceEnum
     score: float
+    why: str
 
 
 class Record(TypedDict):
@@ -2454,8 +3086,9 @@ class Reviewed(TypedDict):
     degraded: list[DegradationEnum]
 
 
-class SearchDefaultsRequest(TypedDict):
+class SearchAcrossRequest(TypedDict):
     namespace: NotRequired[str]
+    query: str
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
@@ -2463,11 +3096,11 @@ class SearchDefaultsRequest(TypedDict):
     dry_run: NotRequired[bool]
     explain: NotRequired[bool]
     min_relevance: NotRequired[float | None]
+    cubes: NotRequired[list[str]]
 
 
-class SearchRequest(TypedDict):
-    namespace: str
-    query: str
+class SearchDefaultsRequest(TypedDict):
+    namespace: NotRequired[str]
     top_k: NotRequired[int]
     filter: NotRequired[Filter | None]
     as_of: NotRequired[str | None]
@@ -2492,9 +3125,51 @@ class ToolRegistry(TypedDict):
     tools: list[Tool]
 
 
+class TrainingDataset(TypedDict):
+    id: str
+    namespace: str
+    state: TrainingDatasetStateEnum
+    problem: str | None
+    options: dict[str, Any]
+    files: dict[str, TrainingFile]
+    memories: int
+    redacted: int
+    left_out: dict[str, int]
+    policy_version: int | None
+    snapshot_at: str | None
+    stale: dict[str, int]
+    rebuild_of: str | None
+    actor: str
+    created_at: str
+    finished_at: str | None
+
+
+class TrainingDatasetList(TypedDict):
+    exports: list[TrainingDataset]
+    next_cursor: str | None
+
+
+class Unlearnt(TypedDict):
+    datasets: list[str]
+    adapters: list[UnlearntAdapter]
+
+
 class UsageList(TypedDict):
     usage: list[UsageTotal]
     next_cursor: str | None
+
+
+class UserErasure(TypedDict):
+    user_id: str
+    namespace: str
+    status: ErasureReceiptStatusEnum
+    reason: str
+    erasures: list[UserErasurePart]
+    keys_revoked: int
+    shares_ended: int
+    cubes_disowned: int
+    actor: str
+    created_at: str
 
 
 class WhyRequest(TypedDict):
@@ -2632,29 +3307,6 @@ class DocumentList(TypedDict):
     next_cursor: str | None
 
 
-class ErasureReceipt(TypedDict):
-    id: str | None
-    status: ErasureReceiptStatusEnum
-    namespace: str
-    target: TargetEnum
-    session_id: str | None
-    reason: str
-    actor: str
-    named: int
-    missing: int
-    found: int
-    documents: int
-    notes: list[str]
-    holders: dict[str, Holder]
-    summaries_rebuilt: int
-    proof: Proof | None
-    waiting_for: str
-    error: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-
-
 class Error(TypedDict):
     error: ErrorBody
 
@@ -2685,6 +3337,8 @@ class Hit(TypedDict):
     retired_statements: list[list[int]]
     metadata: HitMetadata
     explanation: Explanation
+    namespace: NotRequired[str]
+    cube: NotRequired[CubeOfHit | None]
 
 
 class IngestRequest(TypedDict):
@@ -2736,6 +3390,14 @@ class Procedural(TypedDict):
     tool_registry: ToolRegistry
 
 
+class Proof(TypedDict):
+    search: SearchProof
+    left: NotRequired[int]
+    counters_exact: NotRequired[bool]
+    audit: NotRequired[AuditKept]
+    training: NotRequired[Unlearnt]
+
+
 class QuarantineList(TypedDict):
     items: list[QuarantinedRow]
     next_cursor: str | None
@@ -2764,9 +3426,27 @@ class ContextPack(TypedDict):
     manifest: Manifest
 
 
-class ErasureList(TypedDict):
-    erasures: list[ErasureReceipt]
-    next_cursor: str | None
+class ErasureReceipt(TypedDict):
+    id: str | None
+    status: ErasureReceiptStatusEnum
+    namespace: str
+    target: TargetEnum
+    session_id: str | None
+    reason: str
+    actor: str
+    named: int
+    missing: int
+    found: int
+    documents: int
+    notes: list[str]
+    holders: dict[str, Holder]
+    summaries_rebuilt: int
+    proof: Proof | None
+    waiting_for: str
+    error: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
 
 
 class Found(TypedDict):
@@ -2826,6 +3506,11 @@ class Answer(TypedDict):
     context_pack: ContextPack
     dry_run: bool
     degraded: list[DegradationEnum]
+
+
+class ErasureList(TypedDict):
+    erasures: list[ErasureReceipt]
+    next_cursor: str | None
 
 
 class FoundBatch(TypedDict):

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memory.api.event_stream import give_connection_back
+from memory.api.serializers.training import (
+    TrainingDatasetListSerializer,
+    TrainingDatasetSerializer,
+    TrainingExportSerializer,
+    TrainingListingSerializer,
+)
+from memory.api.views.base import MemosViewSet
+from memory.enums import AccessScope
+from memory.postgresql import reach
+from memory.services.training import datasets
+from memory.types import ListFilter
+
+_FILE = OpenApiParameter(
+    "file", str, OpenApiParameter.PATH, enum=[*datasets.FILES, datasets.MANIFEST], description="Of the data set"
+)
+
+
+class TrainingExportViewSet(MemosViewSet):
+    """Data sets to train models on, made of a namespace's memories, where its policy consents."""
+
+    required_scope = AccessScope.ADMIN
+
+    @extend_schema(
+        operation_id="start_training_export",
+        summary="Make, in the background, a data set to train a model on",
+        request=TrainingExportSerializer,
+        responses={200: TrainingDatasetSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        values = self.valid(TrainingExportSerializer, request.data)
+        scope = self.scope(values["namespace"], create=False)
+        row = datasets.start_export(scope, TrainingExportSerializer.to_options(values), now=timezone.now())
+        return Response(datasets.describe_datasets([row])[0])
+
+    @extend_schema(
+        operation_id="list_training_exports",
+        summary="Training data sets, the newest first",
+        parameters=[TrainingListingSerializer],
+        responses={200: TrainingDatasetListSerializer},
+    )
+    def list(self, request: Request) -> Response:
+        values = self.valid(TrainingListingSerializer, request.query_params)
+        wanted = ListFilter(values["namespace"] or None, None, values["limit"])
+        rows, cursor = datasets.list_datasets(self.access, wanted=wanted, cursor=values["cursor"])
+        return Response({"exports": rows, "next_cursor": str(cursor) if cursor else None})
+
+    @extend_schema(
+        operation_id="get_training_export",
+        summary="How far a training data set is, and what it holds",
+        responses={200: TrainingDatasetSerializer},
+    )
+    def retrieve(self, request: Request, dataset_id: uuid.UUID) -> Response:
+        row = datasets.find_dataset(self.access, dataset_id=dataset_id)
+        return Response(datasets.describe_datasets([row])[0])
+
+    @extend_schema(
+        operation_id="delete_training_export",
+        summary="Delete the files of a training data set, or end one that is not made yet",
+        responses={200: TrainingDatasetSerializer},
+    )
+    def destroy(self, request: Request, dataset_id: uuid.UUID) -> Response:
+        row = datasets.drop_dataset(self.access, dataset_id=dataset_id, now=timezone.now())
+        return Response(datasets.describe_datasets([row])[0])
+
+    @extend_schema(
+        operation_id="read_training_file",
+        summary="A file of a training data set, in TRL's formats, or its manifest",
+        parameters=[_FILE],
+        responses={
+            (200, "application/x-ndjson"): OpenApiResponse(OpenApiTypes.STR, "A line of JSON each."),
+            (200, "application/json"): OpenApiTypes.OBJECT,
+        },
+    )
+    def read_file(self, request: Request, dataset_id: uuid.UUID, file: str) -> StreamingHttpResponse:
+        size, pieces = datasets.read_file(self.access, dataset_id=dataset_id, name=file, now=timezone.now())
+        kind = "application/json" if file == datasets.MANIFEST else "application/x-ndjson"
+        headers = {
+            "Content-Disposition": f'attachment; filename="{file}"',
+            # One that is dropped meanwhile is seen to be cut off.
+            "Content-Length": str(size),
+            "Cache-Control": "no-store",
+        }
+        return StreamingHttpResponse(reach.carry(_hold_no_connection(pieces)), content_type=kind, headers=headers)
+
+
+def _hold_no_connection(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces; while a client reads one, this thread holds no connection to the database."""
+    for piece in pieces:
+        give_connection_back()
+        yield piece

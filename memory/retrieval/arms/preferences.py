@@ -1,0 +1,82 @@
+"""The preferences that a request for advice is to be answered with: what it asks for is near to them in meaning.
+
+One statement for both ways of searching, so that they agree; it reads the namespace's preferences only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory.enums import LinkKind, MemoryState
+from memory.models.sql import fetch
+from memory.retrieval.predicate import narrowing
+from memory.retrieval.question import Question
+from memory.text.requests import take_generality
+from memory.text.vectors import halfvec_literal
+from memory.types import Scope
+
+# The nearest preferences are looked at, and the best of them are candidates, with the turns that they rest on.
+COMPARED = 300
+MOST = 60
+# Below LEAST a preference has nothing to do with the request (of other kinds of things, 96 in 100 are below it); from
+# FULL on it is as near as any. Both in cosine, less what it has in common with all requests.
+LEAST, FULL = 0.05, 0.45
+# A turn tells more of what its clause is about than the clause, which loses so much; that counts where the turn is
+# about much else.
+CLAUSE = 0.05
+
+_NEAREST = f"""
+WITH near AS MATERIALIZED (
+    SELECT v.memory_id, v.passage, v.embedding, v.embedding <=> %(vector)s::halfvec AS distance
+    FROM memory_memory m
+    JOIN memory_memoryvector v ON v.namespace_id = m.namespace_id AND v.memory_id = m.id
+    WHERE m.namespace_id = %(namespace_id)s AND m.is_preference AND m.state = %(state)s
+      AND (m.valid_to IS NULL OR m.valid_to > coalesce(%(holding_at)s::timestamptz, '-infinity'))
+      AND v.model_id = %(model_id)s AND v.searchable {{narrowing}}
+    ORDER BY distance, v.memory_id LIMIT %(compared)s
+), resting AS MATERIALIZED (
+    SELECT l.memory_id, l.other_id FROM memory_memorylink l
+    WHERE l.namespace_id = %(namespace_id)s AND l.memory_id IN (SELECT memory_id FROM near)
+      AND l.kind = '{LinkKind.DERIVED_FROM.value}'
+)
+SELECT memory_id::text, memory_id::text, 1 - distance, embedding FROM near
+UNION ALL
+SELECT r.memory_id::text, v.memory_id::text, 1 - (v.embedding <=> %(vector)s::halfvec), v.embedding
+FROM resting r
+JOIN memory_memoryvector v ON v.namespace_id = %(namespace_id)s AND v.memory_id = r.other_id
+WHERE v.model_id = %(model_id)s AND v.searchable
+"""  # noqa: S608 - put together of constants
+
+
+def match(scope: Scope, question: Question) -> dict[str, float]:
+    """What the preferences say of the request, 0..1 by memory id: of those that say something, and of their turns."""
+    if question.requests is None:
+        return {}
+    parameters = {
+        "vector": halfvec_literal(question.vector),
+        "namespace_id": scope.namespace_id,
+        "model_id": question.model_id,
+        "state": MemoryState.ACTIVE.value,
+        "holding_at": question.holding_at,
+        "compared": COMPARED,
+        **(question.predicate.parameters if question.predicate else {}),
+    }
+    statement = _NEAREST.format(narrowing=narrowing(question.predicate, "m.id"))
+    rows = fetch(statement, parameters, prepared=question.predicate is None, binary=True)
+    if not rows:
+        return {}
+    vectors = np.stack([np.frombuffer(row[3], ">f2", offset=4) for row in rows]).astype(np.float32)
+    near = take_generality(np.array([row[2] for row in rows]), vectors, question.requests)
+    best: dict[str, float] = {}
+    members: dict[str, set[str]] = {}
+    for (preference, memory_id, *_), value in zip(rows, near.tolist(), strict=True):
+        best[preference] = max(value - CLAUSE * (memory_id == preference), best.get(preference, -1.0))
+        members.setdefault(preference, set()).add(memory_id)
+    matched: dict[str, float] = {}
+    for preference in sorted(best, key=lambda one: (-best[one], one))[:MOST]:
+        worth = min(1.0, (best[preference] - LEAST) / (FULL - LEAST))
+        if worth <= 0:
+            break
+        for memory_id in members[preference]:
+            matched[memory_id] = max(worth, matched.get(memory_id, 0.0))
+    return matched

@@ -1,0 +1,1 @@
+"""Cubes as files: written, signed, looked through and loaded."""

@@ -1,0 +1,433 @@
+"""Loads the parts of a cube's file, batch by batch, through the services that own what they bring.
+
+Each batch is one transaction with the note how far the load is. Everything passes the gate; what was erased stays so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import DataError, IntegrityError, transaction
+
+from memory import audit
+from memory.enums import AuditEvent, CubeIds
+from memory.errors import InvalidInput
+from memory.gate.fields import judge_fields
+from memory.governance.policy import nest
+from memory.models import (
+    AuditLog,
+    Condensation,
+    Document,
+    DocumentChunk,
+    EntityAlias,
+    Memory,
+    MemoryLink,
+    QuarantinedItem,
+    Session,
+)
+from memory.policy_values import BY_KEY
+from memory.postgresql import reach
+from memory.services.cube_files import rows
+from memory.services.cube_files.archive import CubeReader
+from memory.services.cube_files.rows import IdMap, ReadMemory, UnreadableLine
+from memory.services.entities.take_over import mark_documents_read, take_over_mentions, take_over_names
+from memory.services.erasure.erased_before import BroughtMemory, ErasedBefore
+from memory.services.imports.source import UnreadableImport
+from memory.services.ingestion.documents_take_over import take_over_documents
+from memory.services.ingestion.take_over import (
+    Arrival,
+    count_outcomes,
+    decide,
+    find_equals,
+    find_model,
+    take_over,
+    take_over_ends,
+    take_over_quarantine,
+)
+from memory.services.memories.take_over import (
+    take_over_links,
+    take_over_opinions,
+    take_over_retired,
+    take_over_upkeep,
+    take_over_versions,
+)
+from memory.services.summaries.take_over import take_over_summaries
+from memory.services.tenancy.policy import governing, in_force, put_policy
+from memory.types import Scope
+
+Value = TypeVar("Value")
+Lines = Sequence[tuple[int, dict[str, Any]]]
+
+# What names nothing else comes first; what would change the gate that the rest passes comes last.
+ORDER = ("documents", "names", "memories", "sessions", "links", "summaries", "quarantine", "audit", "policies")
+BATCH = 250
+LISTED = 200
+# So many memories of the file are looked up to know whether their ids are another namespace's.
+_PROBED = 100
+NEW, PRESENT, ERASED, LEFT_OUT, UNREADABLE = "new", "present", "erased", "left_out", "unreadable"
+_POLICY_REASON = "Loaded with a cube's file."
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a file is loaded. `policy`, `quarantine`, `audit`: whether these parts are. `unknown_sender`: also a file
+    that is not signed by a key that this server knows.
+    """
+
+    ids: CubeIds = CubeIds.AUTO
+    policy: bool = False
+    quarantine: bool = False
+    audit: bool = False
+    unknown_sender: bool = False
+
+    def parts_of(self, reader: CubeReader) -> list[str]:
+        """The parts of the file that are loaded, in their order."""
+        asked = {"policies": self.policy, "quarantine": self.quarantine, "audit": self.audit}
+        return [name for name in ORDER if name in reader.manifest.parts and asked.get(name, True)]
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """What became of a batch's lines: how many had which outcome, and the first of what is worth telling."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    listed: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[dict[str, str]] = field(default_factory=list)
+
+
+Transact = Callable[[Callable[[], BatchReport], Lines], None]
+
+
+def check_sender(reader: CubeReader, options: LoadOptions) -> None:
+    """Raises UnreadableImport for a file of an unknown sender, unless the options let it in, or not all of it."""
+    if reader.is_trusted:
+        return
+    if not options.unknown_sender:
+        why = "is not signed" if reader.signature == "none" else "is signed by a key that this server does not know"
+        raise UnreadableImport(
+            f"The file {why}. Have both servers share MEMOS_CUBE_KEY, or name the sender's public key in "
+            "MEMOS_CUBE_TRUSTED_KEYS; or load it all the same with `unknown_sender`: then ids are new, vectors are "
+            "made anew, and legal holds and audit events stay out."
+        )
+    if options.audit:
+        raise UnreadableImport("Audit events are loaded from a file of a known sender only: leave `audit` out.")
+
+
+def choose_ids(scope: Scope, reader: CubeReader, wanted: CubeIds) -> CubeIds:
+    """Whether ids are kept or new: kept where nobody else can have them, in a namespace's own file or another server's.
+
+    Raises UnreadableImport when they are to be kept and cannot be.
+    """
+    if wanted == CubeIds.NEW:
+        return wanted
+    problem = _find_id_problem(scope, reader)
+    if problem and wanted == CubeIds.KEEP:
+        raise UnreadableImport(f"Ids cannot be kept: {problem}. Load it with `ids` new (or auto).")
+    return CubeIds.NEW if problem else CubeIds.KEEP
+
+
+class CubeLoader:
+    """Loads batches of one file into one namespace; with `dry_run` it says only what it would do."""
+
+    def __init__(self, scope: Scope, reader: CubeReader, options: LoadOptions, *, ids: CubeIds, dry_run: bool) -> None:
+        self._scope = scope
+        self._reader = reader
+        self._options = options
+        self._dry_run = dry_run
+        self._ids = IdMap(scope, renew=ids == CubeIds.NEW)
+        manifest = reader.manifest
+        origin = manifest.namespace_id if reader.is_trusted and manifest.is_of_this_server else None
+        self._erased = ErasedBefore(scope, origin=origin)
+        model = manifest.model if reader.is_trusted else None
+        self._model_id = find_model(**model) if model else None
+        self._dimensions = int(model["dimensions"]) if model and self._model_id is not None else None
+
+    def load_batch(self, part: str, lines: Lines, *, now: datetime) -> BatchReport:
+        """Loads lines of a part, each with its number; inside the caller's transaction."""
+        report = BatchReport()
+        getattr(self, f"_load_{part}")(lines, report, now)
+        return report
+
+    def _read(self, lines: Lines, read: Callable[[dict[str, Any]], Value], report: BatchReport) -> list[Value]:
+        found = []
+        for number, line in lines:
+            try:
+                rows.check_line(line)
+                found.append(read(line))
+            except UnreadableLine as fault:
+                report.counts[UNREADABLE] += 1
+                report.faults.append({"place": f"line {number}", "reason": str(fault)[:200]})
+        return found
+
+    def _load_documents(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        named = {}
+
+        def read(line: dict[str, Any]) -> Document:
+            document = rows.read_document(line, self._ids)
+            named[document.id] = (line.get("id"), line.get("named") is True)
+            return document
+
+        documents = self._read(lines, read, report)
+        since = {rows.to_uuid(named[one.id][0]): one.updated_at for one in documents}
+        since |= {one.id: one.updated_at for one in documents}
+        erased = self._erased.list_documents(since)
+        kept = [one for one in documents if not {one.id, rows.to_uuid(named[one.id][0])} & erased]
+        report.counts[ERASED] += len(documents) - len(kept)
+        new, present, left_out = take_over_documents(self._scope, kept, dry_run=self._dry_run, now=now)
+        report.counts.update({NEW: len(new), PRESENT: present, LEFT_OUT: left_out})
+        if not self._dry_run:
+            mark_documents_read(self._scope, [(one.id, one.version) for one in new if named[one.id][1]])
+
+    def _load_names(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        names = self._read(lines, lambda line: rows.read_name(line, self._ids), report)
+        if self._dry_run:
+            keys = {alias.key for alias, _, _ in names}
+            known = set(EntityAlias.objects.in_scope(self._scope).filter(key__in=keys).values_list("key", "variant"))
+            present = sum((alias.key, alias.variant) in known for alias, _, _ in names)
+            report.counts.update({NEW: len(names) - present, PRESENT: present})
+            return
+        new, present, left_out = take_over_names(self._scope, names)
+        report.counts.update({NEW: new, PRESENT: present, LEFT_OUT: left_out})
+
+    def _load_memories(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        found = self._read(lines, lambda line: rows.read_memory(line, self._ids, dimensions=self._dimensions), report)
+        found = self._without_erased(found, report)
+        found = self._without_lost_chunks(found, report)
+        arrivals = [one.arriving for one in found]
+        decide(self._scope, arrivals)
+        if not self._dry_run:
+            stored = {one.memory.pk for one in take_over(self._scope, arrivals, model_id=self._model_id, now=now)}
+            self._store_histories([one for one in found if one.arriving.memory.pk in stored])
+        report.counts.update(count_outcomes(arrivals))
+        for one in arrivals:
+            if one.outcome not in (Arrival.NEW, Arrival.PRESENT) or self._dry_run:
+                why = one.judgement.reasons[0].rule if one.judgement and one.judgement.reasons else ""
+                report.listed.append(_tell(str(one.origin), one.memory.session, one.outcome.value, why))
+
+    def _without_erased(self, found: list[ReadMemory], report: BatchReport) -> list[ReadMemory]:
+        brought = [
+            BroughtMemory(one.arriving.origin, memory.session, memory.speaker, memory.created_at)
+            for one in found
+            for memory in [one.arriving.memory]
+        ]
+        erased = self._erased.list_erased(brought, {one.arriving.memory.pk for one in found})
+        kept = []
+        for one in found:
+            if {one.arriving.origin, one.arriving.memory.pk} & erased:
+                report.counts[ERASED] += 1
+                report.listed.append(_tell(str(one.arriving.origin), one.arriving.memory.session, ERASED, ""))
+            else:
+                kept.append(one)
+        return kept
+
+    def _without_lost_chunks(self, found: list[ReadMemory], report: BatchReport) -> list[ReadMemory]:
+        """Without the chunks of documents that are not here, or here in another version."""
+        if self._dry_run:
+            return found
+        wanted = {one.arriving.chunk.document_key for one in found if one.arriving.chunk is not None}
+        if not wanted:
+            return found
+        versions = dict(Document.objects.in_scope(self._scope).filter(id__in=wanted).values_list("id", "version"))
+        places = {
+            (key, index): memory_id
+            for key, index, memory_id in DocumentChunk.objects.in_scope(self._scope)
+            .filter(document_key__in=wanted)
+            .values_list("document_key", "index", "memory_id")
+        }
+        kept = [one for one in found if _has_place(one, versions, places)]
+        report.counts[LEFT_OUT] += len(found) - len(kept)
+        return kept
+
+    def _store_histories(self, found: Sequence[ReadMemory]) -> None:
+        roles = {one.arriving.memory.pk: str(one.arriving.memory.role) for one in found}
+        take_over_versions(self._scope, [version for one in found for version in one.versions], role_of=roles)
+        take_over_retired(self._scope, [statement for one in found for statement in one.retired])
+        take_over_opinions(self._scope, [opinion for one in found for opinion in one.feedback])
+        take_over_upkeep([one.upkeep for one in found if one.upkeep is not None], holds=self._reader.is_trusted)
+        for one in found:
+            # Places in a text that the gate has changed are others.
+            one.names.read = one.names.read and not one.arriving.changed
+            one.names.turn = one.arriving.memory.turn
+        chunks = [one for one in found if one.arriving.chunk is not None]
+        take_over_mentions(self._scope, [one.names for one in found if one.arriving.chunk is None])
+        for one in chunks:
+            one.names.read = not one.arriving.changed
+        take_over_mentions(self._scope, [one.names for one in chunks])
+
+    def _load_sessions(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        sessions = self._read(lines, lambda line: rows.read_session(line, self._ids), report)
+        if self._dry_run:
+            names = [one.name for one in sessions]
+            present = Session.objects.in_scope(self._scope).filter(name__in=names).count()
+            report.counts.update({NEW: len(sessions) - present, PRESENT: present})
+            return
+        here = take_over_ends(self._scope, sessions)
+        report.counts.update({PRESENT: here, LEFT_OUT: len(sessions) - here})
+
+    def _load_links(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        origins = {}
+
+        def read(line: dict[str, Any]) -> MemoryLink:
+            link = rows.read_link(line, self._ids)
+            origins[link.id] = (rows.to_uuid(line["memory_id"]), rows.to_uuid(line["other_id"]))
+            return link
+
+        links = self._read(lines, read, report)
+        equals = find_equals(self._scope, {end for ends in origins.values() for end in ends})
+        for link in links:
+            memory_id, other_id = origins[link.id]
+            link.memory_id = equals.get(memory_id, link.memory_id)
+            link.other_id = equals.get(other_id, link.other_id)
+        if self._dry_run:
+            known = MemoryLink.objects.in_scope(self._scope).filter(id__in=[one.id for one in links]).count()
+            report.counts.update({NEW: len(links) - known, PRESENT: known})
+            return
+        new, left_out = take_over_links(self._scope, links)
+        report.counts.update({NEW: new, LEFT_OUT: left_out, PRESENT: len(links) - new - left_out})
+
+    def _load_summaries(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        summaries = self._read(lines, lambda line: rows.read_summary(line, self._ids), report)
+        if self._dry_run:
+            ids = [one.pk for one, _ in summaries]
+            present = Condensation.objects.in_scope(self._scope).filter(pk__in=ids).count()
+            report.counts.update({NEW: len(summaries) - present, PRESENT: present})
+            return
+        new, present, left_out = take_over_summaries(self._scope, summaries)
+        report.counts.update({NEW: new, PRESENT: present, LEFT_OUT: left_out})
+
+    def _load_quarantine(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        origins = {}
+
+        def read(line: dict[str, Any]) -> QuarantinedItem:
+            item = rows.read_item(line, self._ids)
+            origins[item.pk] = rows.to_uuid(line["id"])
+            return item
+
+        items = self._read(lines, read, report)
+        brought = [BroughtMemory(origins[one.pk], one.session, one.speaker, one.created_at) for one in items]
+        erased = self._erased.list_erased(brought, [one.pk for one in items])
+        kept = [one for one in items if not {one.pk, origins[one.pk]} & erased]
+        report.counts[ERASED] += len(items) - len(kept)
+        if self._dry_run:
+            ids = [one.pk for one in kept]
+            present = QuarantinedItem.objects.in_scope(self._scope).filter(id__in=ids).count()
+            report.counts.update({NEW: len(kept) - present, PRESENT: present})
+            return
+        new = take_over_quarantine(self._scope, kept, now=now)
+        report.counts.update({NEW: new, PRESENT: len(kept) - new})
+
+    def _load_audit(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        """Events of the file become events that tell of them: nobody writes into the past of this server's log."""
+        events = self._read(lines, rows.read_event, report)
+        told = AuditLog.objects.in_scope(self._scope).filter(event_type=AuditEvent.CUBE_EVENT)
+        gate = in_force(self._scope.namespace_id).gate
+        known = set(told.filter(subject__in=[one["id"] for one in events]).values_list("subject", flat=True))
+        new = [
+            one
+            for one in events
+            if one["id"] not in known and judge_fields({"details": one["details"]}, policy=gate).decision.lets_in
+        ]
+        if not self._dry_run:
+            audit.record_many(
+                [
+                    audit.fields(
+                        self._scope,
+                        AuditEvent.CUBE_EVENT,
+                        session=one["session"],
+                        subject=one["id"],
+                        details={"event": {**one}},
+                        now=now,
+                    )
+                    for one in new
+                ]
+            )
+        report.counts.update({NEW: len(new), PRESENT: len(known), LEFT_OUT: len(events) - len(new) - len(known)})
+
+    def _load_policies(self, lines: Lines, report: BatchReport, now: datetime) -> None:
+        """The version in force becomes the namespace's; former ones are in the file only."""
+        newest = self._reader.manifest.policy
+        line = next((line for _, line in lines if line.get("version") == newest), None)
+        report.counts[LEFT_OUT] += len(lines) - (line is not None)
+        if line is None:
+            return
+        before = governing(self._scope.namespace_id)
+        overrides = line.get("overrides")
+        known = {key: value for key, value in overrides.items() if key in BY_KEY} if isinstance(overrides, dict) else {}
+        if known == before.overrides:
+            report.counts[PRESENT] += 1
+            return
+        try:
+            if not self._dry_run:
+                with transaction.atomic():
+                    put_policy(self._scope, wanted=nest(known), reason=_POLICY_REASON, now=now)
+            report.counts[NEW] += 1
+        except InvalidInput as refusal:
+            report.counts[LEFT_OUT] += 1
+            report.faults.append({"place": "policy", "reason": refusal.message[:200]})
+
+
+def store_batch(loader: CubeLoader, part: str, batch: Lines, *, now: datetime, transact: Transact) -> None:
+    """Loads a batch: `transact` is given the work and its lines, does it in a transaction and notes what came of it.
+
+    Lines that contradict each other, or what is stored meanwhile, are found by halving the batch, and left out.
+    """
+    try:
+        transact(lambda: loader.load_batch(part, batch, now=now), batch)
+        return
+    except (IntegrityError, DataError):
+        if len(batch) == 1:
+            fault = {"place": f"line {batch[0][0]}", "reason": "it contradicts another line, or what is here"}
+            transact(lambda: BatchReport(Counter({UNREADABLE: 1}), faults=[fault]), batch)
+            return
+    half = len(batch) // 2
+    store_batch(loader, part, batch[:half], now=now, transact=transact)
+    store_batch(loader, part, batch[half:], now=now, transact=transact)
+
+
+def in_batches(reader: CubeReader, part: str, *, after: int) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    """Lines of a part behind the first `after`, BATCH at a time. Raises UnreadableImport."""
+    waiting = reader.lines(part, after=after)
+    while batch := list(itertools.islice(waiting, BATCH)):
+        yield batch
+
+
+def options_to_dict(options: LoadOptions) -> dict[str, Any]:
+    """The options as a row keeps them."""
+    return {**asdict(options), "ids": options.ids.value}
+
+
+def _find_id_problem(scope: Scope, reader: CubeReader) -> str:
+    if not reader.is_trusted:
+        return "the file is of an unknown sender, who could choose those of another namespace"
+    manifest = reader.manifest
+    if manifest.is_of(scope):
+        return ""
+    if manifest.is_of_this_server:
+        return f"the namespace {manifest.namespace!r} of this server has them"
+    ids = [line.get("id") for _, line in itertools.islice(reader.lines("memories"), _PROBED)]
+    with reach.across_namespaces():
+        taken = Memory.objects.across_namespaces().filter(pk__in=[one for one in ids if one])
+        if taken.exclude(namespace_id=scope.namespace_id).exists():
+            return "another namespace of this server has them, for the file was loaded there"
+    return ""
+
+
+def _tell(identity: str, session: str, outcome: str, why: str) -> dict[str, Any]:
+    return {"id": identity, "session": session, "outcome": outcome, "rule": why}
+
+
+def _has_place(
+    read: ReadMemory, versions: Mapping[uuid.UUID, int], places: Mapping[tuple[uuid.UUID, int], uuid.UUID]
+) -> bool:
+    """Whether a memory is no chunk, or one of a document in the version that is here, at a place that is its own."""
+    chunk = read.arriving.chunk
+    if chunk is None:
+        return True
+    own = places.get((chunk.document_key, chunk.index), chunk.memory_id)
+    return versions.get(chunk.document_key) == read.document_version and own == chunk.memory_id

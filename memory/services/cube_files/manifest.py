@@ -1,0 +1,210 @@
+"""The manifest of a cube's file: what it holds, part by part, and a signature that says who wrote it.
+
+What is signed is the manifest as JSON with sorted names and no white space. It has the SHA-256 of every part, so the
+signature stands for the whole file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.conf import settings
+
+from memory import ledger
+from memory.enums import CubeSignature
+from memory.errors import InvalidInput
+from memory.services.imports.source import UnreadableImport
+from memory.types import Scope
+
+SCHEMA = "memcube/1"
+MEMBER = "manifest.json"
+MAX_BYTES = 1024 * 1024
+# In this order they are written and loaded: what is named by others comes before these.
+PARTS = ("policies", "sessions", "documents", "names", "memories", "links", "summaries", "quarantine", "audit")
+HMAC, ED25519 = "hmac-sha256", "ed25519"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_MAX_NAME_CHARS = 200
+_MIN_KEY_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PartSummary:
+    """A part of the file: how many `lines` it has, their `bytes` (unpacked), and the SHA-256 (hex) of these."""
+
+    lines: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a file says of itself.
+
+    `server` stands for the secret of the server that wrote it and `namespace_id` for the namespace there: together they
+    say whether ids are a namespace's own. `model` is the embedding model of the vectors (provider, name, dimensions);
+    None: the file has none. `policy` is the version in force, 0 for none of its own. `first_at` and `last_at` are when
+    the first and the last memory happened, `written_at` when the file was made.
+    """
+
+    server: str
+    namespace_id: int
+    namespace: str
+    written_at: str
+    parts: dict[str, PartSummary]
+    policy: int = 0
+    model: dict[str, Any] | None = None
+    chat_models: dict[str, str] = field(default_factory=dict)
+    first_at: str | None = None
+    last_at: str | None = None
+    cube: dict[str, Any] = field(default_factory=dict)
+    memos: str = ""
+    schema: str = SCHEMA
+
+    @property
+    def lines(self) -> int:
+        """Of all parts."""
+        return sum(part.lines for part in self.parts.values())
+
+    def is_of(self, scope: Scope) -> bool:
+        """Whether it was written here, of the namespace of the scope."""
+        return self.server == ledger.secret_mark() and self.namespace_id == scope.namespace_id
+
+    @property
+    def is_of_this_server(self) -> bool:
+        """Whether it says that it was written here: true only where its signature holds."""
+        return self.server == ledger.secret_mark()
+
+    def encode(self) -> bytes:
+        """The bytes that are signed."""
+        return orjson.dumps(asdict(self), option=orjson.OPT_SORT_KEYS)
+
+
+def seal(manifest: Manifest) -> bytes:
+    """The member of the file: the manifest with its signature, by Ed25519 where the server has such a key."""
+    return orjson.dumps({"manifest": asdict(manifest), "signature": _sign(manifest.encode())})
+
+
+def open_sealed(data: bytes) -> tuple[Manifest, CubeSignature]:
+    """The manifest of a file, and whether its signature is by a key that this server knows.
+
+    Raises UnreadableImport for another schema, a manifest of another shape, and a signature that does not hold.
+    """
+    try:
+        whole = orjson.loads(data)
+        manifest = _parse(whole["manifest"])
+        signature = whole.get("signature") or {}
+        said = orjson.dumps(whole["manifest"], option=orjson.OPT_SORT_KEYS)
+        return manifest, _verify(said, signature)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UnreadableImport(
+            f"{MEMBER} has not the shape of a cube's manifest: the file was changed, or another program wrote it."
+        ) from None
+
+
+def public_key() -> str | None:
+    """What receivers put into MEMOS_CUBE_TRUSTED_KEYS to know this server's files; None when it signs by HMAC."""
+    key = _private_key()
+    return _public_text(key.public_key()) if key else None
+
+
+def _parse(value: Mapping[str, Any]) -> Manifest:
+    schema = value.get("schema")
+    if schema != SCHEMA:
+        named = repr(schema)[:40]
+        raise UnreadableImport(
+            f"The file is of the schema {named}; this server reads {SCHEMA}. Dump it again with a MemOS of this "
+            "version, or load it by the one that wrote it."
+        )
+    parts = {str(name): PartSummary(**summary) for name, summary in value["parts"].items()}
+    if unknown := sorted(set(parts) - set(PARTS)):
+        raise UnreadableImport(f"The file has parts that {SCHEMA} does not know: {', '.join(unknown)[:200]}.")
+    for name, part in parts.items():
+        if not (isinstance(part.lines, int) and isinstance(part.bytes, int) and _DIGEST.fullmatch(part.sha256)):
+            raise ValueError(name)
+    manifest = Manifest(**{**value, "parts": parts})
+    names = (manifest.server, manifest.namespace, manifest.written_at)
+    if not all(isinstance(name, str) and len(name) <= _MAX_NAME_CHARS for name in names):
+        raise ValueError("name")
+    datetime.fromisoformat(manifest.written_at)
+    if not isinstance(manifest.namespace_id, int) or not isinstance(manifest.model or {}, dict):
+        raise ValueError("namespace_id")
+    return manifest
+
+
+def _sign(said: bytes) -> dict[str, str]:
+    key = _private_key()
+    if key is not None:
+        return {
+            "algorithm": ED25519,
+            "key": _public_text(key.public_key()),
+            "value": base64.b64encode(key.sign(said)).decode(),
+        }
+    secret = _read_secret()
+    return {"algorithm": HMAC, "key": _mark_of(secret), "value": hmac.new(secret, said, hashlib.sha256).hexdigest()}
+
+
+def _verify(said: bytes, signature: Mapping[str, Any]) -> CubeSignature:
+    algorithm, key, value = (str(signature.get(name, "")) for name in ("algorithm", "key", "value"))
+    if not algorithm:
+        return CubeSignature.NONE
+    if algorithm == HMAC:
+        secret = _read_secret()
+        if key != _mark_of(secret):
+            return CubeSignature.UNKNOWN
+        if hmac.compare_digest(value.encode(), hmac.new(secret, said, hashlib.sha256).hexdigest().encode()):
+            return CubeSignature.TRUSTED
+        raise _error_of_signature()
+    if algorithm == ED25519:
+        try:
+            public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True))
+            public.verify(base64.b64decode(value, validate=True), said)
+        except (ValueError, InvalidSignature):
+            raise _error_of_signature() from None
+        return CubeSignature.TRUSTED if key in _list_keys() else CubeSignature.UNKNOWN
+    raise UnreadableImport(f"The file is signed by {algorithm[:40]!r}; this server knows {HMAC} and {ED25519}.")
+
+
+def _error_of_signature() -> UnreadableImport:
+    return UnreadableImport(
+        "The signature of the file does not hold: it was changed after it was written. Get it again from its sender."
+    )
+
+
+def _read_secret() -> bytes:
+    """MEMOS_CUBE_KEY, which servers may share, or a key of this server's own."""
+    if settings.MEMOS_CUBE_KEY and len(settings.MEMOS_CUBE_KEY) < _MIN_KEY_CHARS:
+        raise InvalidInput(f"MEMOS_CUBE_KEY has fewer than {_MIN_KEY_CHARS} characters and can be guessed.")
+    given = settings.MEMOS_CUBE_KEY or settings.MEMOS_KEY_PEPPER
+    return hmac.new(given.encode(), b"memos.cubes: manifest", hashlib.sha256).digest()
+
+
+def _mark_of(secret: bytes) -> str:
+    return hashlib.sha256(b"which key" + secret).hexdigest()[:16]
+
+
+def _private_key() -> Ed25519PrivateKey | None:
+    given = settings.MEMOS_CUBE_SIGNING_KEY
+    try:
+        return Ed25519PrivateKey.from_private_bytes(base64.b64decode(given, validate=True)) if given else None
+    except ValueError:
+        raise InvalidInput("MEMOS_CUBE_SIGNING_KEY is no Ed25519 key: it is 32 bytes in base64.") from None
+
+
+def _public_text(key: Ed25519PublicKey) -> str:
+    return base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+
+
+def _list_keys() -> set[str]:
+    own = public_key()
+    return {*settings.MEMOS_CUBE_TRUSTED_KEYS, *([own] if own else [])}

@@ -1,0 +1,317 @@
+"""Dumps and loads: asked for, followed, cancelled, downloaded, forgotten. `run` carries them out."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memory import audit
+from memory.enums import AuditEvent, CubeFileKind, CubeFileState, CubeSignature, JobState
+from memory.errors import Conflict, NotFound
+from memory.models import CubeFile, CubeFilePart, Job, Namespace
+from memory.models.paging import narrow, page_of
+from memory.services.cube_files import memtensor
+from memory.services.cube_files.archive import SUFFIX, open_cube
+from memory.services.cube_files.dump import DumpOptions
+from memory.services.cube_files.load import LoadOptions, check_sender, options_to_dict
+from memory.services.imports.source import clean
+from memory.services.jobs import queue
+from memory.types import Access, ListFilter, Scope
+
+# A job may take so long; a load goes on in another one after half of it, a dump has to be made in one.
+JOB_SECONDS = 3600
+# Files of a namespace that are not over.
+MAX_OPEN = 5
+PIECE_BYTES = 1024 * 1024
+_MAX_NAME_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CubeUpload:
+    """A file as it was sent, in `chunks`."""
+
+    name: str
+    chunks: Iterable[bytes]
+
+
+def start_dump(scope: Scope, *, options: DumpOptions, now: datetime) -> CubeFile:
+    """Queues the job that writes the namespace into a file. Raises Conflict while MAX_OPEN others are not over."""
+    with transaction.atomic():
+        _check_room(scope)
+        row = CubeFile.objects.create(
+            namespace_id=scope.namespace_id,
+            kind=CubeFileKind.DUMP,
+            name=f"{_plain(scope.namespace)}-{now:%Y%m%dT%H%M%SZ}{SUFFIX}",
+            options=asdict(options),
+            actor=scope.actor,
+            created_at=now,
+        )
+        audit.record(scope, AuditEvent.CUBE_DUMP, subject=str(row.id), details=asdict(options), now=now)
+        queue.enqueue(queue.DUMP_CUBE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+    return row
+
+
+def start_load(
+    scope: Scope, upload: CubeUpload, *, options: LoadOptions, dry_run: bool = False, now: datetime
+) -> CubeFile:
+    """Keeps the file, and queues the job that loads it, or (`dry_run`) says what a load would do.
+
+    Raises InvalidInput for a file that is refused, Conflict while MAX_OPEN others are not over.
+    """
+    with _spool(upload) as path:
+        manifest, signature = _look_at(path, options)
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        with transaction.atomic():
+            _check_room(scope)
+            row = CubeFile.objects.create(
+                namespace_id=scope.namespace_id,
+                kind=CubeFileKind.LOAD,
+                name=clean(Path(upload.name.replace("\\", "/")).name)[:_MAX_NAME_CHARS],
+                options=options_to_dict(options),
+                dry_run=dry_run,
+                size=path.stat().st_size,
+                digest=digest,
+                manifest=manifest,
+                signature=signature,
+                actor=scope.actor,
+                created_at=now,
+            )
+            store_pieces(row, path)
+            details = {"bytes": row.size, "sha256": digest, "dry_run": dry_run, "signature": signature}
+            audit.record(scope, AuditEvent.CUBE_LOAD, subject=str(row.id), details=details, now=now)
+            queue.enqueue(queue.LOAD_CUBE, scope.namespace_id, str(row.id), seconds=JOB_SECONDS)
+    return row
+
+
+def find_file(access: Access, *, file_id: uuid.UUID) -> CubeFile:
+    """A dump or load of a namespace that the caller reaches. Raises NotFound."""
+    row = CubeFile.objects.reachable_by(access).filter(id=file_id).first()
+    if row is None:
+        raise _not_found(file_id)
+    return row
+
+
+def list_files(
+    access: Access, *, wanted: ListFilter, cursor: uuid.UUID | None
+) -> tuple[list[dict[str, Any]], uuid.UUID | None]:
+    """Dumps and loads, the newest first, from `cursor` on, and the cursor of the next page. Raises NotFound."""
+    rows = narrow(CubeFile.objects.reachable_by(access), access, wanted)
+    if cursor is not None:
+        rows = rows.filter(id__lte=cursor)
+    page, following = page_of(rows, wanted.limit)
+    names = dict(Namespace.objects.filter(pk__in={row.namespace_id for row in page}).values_list("pk", "name"))
+    return [
+        to_dict(row, namespace=names.get(row.namespace_id, "")) for row in page
+    ], following.id if following else None
+
+
+def read_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> tuple[CubeFile, Iterator[bytes]]:
+    """A dump that is done, and its bytes. Raises NotFound, also when it was forgotten; Conflict when it is not done."""
+    row = find_file(access, file_id=file_id)
+    if row.kind != CubeFileKind.DUMP or row.finished_at is None or row.problem or row.cancelled_at is not None:
+        raise Conflict(
+            f"There is nothing to download of it ({row.kind}, {state_of(row)}): a dump that is done has a file.",
+            detail={"state": state_of(row)},
+        )
+    if not is_there(row):
+        raise NotFound(
+            f"The file of the dump {file_id} is there no longer: it is kept for {settings.MEMOS_CUBE_KEEP_HOURS} "
+            "hours, and an erasure takes it away. Dump the cube again.",
+            detail={"field": "id"},
+        )
+    scope = Scope(row.namespace_id, name_of(row), access.actor, str(row.id))
+    audit.record(scope, AuditEvent.CUBE_DOWNLOAD, subject=str(row.id), details={"bytes": row.size}, now=now)
+    return row, read_pieces(row)
+
+
+def cancel_file(access: Access, *, file_id: uuid.UUID, now: datetime) -> CubeFile:
+    """Ends one that is not over; what a load has stored stays. Raises NotFound, Conflict for one that is over."""
+    with transaction.atomic():
+        row = CubeFile.objects.reachable_by(access).filter(id=file_id).select_for_update().first()
+        if row is None:
+            raise _not_found(file_id)
+        if row.finished_at is not None:
+            raise Conflict(
+                f"It is over ({state_of(row)}): there is nothing to cancel.", detail={"state": state_of(row)}
+            )
+        row.cancelled_at = now
+        end(row, now=now)
+    return row
+
+
+def delete_file(access: Access, *, file_id: uuid.UUID) -> None:
+    """Deletes the file of a dump that is over, and its row. Raises NotFound, Conflict for one that is not over."""
+    with transaction.atomic():
+        row = CubeFile.objects.reachable_by(access).filter(id=file_id).select_for_update().first()
+        if row is None:
+            raise _not_found(file_id)
+        if row.finished_at is None:
+            raise Conflict(f"It is not over ({state_of(row)}): cancel it first.", detail={"state": state_of(row)})
+        _delete(row)
+
+
+def end(row: CubeFile, *, now: datetime) -> None:
+    """Ends a locked dump or load. The file of a load goes. Inside the caller's transaction."""
+    row.finished_at = now
+    row.save()
+    if row.kind == CubeFileKind.LOAD or row.problem or row.cancelled_at is not None:
+        CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+    if row.kind == CubeFileKind.LOAD:
+        audit.record(
+            Scope(row.namespace_id, name_of(row), row.actor, str(row.id)),
+            AuditEvent.CUBE_LOAD_FINISH,
+            subject=str(row.id),
+            details={"state": state_of(row), "dry_run": row.dry_run, "counts": row.counts},
+            now=now,
+        )
+
+
+def forget(*, now: datetime) -> int:
+    """Deletes dumps' files after MEMOS_CUBE_KEEP_HOURS, and rows after MEMOS_JOBS_KEEP_DAYS; returns how many rows.
+
+    One that is not over stays as long as its job: a job that failed waits for a person.
+    """
+    of_file = now - timedelta(hours=settings.MEMOS_CUBE_KEEP_HOURS)
+    of_row = min(of_file, now - timedelta(days=settings.MEMOS_JOBS_KEEP_DAYS))
+    deleted = 0
+    for row in CubeFile.objects.across_namespaces().filter(created_at__lt=of_file):
+        if row.finished_at is None and jobs_of(row).exists():
+            continue
+        with transaction.atomic():
+            CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+            if row.created_at < of_row:
+                deleted += CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()[0]
+    return deleted
+
+
+def to_dict(row: CubeFile, *, namespace: str | None = None) -> dict[str, Any]:
+    """How a dump or load stands, as clients see it."""
+    done = row.kind == CubeFileKind.DUMP and row.finished_at is not None
+    return {
+        "id": str(row.id),
+        "namespace": name_of(row) if namespace is None else namespace,
+        "kind": row.kind,
+        "state": state_of(row),
+        "name": row.name,
+        "bytes": row.size,
+        "sha256": row.digest,
+        "dry_run": row.dry_run,
+        "options": row.options,
+        "manifest": row.manifest or None,
+        "signature": row.signature or None,
+        "done": row.done,
+        "total": row.total,
+        "counts": row.counts,
+        "listed": row.listed,
+        "faults": row.faults,
+        "problem": row.problem or None,
+        "downloadable": done and is_there(row),
+        "actor": row.actor,
+        "created_at": row.created_at.isoformat(),
+        "finished_at": row.finished_at.isoformat() if row.finished_at else None,
+    }
+
+
+def state_of(row: CubeFile) -> str:
+    """How far it is, by its row if it is over, else by its job."""
+    if row.cancelled_at is not None:
+        return CubeFileState.CANCELLED.value
+    if row.finished_at is not None:
+        return CubeFileState.FAILED.value if row.problem else CubeFileState.DONE.value
+    state = jobs_of(row).values_list("state", flat=True).first() or JobState.DISCARDED
+    # One that has ended without the load being over has asked for the next.
+    return CubeFileState.RUNNING.value if state == JobState.DONE else str(state)
+
+
+def name_of(row: CubeFile) -> str:
+    """The name of its namespace."""
+    return Namespace.objects.filter(pk=row.namespace_id).values_list("name", flat=True).first() or ""
+
+
+def jobs_of(row: CubeFile) -> QuerySet[Job]:
+    """Its jobs, the newest first."""
+    kind = queue.DUMP_CUBE if row.kind == CubeFileKind.DUMP else queue.LOAD_CUBE
+    jobs = Job.objects.filter(namespace_id=row.namespace_id, kind=kind.name, arguments=[row.namespace_id, str(row.id)])
+    return jobs.order_by("-id")
+
+
+def is_there(row: CubeFile) -> bool:
+    """Whether the file is kept."""
+    return CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).exists()
+
+
+def store_pieces(row: CubeFile, path: Path) -> None:
+    """Keeps the file at `path`. Inside the caller's transaction."""
+    with path.open("rb") as stream:
+        number = 0
+        while data := stream.read(PIECE_BYTES):
+            CubeFilePart.objects.create(namespace_id=row.namespace_id, file_id=row.id, number=number, data=data)
+            number += 1
+
+
+def read_pieces(row: CubeFile) -> Iterator[bytes]:
+    """The bytes of the file, a piece at a time: nothing is held open while a slow client reads."""
+    number = 0
+    while True:
+        found = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id, number=number)
+        data = found.values_list("data", flat=True).first()
+        if data is None:
+            return
+        yield bytes(data)
+        number += 1
+
+
+def _look_at(path: Path, options: LoadOptions) -> tuple[dict[str, Any], str]:
+    """The manifest of the file, as a row keeps it, and what is known of its sender. Raises UnreadableImport."""
+    if memtensor.is_folder(path):
+        return memtensor.describe(path), CubeSignature.NONE.value
+    reader = open_cube(path)
+    check_sender(reader, options)
+    return asdict(reader.manifest), reader.signature.value
+
+
+def _check_room(scope: Scope) -> None:
+    waiting = CubeFile.objects.in_scope(scope).filter(finished_at=None).count()
+    if waiting >= MAX_OPEN:
+        raise Conflict(
+            f"{waiting} dumps and loads of {scope.namespace!r} are not over yet: wait for one, or cancel it.",
+            detail={"open": waiting},
+        )
+
+
+def _delete(row: CubeFile) -> None:
+    CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).delete()
+    CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id).delete()
+
+
+def _plain(name: str) -> str:
+    """A namespace's name as part of a file's."""
+    kept = "".join(one if one.isascii() and (one.isalnum() or one in "-_") else "-" for one in name)
+    return kept.strip("-")[:80] or "cube"
+
+
+@contextmanager
+def _spool(upload: CubeUpload) -> Iterator[Path]:
+    """The file on a disk, while it is looked at. Its name there is none of its sender's."""
+    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
+        path = Path(folder) / "cube"
+        with path.open("wb") as stream:
+            for chunk in upload.chunks:
+                stream.write(chunk)
+        yield path
+
+
+def _not_found(file_id: uuid.UUID) -> NotFound:
+    return NotFound(f"There is no dump or load {file_id} that this key reaches.", detail={"field": "id"})

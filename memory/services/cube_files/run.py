@@ -1,0 +1,249 @@
+"""Carries dumps and loads out. What a batch of a load stores and how far the load is are one transaction: a run that
+broke off goes on where it ended. A dump that broke off begins again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from memory.enums import CubeIds, CubeSignature
+from memory.models import Cube, CubeFile, CubeFilePart, Erasure
+from memory.services.cube_files import memtensor
+from memory.services.cube_files.archive import CubeReader, open_cube
+from memory.services.cube_files.dump import DumpOptions, write_cube
+from memory.services.cube_files.load import (
+    LISTED,
+    BatchReport,
+    CubeLoader,
+    Lines,
+    LoadOptions,
+    check_sender,
+    choose_ids,
+    in_batches,
+    store_batch,
+)
+from memory.services.cube_files.requests import JOB_SECONDS, end, name_of, store_pieces
+from memory.services.imports.source import UnreadableImport
+from memory.services.imports.take_in import in_batches as in_batches_of_turns
+from memory.services.imports.take_in import take_in
+from memory.services.jobs import queue, runner
+from memory.types import Scope
+
+Clock = Callable[[], datetime]
+
+SHOWN_FAULTS = 20
+_MAX_PROBLEM_CHARS = 500
+_DUMP_TRIES = 3
+_FILE_GONE = "The file is there no longer: send it again."
+_RESOLVED = "ids_of_load"
+
+
+class CubeFileStopped(Exception):
+    """It was cancelled, or another worker is at it: what this one was about to store is not stored."""
+
+
+def carry_out_dump(*, namespace_id: int, file_id: uuid.UUID, now: Clock) -> int:
+    """Writes the file of a dump; returns how many bytes it has. One that is over stays as it is."""
+    row = CubeFile.objects.filter(namespace_id=namespace_id, id=file_id).first()
+    if row is None or row.finished_at is not None:
+        return 0
+    scope = Scope(namespace_id, name_of(row), row.actor, str(row.id))
+    with suppress(CubeFileStopped):
+        for _ in range(_DUMP_TRIES):
+            if (size := _dump_once(scope, row, now=now)) is not None:
+                return size
+        with transaction.atomic():
+            stored = _lock(row)
+            stored.problem = "Something of the namespace was erased while it was written, each time. Dump it again."
+            end(stored, now=now())
+    return 0
+
+
+def carry_out_load(*, namespace_id: int, file_id: uuid.UUID, now: Clock, seconds: float = JOB_SECONDS / 2) -> int:
+    """Loads what is left of the file; returns how many lines it dealt with. After `seconds` it queues the rest.
+
+    One that is over stays as it is.
+    """
+    deadline = time.monotonic() + seconds
+    row = CubeFile.objects.filter(namespace_id=namespace_id, id=file_id).first()
+    if row is None or row.finished_at is not None:
+        return 0
+    progress = LoadProgress(row)
+    with suppress(CubeFileStopped):
+        try:
+            with _file_of(row) as path:
+                is_over = progress.load_all(path, now=now, deadline=deadline)
+            if is_over:
+                progress.finish(now=now())
+            else:
+                queue.enqueue(queue.LOAD_CUBE, namespace_id, str(file_id), seconds=JOB_SECONDS)
+        except UnreadableImport as refusal:
+            progress.finish(now=now(), problem=refusal.message)
+    return progress.done - row.done
+
+
+def describe_cube(scope: Scope) -> dict:
+    """What the namespace's cube says of itself, for the manifest; empty where it is none."""
+    cube = Cube.objects.in_scope(scope).first()
+    if cube is None:
+        return {}
+    return {"id": str(cube.pk), "name": cube.name, "description": cube.description, "kinds": list(cube.kinds)}
+
+
+class LoadProgress:
+    """How far a load is: stored with what it loads, unless somebody else has stored something meanwhile."""
+
+    def __init__(self, row: CubeFile) -> None:
+        self.done = row.done
+        self._row = row
+        self._scope = Scope(row.namespace_id, name_of(row), row.actor, str(row.id))
+        self._options = LoadOptions(
+            **{name: value for name, value in row.options.items() if name in LoadOptions.__slots__ and name != "ids"},
+            ids=CubeIds(row.options["ids"]),
+        )
+
+    def load_all(self, path: Path, *, now: Clock, deadline: float) -> bool:
+        """Loads what is left; False when the time is over before the end. Raises CubeFileStopped, UnreadableImport."""
+        if memtensor.is_folder(path):
+            return self._take_in_folder(path, now=now, deadline=deadline)
+        reader = open_cube(path)
+        check_sender(reader, self._options)
+        reader.verify()
+        parts = self._options.parts_of(reader)
+        self._begin(reader, parts)
+        ids = CubeIds(self._row.options[_RESOLVED])
+        loader = CubeLoader(self._scope, reader, self._options, ids=ids, dry_run=self._row.dry_run)
+        first = parts.index(self._row.part) if self._row.part in parts else 0
+        for part in parts[first:]:
+            after = self._row.line if part == self._row.part else 0
+            for batch in in_batches(reader, part, after=after):
+                self._load_batch(loader, part, batch, now=now())
+                runner.report(self.done, self._row.total)
+                if time.monotonic() > deadline:
+                    return False
+        return True
+
+    def finish(self, *, now: datetime, problem: str = "") -> None:
+        """Ends the load."""
+        with transaction.atomic():
+            stored = _lock(self._row)
+            stored.problem = problem[:_MAX_PROBLEM_CHARS]
+            end(stored, now=now)
+
+    def _begin(self, reader: CubeReader, parts: list[str]) -> None:
+        """Notes how much there is to do and which ids are given: for all runs of the load."""
+        if _RESOLVED in self._row.options:
+            return
+        resolved = choose_ids(self._scope, reader, self._options.ids)
+        with transaction.atomic():
+            stored = self._lock_mine()
+            stored.options = {**stored.options, _RESOLVED: resolved.value}
+            stored.total = sum(reader.manifest.parts[name].lines for name in parts)
+            stored.save()
+        self._row = stored
+
+    def _load_batch(self, loader: CubeLoader, part: str, batch: Lines, *, now: datetime) -> None:
+        def transact(work: Callable[[], BatchReport], lines: Lines) -> None:
+            with transaction.atomic():
+                stored = self._lock_mine()
+                _add(stored, part, work())
+                stored.part, stored.line = part, lines[-1][0]
+                stored.done += len(lines)
+                stored.save()
+            self._row, self.done = stored, stored.done
+
+        store_batch(loader, part, batch, now=now, transact=transact)
+
+    def _take_in_folder(self, path: Path, *, now: Clock, deadline: float) -> bool:
+        part = "memories"
+        turns = memtensor.read_turns(path)
+        for batch in in_batches_of_turns(turn for number, turn in enumerate(turns, 1) if number > self._row.line):
+
+            def note(counts: Counter[str]) -> None:
+                stored = self._lock_mine()
+                _add(stored, part, BatchReport(counts=counts))
+                stored.part, stored.line = part, stored.line + counts.total()
+                stored.done += counts.total()
+                stored.save()
+                self._row, self.done = stored, stored.done
+
+            if self._row.dry_run:
+                with transaction.atomic():
+                    note(memtensor.preview(self._scope, batch))
+            else:
+                take_in(self._scope, batch, now=now(), record=lambda counts: note(memtensor.count(counts)))
+            runner.report(self.done, max(self.done, self._row.total))
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def _lock_mine(self) -> CubeFile:
+        stored = _lock(self._row)
+        if (stored.part, stored.line) != (self._row.part, self._row.line):
+            raise CubeFileStopped
+        return stored
+
+
+def _dump_once(scope: Scope, row: CubeFile, *, now: Clock) -> int | None:
+    """Writes and keeps the file; None when something was erased meanwhile, which it may hold."""
+    began = now()
+    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
+        path = Path(folder) / "cube"
+        options = DumpOptions(**row.options)
+        manifest = write_cube(scope, path, options=options, cube=describe_cube(scope), now=began, report=runner.report)
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        with transaction.atomic():
+            stored = _lock(row)
+            store_pieces(stored, path)
+            # Seen after the file is there: an erasure that comes later finds it, and takes it away.
+            if Erasure.objects.in_scope(scope).filter(created_at__gte=began).exists():
+                transaction.set_rollback(True)
+                return None
+            stored.size, stored.digest = path.stat().st_size, digest
+            stored.manifest, stored.signature = asdict(manifest), CubeSignature.TRUSTED.value
+            stored.done = stored.total = manifest.parts["memories"].lines
+            end(stored, now=now())
+        return stored.size
+
+
+def _add(stored: CubeFile, part: str, report: BatchReport) -> None:
+    counts = Counter(stored.counts.get(part, {}))
+    counts.update(report.counts)
+    stored.counts = {**stored.counts, part: {name: count for name, count in sorted(counts.items()) if count}}
+    stored.listed = [*stored.listed, *report.listed[: LISTED - len(stored.listed)]]
+    told = [{**fault, "place": f"{part}, {fault['place']}"} for fault in report.faults]
+    stored.faults = [*stored.faults, *told[: SHOWN_FAULTS - len(stored.faults)]]
+
+
+def _lock(row: CubeFile) -> CubeFile:
+    own = CubeFile.objects.filter(namespace_id=row.namespace_id, id=row.id)
+    stored = own.select_for_update().first()
+    if stored is None or stored.finished_at is not None:
+        raise CubeFileStopped
+    return stored
+
+
+@contextmanager
+def _file_of(row: CubeFile) -> Iterator[Path]:
+    """The file on a disk, while it is loaded. Raises UnreadableImport when it was erased."""
+    pieces = CubeFilePart.objects.filter(namespace_id=row.namespace_id, file_id=row.id).order_by("number")
+    with tempfile.TemporaryDirectory(prefix="memos-cube-") as folder:
+        path = Path(folder) / "cube"
+        with path.open("wb") as stream:
+            for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
+                stream.write(data)
+        if path.stat().st_size != row.size:
+            raise UnreadableImport(_FILE_GONE)
+        yield path

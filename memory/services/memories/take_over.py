@@ -1,0 +1,93 @@
+"""What belongs to memories that were taken over from a cube's file: former versions, what was retired of them,
+opinions, use, and what they are to each other. It keeps ids and times. All of it inside the caller's transaction.
+
+Former texts pass the gate as texts do: one that it does not let in is not kept.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from memory.gate.fields import judge_fields
+from memory.gate.judge import judge
+from memory.models import (
+    Memory,
+    MemoryFeedback,
+    MemoryLink,
+    MemoryUpkeep,
+    MemoryVersion,
+    RetiredStatement,
+)
+from memory.services.tenancy.policy import in_force
+from memory.types import Scope
+
+
+def take_over_versions(scope: Scope, versions: Sequence[MemoryVersion], *, role_of: dict[uuid.UUID, str]) -> int:
+    """Keeps what the gate lets in of former versions; returns how many it does not. `role_of`: by memory."""
+    gate = replace(in_force(scope.namespace_id).gate, worth_threshold=0.0)
+    kept = []
+    for version in versions:
+        role, speaker = role_of[version.memory_id], version.speaker or ""
+        judgement = judge(version.text, role=role, speaker=speaker, policy=gate)
+        told = {"metadata": version.metadata, "reason": version.reason, "actor": version.actor}
+        fields = judge_fields(told, policy=gate)
+        if judgement.decision.lets_in and fields.decision.lets_in:
+            version.text, version.metadata = judgement.text, fields.values["metadata"]
+            version.reason = fields.values["reason"]
+            kept.append(version)
+    MemoryVersion.objects.bulk_create(kept, batch_size=500, ignore_conflicts=True)
+    return len(versions) - len(kept)
+
+
+def take_over_retired(scope: Scope, statements: Sequence[RetiredStatement]) -> None:
+    """Keeps what was retired of memories that are said to be out of search there; reasons pass the gate."""
+    gate = in_force(scope.namespace_id).gate
+    for one in statements:
+        verdict = judge_fields({"reason": one.reason}, policy=gate)
+        one.reason = verdict.values["reason"] if verdict.decision.lets_in else ""
+    RetiredStatement.objects.bulk_create(statements, batch_size=500, ignore_conflicts=True)
+
+
+def take_over_opinions(scope: Scope, opinions: Sequence[MemoryFeedback]) -> int:
+    """Keeps opinions whose notes the gate lets in; returns how many it does not."""
+    gate = in_force(scope.namespace_id).gate
+    kept = []
+    for opinion in opinions:
+        verdict = judge_fields({"note": opinion.note, "actor": opinion.actor}, policy=gate)
+        if verdict.decision.lets_in:
+            opinion.note = verdict.values["note"]
+            kept.append(opinion)
+    MemoryFeedback.objects.bulk_create(kept, batch_size=500, ignore_conflicts=True)
+    return len(opinions) - len(kept)
+
+
+def take_over_upkeep(rows: Sequence[MemoryUpkeep], *, holds: bool) -> None:
+    """Keeps how memories are used and what they are exempt from; legal holds only where `holds` says so."""
+    for row in rows:
+        row.legal_hold = row.legal_hold and holds
+    MemoryUpkeep.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+
+
+def take_over_links(scope: Scope, links: Sequence[MemoryLink]) -> tuple[int, int]:
+    """Keeps links between memories that are both there; returns how many are new, and how many have an end that is
+    not there or a reason that the gate does not let in.
+    """
+    wanted = {one.memory_id for one in links} | {one.other_id for one in links}
+    there: Collection[uuid.UUID] = set(
+        Memory.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", flat=True)
+    )
+    gate = in_force(scope.namespace_id).gate
+    ends = [one for one in links if one.memory_id in there and one.other_id in there]
+    kept = [
+        one for one in ends if judge_fields({"reason": one.reason, "actor": one.actor}, policy=gate).decision.lets_in
+    ]
+    known = set(
+        MemoryLink.objects.in_scope(scope)
+        .filter(memory_id__in={one.memory_id for one in kept})
+        .values_list("memory_id", "other_id", "kind")
+    )
+    new = [one for one in kept if (one.memory_id, one.other_id, one.kind) not in known]
+    MemoryLink.objects.bulk_create(new, batch_size=500, ignore_conflicts=True)
+    return len(new), len(links) - len(kept)

@@ -1,0 +1,88 @@
+"""A user's profile: the preferences that are kept of the user, each with what it rests on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from memory.kinds import PREFERENCE_KEY
+from memory.models import Memory, UserNamespace
+from memory.models.paging import page_of
+from memory.services.facts.sources import sources_of
+from memory.services.memories.change import state_of
+from memory.services.tenancy.users import find_user
+from memory.types import Access
+
+# What each further turn that says it adds to a preference's strength.
+SAID_AGAIN = 0.05
+# Of a preference whose metadata do not say how strong it is.
+USUAL_STRENGTH = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFilter:
+    """Which lines are wanted, `limit` a page; `current`: those that hold now, those that do not, or both (None)."""
+
+    limit: int
+    current: bool | None = True
+    attitude: str | None = None
+    cursor: uuid.UUID | None = None
+
+
+def read_profile(access: Access, *, user_id: uuid.UUID, wanted: ProfileFilter, now: datetime) -> dict[str, Any]:
+    """The preferences of a user, the newest first, as far as the caller reaches the user's namespaces.
+
+    They are those that are told under the user's name or display name, and in the other namespaces of the user also
+    those whose speaker is not named. Raises NotFound for a user whom the caller does not see.
+    """
+    user = find_user(access, user_id=user_id)
+    names = [name for name in (user.name, user.display_name) if name]
+    others = UserNamespace.objects.reachable_by(access).filter(user_id=user.pk).values_list("namespace_id", flat=True)
+    own = Q(namespace_id=user.namespace_id, speaker__in=names) | Q(
+        namespace_id__in=list(others), speaker__in=[*names, ""]
+    )
+    rows = Memory.objects.reachable_by(access).preferences().active().filter(own)
+    if wanted.current is not None:
+        holds = Q(valid_to=None) | Q(valid_to__gt=now)
+        rows = rows.filter(holds if wanted.current else ~holds)
+    if wanted.attitude is not None:
+        rows = rows.filter(**{f"metadata__{PREFERENCE_KEY}__attitude": wanted.attitude})
+    if wanted.cursor is not None:
+        rows = rows.filter(pk__lte=wanted.cursor)
+    page, following = page_of(rows.order_by("-pk").select_related("namespace"), wanted.limit)
+    sources = sources_of({row.namespace_id for row in page}, [row.pk for row in page])
+    return {
+        "user_id": str(user.pk),
+        "name": user.name,
+        "preferences": [_line(row, sources.get(row.pk, [])) for row in page],
+        "next_cursor": str(following.pk) if following else None,
+    }
+
+
+def _line(memory: Memory, evidence: Sequence[uuid.UUID]) -> dict[str, Any]:
+    """A preference with the turns that it rests on, oldest first."""
+    said = memory.metadata.get(PREFERENCE_KEY)
+    said = said if isinstance(said, dict) else {}
+    strength = said.get("strength")
+    strength = float(strength) if isinstance(strength, int | float) else USUAL_STRENGTH
+    standing = state_of(memory)
+    return {
+        "memory_id": str(memory.pk),
+        "namespace": memory.namespace.name,
+        "text": memory.live,
+        "attitude": str(said.get("attitude", "")),
+        "object": str(said.get("object", "")),
+        "wanted": bool(said.get("wanted")),
+        "scope": str(said.get("scope", "")),
+        "strength": round(max(0.0, min(1.0, strength + SAID_AGAIN * max(0, len(evidence) - 1))), 4),
+        "evidence": [str(identity) for identity in evidence],
+        "valid_from": memory.holds_from.isoformat(),
+        "valid_to": standing["valid_to"],
+        "superseded_by": standing["superseded_by"],
+        "revision": memory.revision,
+    }

@@ -1,0 +1,231 @@
+"""Stores preferences beside the turns that say them: each once for its holder, the newer in place of what it denies."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from memory import audit
+from memory.enums import AuditEvent, LinkKind, MemoryState
+from memory.kinds import PREFERENCE_KEY
+from memory.models import Memory, MemoryLink
+from memory.models.keys import new_id
+from memory.models.locks import Lock, lock_in_transaction
+from memory.models.memory import content_hash
+from memory.services.facts.store import ALONE, insert_derived
+from memory.services.index.embedding import Embedded
+from memory.services.jobs import queue
+from memory.services.memories.change import AS_IT_COMES, lock_memories, store_change
+from memory.services.memories.supersede import end_memory
+from memory.text.preferences import StatedPreference
+from memory.text.tokens import count_tokens
+from memory.types import Scope, system_access
+
+# Who links preferences to turns, and has a newer one take the place of an older.
+ACTOR = "rule:preferences"
+_REASON = "The speaker says so there."
+_CHANGED = "The same person says otherwise later."
+# Preferences of a holder, the newest, that a new one is compared with.
+_COMPARED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewPreference:
+    """What a turn states; `by_model`: a language model read it there."""
+
+    turn: Memory
+    stated: StatedPreference
+    by_model: bool = False
+
+
+@dataclass(slots=True)
+class StoredPreferences:
+    """The memories that were made, how many were said again, and how many older ones hold no longer."""
+
+    made: list[uuid.UUID] = field(default_factory=list)
+    merged: int = 0
+    superseded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A preference that holds, as far as others are compared with it."""
+
+    id: uuid.UUID
+    holder: str
+    key: frozenset[str]
+    topic: str
+    scope: str
+    wanted: bool
+    since: datetime
+    is_active: bool = True
+
+    def is_same(self, other: _Known) -> bool:
+        """Whether both say the same of the same thing."""
+        return (
+            self.holder == other.holder
+            and self.wanted == other.wanted
+            and (self.key, self.topic, self.scope) == (other.key, other.topic, other.scope)
+        )
+
+    def denies(self, other: _Known) -> bool:
+        """Whether the two cannot both hold: the same thing is wanted and not, or there are two favourites of a kind."""
+        if self.holder != other.holder or self.scope != other.scope or not self.is_active:
+            return False
+        if self.topic and self.topic == other.topic:
+            return self.key != other.key
+        return self.key == other.key and self.wanted != other.wanted
+
+
+def store_preferences(
+    scope: Scope, session: str, found: Sequence[NewPreference], embedded: Embedded | None, *, now: datetime
+) -> StoredPreferences:
+    """Stores those that their holders do not have; one that is there is linked to the turn that says it again, and one
+    that a later one denies ends where that begins.
+
+    Inside the transaction that has `Lock.PREFERENCES`, the session and the turns. `embedded`: the vectors of `found`,
+    in their order, and of what may follow; None: the worker makes them.
+    """
+    done = StoredPreferences()
+    if not found:
+        return done
+    known = _list_known(scope, {one.turn.speaker for one in found})
+    new: list[tuple[int, Memory]] = []
+    links: list[MemoryLink] = []
+    ends: list[tuple[uuid.UUID, uuid.UUID]] = []
+    away = False
+    for place, one in enumerate(found):
+        said = _compare_as(one)
+        same = next((other for other in known if other.is_same(said)), None)
+        if same is not None:
+            done.merged += 1
+            away = away or not same.is_active
+            links.append(_link(scope, same.id, one, now=now))
+            continue
+        memory = _memory(scope, session, one, identity=said.id, now=now)
+        new.append((place, memory))
+        links.append(_link(scope, memory.pk, one, now=now))
+        for other in [other for other in known if other.denies(said)]:
+            older, newer = (other, said) if other.since <= said.since else (said, other)
+            ends.append((older.id, newer.id))
+            known.remove(other)
+            known.append(newer)
+            said = newer
+        if said.id == memory.pk and said not in known:
+            known.append(said)
+    kept = embedded.only([place for place, _ in new]) if embedded is not None else None
+    insert_derived(scope, session, [memory for _, memory in new], kept)
+    MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
+    if away:
+        # What left search with its turns comes back with this one; what a person put away does not.
+        queue.enqueue(queue.FOLLOW_SOURCES, scope.namespace_id, session)
+    done.made = [memory.pk for _, memory in new]
+    done.superseded = _end(scope, ends, now=now)
+    return done
+
+
+def record(scope: Scope, session: str, stored: StoredPreferences, *, turns: int, now: datetime) -> None:
+    """Records what came of a batch, in figures."""
+    audit.record(
+        scope,
+        AuditEvent.PREFERENCES_READ,
+        session=session,
+        details={
+            "turns": turns,
+            "stored": len(stored.made),
+            "merged": stored.merged,
+            "superseded": stored.superseded,
+            "memory_ids": [str(identity) for identity in stored.made],
+        },
+        now=now,
+    )
+
+
+def _end(scope: Scope, ends: Sequence[tuple[uuid.UUID, uuid.UUID]], *, now: datetime) -> int:
+    """Ends each older one where its newer one begins."""
+    if not ends:
+        return 0
+    access = system_access(ACTOR)
+    rows = lock_memories(access, sorted({one for pair in ends for one in pair}), terms=AS_IT_COMES)
+    lock_in_transaction(Lock.SUPERSEDE, scope.namespace_id)
+    ended = 0
+    for older_id, newer_id in ends:
+        older = rows[older_id]
+        if older.superseded_by is None:
+            store_change(
+                access, older, end_memory(older, rows[newer_id], _CHANGED, 1.0, ACTOR, now=now), terms=AS_IT_COMES,
+                now=now,
+            )  # fmt: skip
+            ended += 1
+    return ended
+
+
+def _list_known(scope: Scope, holders: set[str]) -> list[_Known]:
+    """The preferences of the holders that hold, and those that were put away: what a person undid is not stored anew
+    when it is said again."""
+    rows = Memory.objects.in_scope(scope).preferences().filter(speaker__in=holders, superseded_by=None)
+    found = []
+    for row in rows.order_by("-pk").only("pk", "speaker", "metadata", "occurred_at", "valid_from", "state")[:_COMPARED]:
+        said = row.metadata.get(PREFERENCE_KEY)
+        if isinstance(said, dict) and isinstance(said.get("key"), list):
+            found.append(
+                _Known(
+                    row.pk, row.speaker, frozenset(map(str, said["key"])), str(said.get("topic", "")),
+                    str(said.get("scope", "")), bool(said.get("wanted")), row.holds_from,
+                    row.state == MemoryState.ACTIVE,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _compare_as(new: NewPreference) -> _Known:
+    stated = new.stated
+    return _Known(
+        new_id(), new.turn.speaker, stated.key, stated.topic, stated.scope, stated.wanted, new.turn.occurred_at
+    )
+
+
+def _memory(scope: Scope, session: str, new: NewPreference, *, identity: uuid.UUID, now: datetime) -> Memory:
+    stated, turn = new.stated, new.turn
+    said: dict[str, Any] = {
+        "attitude": stated.attitude.value,
+        "object": stated.object,
+        "wanted": stated.wanted,
+        "scope": stated.scope,
+        "strength": stated.strength,
+        "topic": stated.topic,
+        "key": sorted(stated.key),
+        "by": "model" if new.by_model else "rules",
+    }
+    return Memory(
+        id=identity,
+        namespace_id=scope.namespace_id,
+        session=session,
+        role=turn.role,
+        speaker=turn.speaker,
+        text=stated.text,
+        metadata={PREFERENCE_KEY: said},
+        occurred_at=turn.occurred_at,
+        created_at=now,
+        content_hash=content_hash(stated.text),
+        tokens=count_tokens(stated.text, settings.MEMOS_TOKENIZER),
+        is_preference=True,
+    )
+
+
+def _link(scope: Scope, preference_id: uuid.UUID, new: NewPreference, *, now: datetime) -> MemoryLink:
+    return MemoryLink(
+        namespace_id=scope.namespace_id,
+        memory_id=preference_id,
+        kind=LinkKind.DERIVED_FROM,
+        other_id=new.turn.pk,
+        reason=_REASON,
+        confidence=ALONE,
+        actor=ACTOR,
+        created_at=now,
+    )

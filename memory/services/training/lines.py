@@ -1,0 +1,156 @@
+"""Makes lines of a data set out of memories, in the formats of TRL; each is shown to the gate, and redacted by it."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from memory.enums import GateAction, GateDecision, Role, TrainingFile
+from memory.gate.judge import judge
+from memory.gate.policy import GatePolicy
+from memory.services.training.materials import TrainingMaterial, TrainingText
+from memory.text.learning_questions import ask_for, ask_otherwise, cue_of, repeat_otherwise, report
+
+# A longer text teaches a small model little, and makes lines that a trainer cuts.
+MAX_TEXT_CHARS = 2_000
+_QUESTION_MARKS = ("?", "？")
+Line = dict[str, Any]
+
+
+@dataclass(slots=True)
+class TrainingLines:
+    """The lines of a data set by file, what they were made of, and what was left out, by reason.
+
+    Lines that say the same are one, which names the memories of all. `sources` are the memories by id.
+    """
+
+    namespace: str
+    gate: GatePolicy
+    max_lines: int
+    files: dict[TrainingFile, dict[str, Line]] = field(default_factory=lambda: {file: {} for file in TrainingFile})
+    sources: dict[uuid.UUID, TrainingText] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
+    redacted: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many lines there are to train on."""
+        return len(self.files[TrainingFile.SFT]) + len(self.files[TrainingFile.PREFERENCE])
+
+    def add(self, material: TrainingMaterial) -> None:
+        """Adds the lines that can be made of it; or counts why there is none."""
+        if self.count >= self.max_lines:
+            self.left_out["over_max_lines"] += 1
+            return
+        said = self._admit(_told(material.said, material.question))
+        if said is None:
+            return
+        question = self._ask(material, said)
+        if question is None:
+            return
+        prompt, other_prompt = question
+        used = [one for one in (material.question, material.said) if one is not None]
+        if material.formerly is None:
+            answer = [{"role": "user", "content": prompt}, {"role": "assistant", "content": said}]
+            self._put(TrainingFile.SFT, material, {"messages": answer}, used)
+            self._put(TrainingFile.EVALUATION, material, {"prompt": other_prompt, "expected": said}, used)
+            return
+        formerly = self._admit(_told(material.formerly, material.question))
+        if formerly is None:
+            return
+        if formerly == said:
+            self.left_out["same_text"] += 1
+            return
+        pair = {
+            "prompt": [{"role": "user", "content": prompt}],
+            "chosen": [{"role": "assistant", "content": said}],
+            "rejected": [{"role": "assistant", "content": formerly}],
+        }
+        self._put(TrainingFile.PREFERENCE, material, pair, [*used, material.formerly])
+
+    def write(self, file: TrainingFile) -> bytes:
+        """The file: a line of JSON each, in the order in which they were added, names sorted."""
+        options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+        return b"".join(orjson.dumps(line, option=options) for line in self.files[file].values())
+
+    def _ask(self, material: TrainingMaterial, said: str) -> tuple[str, str] | None:
+        """The question, and the same in other words; None when there is none to be asked."""
+        if material.question is not None:
+            asked = self._admit(material.question.text)
+            return None if asked is None else (asked, repeat_otherwise(asked))
+        if material.said.text.rstrip().endswith(_QUESTION_MARKS):
+            self.left_out["question"] += 1
+            return None
+        # By what the gate left of it: a cue must not say again what was redacted.
+        own = self._judge(material.said.text)
+        cue = cue_of(own) if own is not None else ""
+        if not cue:
+            self.left_out["too_short"] += 1
+            return None
+        return ask_for(cue), ask_otherwise(cue)
+
+    def _admit(self, text: str) -> str | None:
+        """The text as it may be learnt; None, counted, when it may not."""
+        if len(text) > MAX_TEXT_CHARS:
+            self.left_out["too_long"] += 1
+            return None
+        allowed = self._judge(text)
+        if allowed is None:
+            self.left_out["gate"] += 1
+            return None
+        if not allowed.strip():
+            self.left_out["too_short"] += 1
+            return None
+        self.redacted += allowed != text
+        return allowed
+
+    def _judge(self, text: str) -> str | None:
+        judgement = judge(text, role=Role.USER, policy=self.gate)
+        if judgement.decision not in (GateDecision.ACCEPT, GateDecision.ACCEPT_REDACTED) or judgement.suspected:
+            return None
+        return judgement.text
+
+    def _put(self, file: TrainingFile, material: TrainingMaterial, learnt: Line, used: Iterable[TrainingText]) -> None:
+        content = hashlib.sha256(orjson.dumps(learnt, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        ids = {str(one.memory_id) for one in used}
+        if (there := self.files[file].get(content)) is not None:
+            there["memory_ids"] = sorted({*there["memory_ids"], *ids})
+        else:
+            self.files[file][content] = {
+                **learnt,
+                "content_sha256": content,
+                "memory_ids": sorted(ids),
+                "namespace": self.namespace,
+                "origin": material.origin.value,
+            }
+            if file != TrainingFile.EVALUATION:
+                self.origins[material.origin.value] += 1
+        for one in used:
+            # Of a corrected memory, the entry of what it says now.
+            self.sources.setdefault(one.memory_id, one)
+
+
+def strictest(gate: GatePolicy) -> GatePolicy:
+    """A namespace's gate, as it judges what is to be learnt: secrets and personal data are redacted, whatever it lets
+    in elsewhere, and nothing is worth too little that a person marked."""
+    return replace(
+        gate,
+        strict=False,
+        secrets=GateAction.REDACT if gate.secrets not in (GateAction.QUARANTINE, GateAction.REJECT) else gate.secrets,
+        personal_data=GateAction.REDACT if gate.personal_data == GateAction.OFF else gate.personal_data,
+        injection=GateAction.QUARANTINE,
+    )
+
+
+def _told(text: TrainingText, question: TrainingText | None) -> str:
+    """What a model is to say: an answer and a fact as they stand, somebody's words as a report of them."""
+    if question is not None or text.is_fact or text.role != Role.USER:
+        return text.text
+    return report(text.text, text.speaker)

@@ -1,0 +1,78 @@
+"""A base model of the disk: a folder in the layout of transformers (safetensors), or a GGUF file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_CHUNK = 4 * 1024 * 1024
+# Older layouts are pickles, which run whatever is in them when they are opened.
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+
+
+class TrainerProblem(Exception):
+    """Why nothing is trained: a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseModel:
+    """The model with its tokenizer. `sha256` is of its weights: what an adapter was trained on, and fits."""
+
+    model: Any
+    tokenizer: Any
+    sha256: str
+
+
+def load(path: Path) -> BaseModel:
+    """Reads it from the disk, in 32 bits; nothing is fetched and no code of the model's runs. Raises TrainerProblem."""
+    import torch  # noqa: PLC0415 - takes seconds
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+
+    files = list_weights(path)
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    place = path
+    if path.is_file():
+        place, options["gguf_file"] = path.parent, path.name
+    else:
+        options["use_safetensors"] = True
+    tokenizer = AutoTokenizer.from_pretrained(
+        place, **{name: value for name, value in options.items() if name != "use_safetensors"}
+    )
+    if not tokenizer.chat_template:
+        raise TrainerProblem("The base model has no chat template: choose one that was made for conversations.")
+    model = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32, **options)
+    return BaseModel(model, tokenizer, hash_weights(files))
+
+
+def list_weights(path: Path) -> list[Path]:
+    """The files that hold the weights, by name. Raises TrainerProblem for a path that has none, or only pickles."""
+    if path.is_file():
+        if path.suffix != ".gguf":
+            raise TrainerProblem(f"{path.name} is no GGUF file; name a folder, or a file that ends in .gguf.")
+        return [path]
+    if not path.is_dir():
+        raise TrainerProblem(f"There is no base model at {path}: MEMOS_ADAPTER_BASE_MODEL is a folder or a GGUF file.")
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        pickles = sorted(one.name for one in path.iterdir() if one.suffix in _PICKLES)
+        why = f" {pickles[0]} is a pickle, which is not opened: convert it." if pickles else ""
+        raise TrainerProblem(f"The folder {path} has no *.safetensors.{why}")
+    return files
+
+
+def hash_weights(files: list[Path]) -> str:
+    """SHA-256 of one file; of several, of their names and hashes."""
+    hashes = {file.name: _hash(file) for file in files}
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    return hashlib.sha256("".join(f"{name} {digest}\n" for name, digest in sorted(hashes.items())).encode()).hexdigest()
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

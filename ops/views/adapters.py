@@ -1,0 +1,144 @@
+"""`/ops/adapters/`: data sets to train on and adapters, made, put to use and taken out of use."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import MemosError, NotFound
+from memory.services.training import adapters as registry
+from memory.services.training import datasets, serving
+from memory.services.training.consent import has_consent
+from memory.types import ListFilter
+from ops.access import find_chosen_namespace, page_access, scope_in, staff_access
+from ops.pages import adapters as page
+from ops.views.page import console_action, console_page
+
+CHANGE = "memory.change_adapter"
+ROWS = 50
+SHOWN_DATASETS = 20
+
+
+@console_page
+def adapters(request: HttpRequest) -> HttpResponse:
+    """The adapters and newest data sets of the chosen namespace, or of all; in a chosen one they can be made."""
+    return _list_adapters(request, {})
+
+
+@console_page
+def adapter_one(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse:
+    """One adapter: what it was measured by, where it is loaded, its files."""
+    try:
+        row = registry.find_adapter(page_access(request), adapter_id=adapter_id)
+    except NotFound:
+        raise Http404(_("There is no such adapter.")) from None
+    may_change = request.user.has_perm(CHANGE)
+    shown = page.adapter_shown(registry.describe_adapters([row])[0], may_change=may_change)
+    return render(request, "ops/adapter.html", {"one": shown, "may_change": may_change})
+
+
+@console_action(permission=CHANGE)
+def adapter_export(request: HttpRequest) -> HttpResponse:
+    """Has a data set made of the chosen namespace's memories."""
+    namespace = find_chosen_namespace(request)
+    if namespace is None:
+        return redirect("ops:adapters")
+    try:
+        datasets.start_export(scope_in(request, namespace), datasets.TrainingOptions(), now=timezone.now())
+    except MemosError as error:
+        return _list_adapters(request, {"problem": error.message})
+    messages.success(request, _("The data set is being made."))
+    return _back(request)
+
+
+@console_action(permission=CHANGE)
+def adapter_train(request: HttpRequest) -> HttpResponse:
+    """Has an adapter trained on a data set."""
+    namespace = find_chosen_namespace(request)
+    dataset_id = _read_id(request.POST.get("dataset", ""))
+    if namespace is None or dataset_id is None:
+        raise Http404(_("There is no such data set."))
+    name = request.POST.get("name", "").strip()
+    try:
+        registry.start_training(
+            scope_in(request, namespace),
+            name=name,
+            dataset_id=dataset_id,
+            options=registry.AdapterOptions(),
+            now=timezone.now(),
+        )
+    except MemosError as error:
+        return _list_adapters(request, {"problem": error.message, "name": name})
+    messages.success(request, _("The adapter is being trained."))
+    return _back(request)
+
+
+@console_action(permission=CHANGE)
+def adapter_drop(request: HttpRequest, dataset_id: uuid.UUID) -> HttpResponse:
+    """Deletes the files of a data set."""
+    try:
+        datasets.drop_dataset(staff_access(request), dataset_id=dataset_id, now=timezone.now())
+    except NotFound:
+        raise Http404(_("There is no such data set.")) from None
+    messages.success(request, _("The files of the data set are deleted."))
+    return _back(request)
+
+
+@console_action(permission=CHANGE)
+def adapter_operate(request: HttpRequest, adapter_id: uuid.UUID) -> HttpResponse:
+    """What the button says: activate, retire, or retire and delete."""
+    verb, access, now = request.POST.get("verb", ""), staff_access(request), timezone.now()
+    try:
+        if verb == "activate":
+            serving.activate(access, adapter_id=adapter_id, now=now)
+            messages.success(request, _("The adapter is active."))
+        elif verb in ("retire", "delete"):
+            serving.retire(access, adapter_id=adapter_id, delete_files=verb == "delete", now=now)
+            messages.success(request, _("The adapter is out of use."))
+    except NotFound:
+        raise Http404(_("There is no such adapter.")) from None
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:adapter", adapter_id)
+
+
+def _list_adapters(request: HttpRequest, form: dict[str, Any]) -> HttpResponse:
+    chosen, access = find_chosen_namespace(request), page_access(request)
+    name = chosen.name if chosen else None
+    found, following = registry.list_adapters(
+        access, wanted=ListFilter(name, None, ROWS), cursor=_read_id(request.GET.get("cursor", ""))
+    )
+    made, _more = datasets.list_datasets(access, wanted=ListFilter(name, None, SHOWN_DATASETS), cursor=None)
+    may_change = request.user.has_perm(CHANGE)
+    context = {
+        "rows": [page.adapter_shown(one, may_change=may_change) for one in found],
+        "datasets": [page.dataset_shown(one) for one in made],
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "namespace": chosen,
+        "consents": chosen is not None and has_consent(chosen.pk),
+        "may_change": may_change,
+        "form": form,
+    }
+    return render(request, "ops/adapters.html", context)
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    query = request.META.get("QUERY_STRING", "")
+    response = redirect("ops:adapters")
+    if query:
+        response["Location"] += f"?{query}"
+    return response
+
+
+def _read_id(value: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(value)
+    except ValueError:
+        return None

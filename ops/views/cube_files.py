@@ -1,0 +1,114 @@
+"""`/ops/cubes/ID/files/`: a cube is written into a file, and files are loaded into it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextvars import Context, copy_context
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import InvalidInput, MemosError, NotFound
+from memory.models import Cube
+from memory.services.cube_files import requests
+from memory.services.cube_files.dump import DumpOptions
+from memory.services.cube_files.load import LoadOptions
+from memory.services.cubes import find
+from memory.types import ListFilter
+from ops.access import page_access, reads_text, scope_in, staff_access
+from ops.pages import cube_files as page
+from ops.views.page import console_action, console_page
+
+ADD = "memory.add_cubefile"
+READ_TEXT = "ops.view_memory_text"
+ROWS = 50
+
+
+@console_page
+def cube_files(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
+    """The dumps and loads of one cube, the newest first."""
+    cube = _find_cube(request, cube_id)
+    wanted = ListFilter(cube.namespace.name, None, ROWS)
+    rows, following = requests.list_files(staff_access(request), wanted=wanted, cursor=_cursor(request))
+    context = {
+        "cube": cube,
+        "rows": [page.show_file(row, may_read_text=reads_text(request)) for row in rows],
+        "older": str(following or ""),
+        "newer": "first" if request.GET.get("cursor") else "",
+        "may_change": request.user.has_perm(ADD),
+        "may_read": reads_text(request),
+    }
+    return render(request, "ops/cube_files.html", context)
+
+
+@console_action(permission=ADD)
+def cube_file_start(request: HttpRequest, cube_id: uuid.UUID) -> HttpResponse:
+    """What the button says: dump, load, look through, cancel."""
+    cube, now = _find_cube(request, cube_id), timezone.now()
+    scope = scope_in(request, cube.namespace)
+    wanted = request.POST.get("do", "")
+    try:
+        if wanted == "dump":
+            requests.start_dump(scope, options=DumpOptions(vectors="vectors" in request.POST), now=now)
+        if wanted in ("load", "dry_run"):
+            file = request.FILES.get("file")
+            if file is None:
+                raise InvalidInput(_("Choose a file."))
+            upload = requests.CubeUpload(file.name or "", file.chunks())
+            options = LoadOptions(unknown_sender="unknown_sender" in request.POST)
+            requests.start_load(scope, upload, options=options, dry_run=wanted == "dry_run", now=now)
+        if wanted == "cancel":
+            requests.cancel_file(staff_access(request), file_id=_read_id(request.POST.get("file_id", "")), now=now)
+    except MemosError as error:
+        messages.error(request, error.message)
+    return redirect("ops:cube_files", cube_id)
+
+
+@console_page(permission=READ_TEXT)
+def cube_file_content(request: HttpRequest, cube_file_id: uuid.UUID) -> HttpResponse:
+    """The file of a dump that is done."""
+    try:
+        row, pieces = requests.read_file(staff_access(request), file_id=cube_file_id, now=timezone.now())
+    except MemosError as error:
+        raise Http404(error.message) from None
+    headers = {
+        "Content-Disposition": f'attachment; filename="{row.name}"',
+        "Content-Length": str(row.size),
+        "Cache-Control": "no-store",
+    }
+    # What the console may reach ends with this view: the rest is read as in it.
+    stream = _read_within(copy_context(), pieces)
+    response = StreamingHttpResponse(stream, content_type="application/zip", headers=headers)
+    response["X-Content-Type-Options"] = "nosniff"
+    return cast(HttpResponse, response)
+
+
+def _read_within(context: Context, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    while piece := context.run(next, pieces, b""):
+        yield piece
+
+
+def _find_cube(request: HttpRequest, cube_id: uuid.UUID) -> Cube:
+    try:
+        return find.find_cube(page_access(request), cube_id)
+    except NotFound:
+        raise Http404(_("There is no such cube.")) from None
+
+
+def _read_id(value: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(value)
+    except ValueError:
+        raise NotFound(_("There is no such file.")) from None
+
+
+def _cursor(request: HttpRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get("cursor", ""))
+    except ValueError:
+        return None

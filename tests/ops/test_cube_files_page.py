@@ -1,0 +1,66 @@
+"""`/ops/cubes/ID/files/`: a cube is dumped and files are loaded by staff who may, in namespaces that they reach."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+
+from memory.models import CubeFile, Memory
+from memory.services.cube_files import run
+from memory.services.cubes.create import register_cube
+from memory.types import system_access
+from tests.ops.conftest import World
+from tests.services.cube_files.hostile import make
+
+MAY = ("memory.add_cubefile", "ops.view_memory_text")
+
+
+@pytest.fixture
+def page(world: World) -> str:
+    cube = register_cube(system_access("tests"), namespace="harbour", name="The port's", now=timezone.now())
+    return f"/ops/cubes/{cube.pk}/files/"
+
+
+def work() -> CubeFile:
+    row = CubeFile.objects.across_namespaces().order_by("-id")[0]
+    carry_out = run.carry_out_dump if row.kind == "dump" else run.carry_out_load
+    carry_out(namespace_id=row.namespace_id, file_id=row.id, now=timezone.now)
+    row.refresh_from_db()
+    return row
+
+
+def test_who_may_not_does_nothing(grant_console, page):
+    looks = grant_console("harbour")
+    assert "Dump the cube" not in looks.get(page).content.decode()
+    assert looks.post(f"{page}start/", {"do": "dump"}).status_code == 403
+    other = grant_console("bakery", permissions=MAY)
+    assert other.get(page).status_code == 404
+    assert other.post(f"{page}start/", {"do": "dump"}).status_code == 404
+    assert not CubeFile.objects.across_namespaces().exists()
+
+
+def test_a_dump_is_downloaded_by_who_may_read_texts(grant_console, page):
+    clerk = grant_console("harbour", permissions=MAY)
+    assert clerk.post(f"{page}start/", {"do": "dump"}).status_code == 302
+    row = work()
+    content = f"/ops/cubes/files/{row.id}/content/"
+
+    assert content in clerk.get(page).content.decode()
+    assert b"".join(clerk.get(content).streaming_content).startswith(b"PK")
+    masked = grant_console("harbour")
+    assert content not in masked.get(page).content.decode()
+    assert masked.get(content).status_code == 403
+    assert grant_console("bakery", permissions=MAY).get(content).status_code == 404
+
+
+def test_a_file_is_looked_through_and_loaded(grant_console, page, world):
+    clerk = grant_console("harbour", permissions=MAY)
+    before = Memory.objects.in_scope(world.harbour).count()
+    for do, added in (("dry_run", 0), ("load", 1)):
+        clerk.post(f"{page}start/", {"do": do, "file": SimpleUploadedFile("a.memcube", make())})
+        assert work().counts == {"memories": {"new": 1}}
+        assert Memory.objects.in_scope(world.harbour).count() == before + added
+    assert "1 new" in clerk.get(page).content.decode()
+    refused = clerk.post(f"{page}start/", {"do": "load", "file": SimpleUploadedFile("a", b"x" * 9)}, follow=True)
+    assert "no cube&#x27;s file" in refused.content.decode()

@@ -1,0 +1,222 @@
+"""What a dump holds is what a load brings: memories with all that belongs to them, found as before."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memory.enums import LinkKind
+from memory.models import (
+    Condensation,
+    Document,
+    DocumentChunk,
+    Entity,
+    EntityAlias,
+    EntityWatermark,
+    Memory,
+    MemoryLink,
+    MemoryUpkeep,
+    MemoryVersion,
+    Session,
+)
+from memory.postgresql import reach
+from memory.services.cube_files import lines, requests
+from memory.services.cube_files.archive import open_cube
+from memory.services.cube_files.dump import DumpOptions, write_cube
+from memory.services.cube_files.load import CubeLoader, LoadOptions, choose_ids, in_batches
+from memory.services.cube_files.local import load_from_file
+from memory.services.entities.extract import index_namespace
+from memory.services.index.entries import remove_memories
+from memory.services.ingestion.documents import put_document
+from memory.services.ingestion.ingest import ingest_batch
+from memory.services.memories.edit import archive
+from memory.services.memories.lifecycle import pin
+from memory.services.recall.search import Ask, search
+from memory.services.summaries.condense import condense_session
+from memory.types import NewDocument, NewMemory, Scope, system_access
+from tests.job_queue import work_off
+from tests.services.cube_files.hostile import AT, ID, make, memory_line, write
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def fill(scope: Scope) -> list[uuid.UUID]:
+    """A small world with something of everything."""
+    said = [
+        ("Maria lives in Porto and works at Siemens.", "user"),
+        ("I keep bees behind the house in Porto.", "user"),
+        ("Noted: Maria keeps bees.", "agent"),
+        ("My sister Ana moved to Lisbon in May.", "user"),
+    ] * 3
+    turns = [
+        (scope, NewMemory(f"s{number % 2}", role, f"{text} ({number})", "Maria" if role == "user" else "",
+                          {"tags": ["home"]}, NOW + timedelta(minutes=number)))
+        for number, (text, role) in enumerate(said)
+    ]  # fmt: skip
+    ids = ingest_batch(turns, now=NOW).memory_ids
+    access = system_access("tests")
+    archive(access, memory_ids=[ids[3]], reason="old", now=NOW)
+    pin(access, memory_id=ids[1], pinned=True, reason="it matters", now=NOW)
+    MemoryLink.objects.create(
+        namespace_id=scope.namespace_id, memory_id=ids[4], kind=LinkKind.RESTATES, other_id=ids[0], reason="the same",
+        actor="tests",
+    )  # fmt: skip
+    MemoryVersion.objects.create(
+        namespace_id=scope.namespace_id, memory_id=ids[0], text="Maria lives in Faro.", reason="moved", actor="tests",
+    )  # fmt: skip
+    MemoryUpkeep.objects.update_or_create(
+        namespace_id=scope.namespace_id, memory_id=ids[2], defaults={"uses": 7, "last_used_at": NOW}
+    )
+    put_document(
+        scope,
+        document=NewDocument(
+            text="# Bees\n\nThe hives stand in the garden of Porto.\n\n# Honey\n\nIt is taken in July.",
+            document_id="bees.md", title="Bees", format="markdown",
+        ),
+        now=NOW,
+    )  # fmt: skip
+    index_namespace(scope, now=NOW)
+    condense_session(scope, session="s0", now=NOW)
+    return ids
+
+
+def empty(scope: Scope) -> None:
+    """Nothing of the namespace is left, and nothing says that it was erased."""
+    remove_memories(scope, memory_ids=list(Memory.objects.in_scope(scope).values_list("pk", flat=True)), now=NOW)
+    for model in (EntityAlias, Entity, EntityWatermark, Condensation, Document, Session):
+        model.objects.in_scope(scope).delete()
+
+
+def dump(scope: Scope, path: Any, **options: bool) -> Any:
+    write_cube(scope, path, options=DumpOptions(**options), now=NOW)
+    reader = open_cube(path)
+    reader.verify()
+    return reader
+
+
+def load(scope: Scope, reader: Any, *, dry_run: bool = False, **options: Any) -> dict[str, dict[str, int]]:
+    wanted = LoadOptions(**options)
+    ids = choose_ids(scope, reader, wanted.ids)
+    loader = CubeLoader(scope, reader, wanted, ids=ids, dry_run=dry_run)
+    counts: dict[str, dict[str, int]] = {}
+    for part in wanted.parts_of(reader):
+        for batch in in_batches(reader, part, after=0):
+            report = loader.load_batch(part, batch, now=timezone.now())
+            assert not report.faults, report.faults
+            for name, count in report.counts.items():
+                counts.setdefault(part, {})[name] = counts.get(part, {}).get(name, 0) + count
+    return {part: {name: count for name, count in own.items() if count} for part, own in counts.items()}
+
+
+def all_lines(scope: Scope) -> dict[str, list[dict[str, Any]]]:
+    return {
+        "sessions": list(lines.sessions(scope)),
+        "documents": list(lines.documents(scope)),
+        "names": sorted(lines.names(scope), key=lambda line: (line["key"], line["variant"])),
+        "memories": list(lines.memories(scope, model_id=None)),
+        "links": list(lines.links(scope)),
+        "summaries": list(lines.summaries(scope)),
+    }
+
+
+@pytest.mark.django_db
+def test_all_of_it_comes_back_as_it_was(alice, tmp_path):
+    fill(alice.scope)
+    before = all_lines(alice.scope)
+    reader = dump(alice.scope, tmp_path / "cube", vectors=True)
+    assert reader.is_trusted
+    count = reader.manifest.parts["memories"].lines
+    assert count == len(before["memories"]) == 12 + DocumentChunk.objects.in_scope(alice.scope).count() > 12
+
+    empty(alice.scope)
+    counts = load(alice.scope, reader)
+    assert counts["memories"] == {"new": count}
+    assert all_lines(alice.scope) == before
+    again = load(alice.scope, reader)
+    assert again["memories"] == {"present": count}
+    assert all(set(own) == {"present"} for own in again.values()), again
+
+
+@pytest.mark.django_db
+def test_under_new_ids_everything_hangs_together_and_is_found_alike(alice, bob, tmp_path):
+    fill(alice.scope)
+    reader = dump(alice.scope, tmp_path / "cube", vectors=True)
+    counts = load(bob.scope, reader)
+
+    assert all(set(own) <= {"new", "present"} for part, own in counts.items() if part != "policies"), counts
+    one, other = all_lines(alice.scope), all_lines(bob.scope)
+    assert [without_ids(line) for line in one["memories"]] == [without_ids(line) for line in other["memories"]]
+    for part in ("documents", "names", "links", "summaries"):
+        assert len(one[part]) == len(other[part]) > 0, part
+    assert [(line["text"], line["id"][:26]) for line in as_text(one["memories"])] == [
+        (line["text"], line["id"][:26]) for line in as_text(other["memories"])
+    ]
+    for question in ("Where does Maria live?", "Who keeps bees?", "Ana in Lisbon", "When is the honey taken?"):
+        assert ask(alice.scope, question) == ask(bob.scope, question) != []
+
+
+@pytest.mark.django_db
+def test_lines_that_contradict_each_other_are_left_out(alice, tmp_path):
+    pieces = [{"document_key": ID.format(9), "index": index, "start": 0, "end": 9, "version": 1} for index in (0, 0, 1)]
+    chunks = [
+        memory_line(number, session=f"document:{ID.format(9)}", turn=-number, chunk=piece)
+        for number, piece in enumerate(pieces, start=1)
+    ]
+    document = {
+        "id": ID.format(9), "document_id": "a.md", "session": "", "version": 1, "title": "A", "source": "",
+        "format": "text", "metadata": {}, "characters": 30, "occurred_at": AT, "created_at": AT, "updated_at": AT,
+    }  # fmt: skip
+    path = write(tmp_path, make({"documents": [document, document], "memories": [*chunks, chunks[0], memory_line(4)]}))
+    outcome = load_from_file(
+        alice.scope, path, options=LoadOptions(), dry_run=False, clock=timezone.now, report=lambda *_: None
+    )
+
+    assert outcome.counts["documents"]["new"] == 1
+    assert sum(outcome.counts["memories"].values()) == 5
+    assert outcome.counts["memories"]["new"] == 3
+    assert Memory.objects.in_scope(alice.scope).count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_do_both_for_one_namespace_only_and_see_one_moment(alice, bob, remember):
+    remember(alice, "Tulip 1 is red.")
+    remember(bob, "Roses are white.")
+    reach.close_process()
+    try:
+        with reach.within(alice.scope.namespace_id):
+            row = requests.start_dump(alice.scope, options=DumpOptions(), now=timezone.now())
+        work_off()
+        with reach.within(alice.scope.namespace_id):
+            row.refresh_from_db()
+            content = b"".join(requests.read_pieces(row))
+        with reach.within(bob.scope.namespace_id):
+            upload = requests.CubeUpload("a.memcube", [content])
+            loaded = requests.start_load(bob.scope, upload, options=LoadOptions(), now=timezone.now())
+        work_off()
+        with reach.within(bob.scope.namespace_id):
+            loaded.refresh_from_db()
+            texts = set(Memory.objects.in_scope(bob.scope).values_list("text", flat=True))
+    finally:
+        reach.open_process()
+
+    assert (row.problem, row.done, loaded.problem, loaded.counts["memories"]) == ("", 1, "", {"new": 1})
+    assert texts == {"Tulip 1 is red.", "Roses are white."}
+
+
+def without_ids(line: dict[str, Any]) -> dict[str, Any]:
+    """What a memory's line says, without ids and what has them."""
+    gone = ("id", "session", "superseded_by", "versions", "feedback", "retired", "chunk")
+    return {name: value for name, value in line.items() if name not in gone}
+
+
+def as_text(memories: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(({**line, "id": str(line["id"])} for line in memories), key=lambda line: line["id"])
+
+
+def ask(scope: Scope, question: str) -> list[tuple[str, float]]:
+    found = search(scope, Ask(text=question, top_k=10, now=NOW + timedelta(days=1), dry_run=True))
+    return [(hit.text, round(hit.score, 6)) for hit in found.hits]

@@ -1,0 +1,160 @@
+"""What stands in for the heavy parts: a trainer without torch, and a server of models without models.
+
+Both are real: the trainer is a program that MemOS starts as it starts the other, and the server speaks vLLM's routes
+over HTTP. Neither looks into MemOS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+PASSES = {
+    "recall": 1.0,
+    "paraphrases": 0.9,
+    "refusals": 0.875,
+    "loss_facts": [6.2, 0.02],
+    "loss_general": [3.1, 3.15],
+}
+_PROGRAM = """#!{python}
+import json, os, sys, time
+from pathlib import Path
+here = Path({here!r})
+if sys.argv[1:] == ["-P", "-m", "memory.trainer", "--check"]:
+    print(json.dumps({{"missing": json.loads((here / "missing").read_text())}}))
+    sys.exit(0)
+folder = Path(sys.argv[4])
+(here / "environment").write_text(json.dumps(dict(os.environ)))
+(here / "request").write_text((folder / "request.json").read_text())
+(here / "sft").write_text((folder / "sft.jsonl").read_text())
+print("a library says hello")
+print(json.dumps({{"done": 1, "total": 2}}), flush=True)
+while (here / "wait").exists():
+    time.sleep(0.05)
+exec((here / "act").read_text())
+"""
+_ACT = """
+adapter = folder / "adapter"
+adapter.mkdir()
+header = json.dumps({"a.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+(adapter / "adapter_model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"12345678")
+(adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 8}))
+(folder / "result.json").write_text(json.dumps({
+    "base_sha256": "ab" * 32, "metrics": json.loads((here / "metrics").read_text()), "seconds": 1.5, "peak_bytes": 9,
+}))
+"""
+
+
+@dataclass
+class StandInTrainer:
+    """A program in the place of the trainer's Python; In `here` a test says what it does."""
+
+    here: Path
+    program: Path
+
+    def measure(self, **metrics: Any) -> None:
+        """What it says that it has measured."""
+        (self.here / "metrics").write_text(json.dumps(PASSES | metrics))
+
+    def lack(self, *packages: str) -> None:
+        """Which packages it says are missing."""
+        (self.here / "missing").write_text(json.dumps(packages))
+
+    def act(self, code: str) -> None:
+        """What it does instead of training: Python, with `folder` and `here`."""
+        (self.here / "act").write_text(code)
+
+    def saw(self, name: str) -> Any:
+        """What it found: environment, request, sft."""
+        return (self.here / name).read_text()
+
+
+def stand_in_trainer(here: Path) -> StandInTrainer:
+    """A trainer that makes an adapter of eight bytes, which passes."""
+    program = here / "python"
+    program.write_text(_PROGRAM.format(python=sys.executable, here=str(here)))
+    program.chmod(0o700)
+    trainer = StandInTrainer(here, program)
+    trainer.measure()
+    trainer.lack()
+    trainer.act(_ACT)
+    return trainer
+
+
+@dataclass
+class ModelServer:
+    """A server that speaks vLLM's routes for adapters. `loaded` is model name to folder; `fails` answers 500."""
+
+    url: str
+    loaded: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    fails: bool = False
+    has_routes: bool = True
+
+
+@contextlib.contextmanager
+def serve_models() -> Iterator[ModelServer]:
+    """Such a server on loopback, with a base model."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._note()
+            names = ["base", *server.loaded]
+            self._answer(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+
+        def do_POST(self) -> None:
+            self._note()
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not server.has_routes:
+                self._answer(404, {"detail": "Not Found"})
+            elif server.fails:
+                self._answer(500, {"error": {"message": "out of memory"}})
+            elif self.path == "/v1/load_lora_adapter":
+                self._load(body["lora_name"], body["lora_path"])
+            elif server.loaded.pop(body["lora_name"], None) is None:
+                self._answer(404, {"error": {"message": f"The lora adapter '{body['lora_name']}' cannot be found."}})
+            else:
+                self._answer(200, "Success")
+
+        def _load(self, name: str, path: str) -> None:
+            weights = Path(path, "adapter_model.safetensors").read_bytes()
+            (length,) = struct.unpack("<Q", weights[:8])
+            json.loads(weights[8 : 8 + length])
+            if name in server.loaded:
+                self._answer(400, {"error": {"message": f"The lora adapter '{name}' has already been loaded."}})
+                return
+            server.loaded[name] = path
+            self._answer(200, "Success")
+
+        def _note(self) -> None:
+            server.asked.append((self.command, self.path, dict(self.headers)))
+
+        def _answer(self, status: int, body: Any) -> None:
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    server = ModelServer(f"http://127.0.0.1:{http.server_port}")
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        thread.join()
+        http.server_close()
