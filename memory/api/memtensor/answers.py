@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
 
 from memory.api.memtensor.filters import TAGS, USER
-from memory.enums import MemoryState, Role
+from memory.enums import MemoryKind, MemoryState, Role
+from memory.kinds import PREFERENCE_KEY, SESSION_PREFIX
 from memory.owners import own_metadata
 from memory.retrieval.hits import Hit
 
-# What is said by people, and everything else.
-TYPES = ("UserMemory", "LongTermMemory")
+# What is said by people, everything else, and what was read in it of likes and habits.
+PREFERENCE = "PreferenceMemory"
+TYPES = ("UserMemory", "LongTermMemory", PREFERENCE)
 STATUSES = ("activated", "archived")
 
 
@@ -44,7 +46,7 @@ class CubeMemoriesSerializer(serializers.Serializer):
 
 
 class MemoriesByKindSerializer(serializers.Serializer):
-    """All that MemOS has is text: the other lists are empty."""
+    """All that MemOS has is text, of which preferences have a list of their own; the other lists are empty."""
 
     text_mem = CubeMemoriesSerializer(many=True)
     pref_mem = CubeMemoriesSerializer(many=True)
@@ -52,7 +54,7 @@ class MemoriesByKindSerializer(serializers.Serializer):
     skill_mem = CubeMemoriesSerializer(many=True)
     act_mem = CubeMemoriesSerializer(many=True)
     para_mem = CubeMemoriesSerializer(many=True)
-    pref_string = serializers.CharField(allow_blank=True)
+    pref_string = serializers.CharField(allow_blank=True, help_text="The preferences, one in a line")
     pref_note = serializers.CharField(allow_blank=True)
 
 
@@ -102,15 +104,27 @@ class ChatAnswerSerializer(serializers.Serializer):
     references = ReferenceSerializer(many=True, help_text="What the answer cites")
 
 
-def group(memories: list[dict[str, Any]]) -> dict[str, Any]:
+def group(cubes: Sequence[Mapping[str, Any]], *, with_preferences: bool = True) -> dict[str, Any]:
     """The memories of each cube as the lists by kind that clients expect."""
-    empty: dict[str, list[Any]] = {name: [] for name in ("pref_mem", "tool_mem", "skill_mem", "act_mem", "para_mem")}
-    return {"text_mem": memories, **empty, "pref_string": "", "pref_note": ""}
+    texts, preferences = [], []
+    for cube in cubes:
+        of_kind: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+        for memory in cube["memories"]:
+            of_kind[memory["metadata"]["memory_type"] == PREFERENCE].append(memory)
+        texts.append({**cube, "memories": of_kind[False]})
+        if of_kind[True] and with_preferences:
+            preferences.append({**cube, "memories": of_kind[True], "total_nodes": len(of_kind[True])})
+    lines = [memory["memory"] for cube in preferences for memory in cube["memories"]]
+    empty: dict[str, list[Any]] = {name: [] for name in ("tool_mem", "skill_mem", "act_mem", "para_mem")}
+    return {"text_mem": texts, "pref_mem": preferences, **empty, "pref_string": "\n".join(lines), "pref_note": ""}
 
 
 def describe_hit(hit: Hit) -> dict[str, Any]:
     """A memory that a search found."""
     described = _describe(str(hit.id), hit.text, hit.role, hit.metadata)
+    # What was read in turns stands before the first of them; only a preference says how somebody stands to something.
+    if hit.turn < 0 and not hit.session.startswith(SESSION_PREFIX) and PREFERENCE_KEY in hit.metadata:
+        described["metadata"]["memory_type"] = PREFERENCE
     described["metadata"] |= {
         "status": STATUSES[0],
         "session_id": hit.session,
@@ -124,6 +138,8 @@ def describe_hit(hit: Hit) -> dict[str, Any]:
 def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A memory of a list."""
     described = _describe(row["id"], row["text"], row["role"], row["metadata"])
+    if row["kind"] == MemoryKind.PREFERENCE:
+        described["metadata"]["memory_type"] = PREFERENCE
     described["metadata"] |= {
         "status": STATUSES[row["state"] != MemoryState.ACTIVE],
         "session_id": row["session_id"],

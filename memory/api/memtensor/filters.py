@@ -24,6 +24,7 @@ _FIELDS = {
     "id": "id",
     "memory": "text",
     "role": "role",
+    "kind": "kind",
     "session_id": "session_id",
     "created_at": "created_at",
     "updated_at": "updated_at",

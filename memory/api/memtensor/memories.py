@@ -16,7 +16,7 @@ from memory.api.memtensor.cube_names import CubeNames, CubePlace, Reached
 from memory.api.memtensor.envelope import envelop
 from memory.api.memtensor.serializers import MAX_PAGE_SIZE, list_cubes
 from memory.api.views.base import MemosViewSet
-from memory.enums import Role
+from memory.enums import MemoryKind, Role
 from memory.retrieval.filters import Filter
 from memory.services.ingestion.ingest import ingest_batch
 from memory.services.memories import read
@@ -80,7 +80,8 @@ class MemoryDoors(CubeNames, MemosViewSet):
         found = self.find_hits(places, values["query"], values["top_k"], where, least=values["relativity"])
         total = sum(len(cube["memories"]) for cube in found)
         says = f"{total} {'memory' if total == 1 else 'memories'} found."
-        return envelop(answers.group(found), says + (NO_INTERNET if values["internet_search"] else ""))
+        grouped = answers.group(found, with_preferences=values["include_preference"] is not False)
+        return envelop(grouped, says + (NO_INTERNET if values["internet_search"] else ""))
 
     def find_hits(
         self, places: Sequence[CubePlace], query: str, top_k: int, where: Filter | None, *, least: float | None = None
@@ -100,20 +101,23 @@ class MemoryDoors(CubeNames, MemosViewSet):
         """All memories of the cubes, newest first, up to MAX_PAGE_SIZE of each; or those that answer a question."""
         reached = self.reach(list_cubes(values, "mem_cube_ids"), values["user_id"])
         places = self.find_places(reached)
-        if values["memory_type"] not in (None, "text_mem"):
+        kind = MemoryKind.PREFERENCE.value if values["memory_type"] == "pref_mem" else None
+        if values["memory_type"] not in (None, "text_mem", "pref_mem"):
             nothing = [{"cube_id": place.cube_id, "memories": [], "total_nodes": 0} for place in places]
             return envelop(nothing, f"No {values['memory_type']}: what MemOS keeps of these cubes is text_mem.")
         if values["search_query"] is not None:
             return envelop(self.find_hits(places, values["search_query"], 100, reached.where), "Memories found.")
-        cubes = [self.list_place(place, reached.where, page=1, size=MAX_PAGE_SIZE) for place in places]
+        cubes = [self.list_place(place, reached.where, page=1, size=MAX_PAGE_SIZE, kind=kind) for place in places]
         says = "All memories."
         if any(cube["total_nodes"] > MAX_PAGE_SIZE for cube in cubes):
             says = f"The newest {MAX_PAGE_SIZE} of each cube: POST /product/get_memory pages through the others."
         return envelop(cubes, says)
 
-    def list_place(self, place: CubePlace, where: Filter | None, *, page: int, size: int) -> dict[str, Any]:
-        """A page of a cube's memories, and how many there are."""
-        wanted = MemoryFilter(limit=size)
+    def list_place(
+        self, place: CubePlace, where: Filter | None, *, page: int, size: int, kind: str | None = None
+    ) -> dict[str, Any]:
+        """A page of a cube's memories, and how many there are; `kind`: only those."""
+        wanted = MemoryFilter(kind=kind, limit=size)
         rows, total = read.list_slice(
             place.scope, wanted=wanted, offset=(page - 1) * size, now=timezone.now(), where=where
         )

@@ -196,7 +196,7 @@ class AddMemorySerializer(WhoSerializer):
 
 class SearchMemorySerializer(WhoSerializer):
     """Not used: `mode`, `dedup`, `rerank`, `chat_history`, `threshold`, `neighbor_discovery`, `reference_time`, and
-    what concerns preferences, tools and skills: they are texts like all others here."""
+    what concerns tools and skills: they are texts like all others here."""
 
     query = StrictCharField(min_length=1, max_length=MAX_QUERY_CHARS)
     user_id = NameField(required=False, default="default")
@@ -209,6 +209,7 @@ class SearchMemorySerializer(WhoSerializer):
     )
     filter = MemTensorFilterField()
     search_memory_type = serializers.ChoiceField(["All"], required=False, allow_null=True, default=None)
+    include_preference = OptionalFlagField(help_text="false: `pref_mem` stays empty")
     internet_search = OptionalFlagField(help_text="Not done: `message` says so")
 
 

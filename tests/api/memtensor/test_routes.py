@@ -6,8 +6,11 @@ import uuid
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from memory.models import Memory, Namespace
+from memory.services.preferences.read import read_session
+from memory.services.tenancy.policy import put_policy
 from tests.api.test_cubes import ben, boss, cube, share  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -250,6 +253,24 @@ def test_memories_are_listed_read_and_deleted(alice):
     assert data_of(kept)["deleted"] == 0
     gone = data_of(alice.post("/product/delete_memory", {"user_id": "ann", "session_id": "2"}))
     assert gone == {"status": "success", "deleted": 1}
+
+
+def test_preferences_have_a_list_of_their_own(alice):
+    put_policy(alice.scope, wanted={"preferences": "rules"}, now=timezone.now())
+    add(alice, "I avoid lively places and prefer quiet hotels.", session_id="s", writable_cube_ids=["alice"])
+    read_session(alice.scope, session="s", now=timezone.now())
+
+    page = data_of(alice.post("/product/get_memory", {"mem_cube_id": "alice"}))
+    assert len(page["text_mem"][0]["memories"]) == 1
+    kinds = {one["metadata"]["memory_type"] for one in page["pref_mem"][0]["memories"]}
+    assert kinds == {"PreferenceMemory"}
+    [listed] = data_of(alice.post("/product/get_all", {"mem_cube_id": "alice", "memory_type": "pref_mem"}))
+    assert listed["memories"] == page["pref_mem"][0]["memories"]
+    asked = {"query": "Which hotel do you recommend?", "readable_cube_ids": ["alice"]}
+    asked["filter"] = {"kind": "preference"}
+    found = data_of(alice.post("/product/search", asked))
+    assert found["pref_string"]
+    assert not data_of(alice.post("/product/search", {**asked, "include_preference": False}))["pref_mem"]
 
 
 def test_feedback_is_remembered_with_what_it_is_about(alice):
